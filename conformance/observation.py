@@ -1,0 +1,133 @@
+"""What an engine did with a case: the only thing a verdict is made from.
+
+The driver inside the engine sends these as JSON; every instant is milliseconds since the epoch unless a field says
+otherwise. Values of rows are JSON: a TIMESTAMP is ``1970-01-01T12:05:00.500000Z`` (always six digits, UTC), a
+TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a list, a map a
+list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+type Json = Any
+type Row = tuple[Json, ...]
+type Stage = Literal["analysis", "start", "run"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Column(_Frozen):
+    """A column of what the query emits; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
+
+    name: str
+    type: str
+
+
+class SourceRead(_Frozen):
+    """What one micro-batch read from one source."""
+
+    stream: str
+    rows: int
+    """As the progress reports it: a stream read twice by a query may be counted twice."""
+    moved: bool
+    """Whether the source's offset moved, rows or not."""
+
+
+class EventTime(_Frozen):
+    """Event-time statistics of a micro-batch, in milliseconds since the epoch."""
+
+    min: int
+    max: int
+    avg: int
+
+
+class ErrorSeen(_Frozen):
+    """An error of the engine."""
+
+    stage: Stage
+    classes: tuple[str, ...]
+    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and of each of its causes."""
+    message: str
+
+
+class BatchSeen(_Frozen):
+    """One executed micro-batch."""
+
+    id: int
+    kind: Literal["data", "no-data"]
+    """``data`` where some source's offset moved, rows or not."""
+    sources: tuple[SourceRead, ...]
+    watermark: int | None
+    """The watermark it ran with, from the progress; None where the query has none."""
+    logged: int
+    """The same, from the checkpoint's offset log: the second witness. 0 where the query has no watermark."""
+    next_watermark: int | None
+    """The watermark for the batch after it, from the commit log; None where the batch was not committed."""
+    rows: tuple[Row, ...]
+    dropped: int | None
+    """Late rows dropped, all operators together; None where this version has no such metric."""
+    state: tuple[int, ...]
+    """Rows held per stateful operator, in the order of ``stateOperators``."""
+    event_time: EventTime | None
+    duration_ms: int
+    """``triggerExecution``: the engine's own time."""
+    progress: dict[str, Json]
+    """The whole progress entry."""
+
+
+class StepSeen(_Frozen):
+    """One step of the case, after the engine came to rest."""
+
+    number: int
+    """From 1, as in the case."""
+    batches: tuple[BatchSeen, ...]
+    watermark: int
+    """What the next batch would run with (commit log; 0 before the first batch)."""
+    plan: str | None
+    """Extended plan of the last executed batch, or the logical plan where none has run; only where it was asked for."""
+    error: ErrorSeen | None
+    wall_ms: int
+
+
+class Observation(_Frozen):
+    """Everything one engine did with one case. Where a step failed it is the last one."""
+
+    case: str
+    columns: tuple[Column, ...]
+    steps: tuple[StepSeen, ...]
+
+    @property
+    def behaviour_digest(self) -> str:
+        """SHA-256 over what a user can see: rows, watermarks, drops, state and errors' stages, no durations and no texts."""
+        seen = [
+            [
+                [
+                    (b.id, b.kind, b.watermark, b.next_watermark, sorted(json.dumps(r) for r in b.rows), b.dropped, b.state)
+                    for b in step.batches
+                ],
+                step.watermark,
+                step.error and step.error.stage,
+            ]
+            for step in self.steps
+        ]
+        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+
+
+class Identity(_Frozen):
+    """Who answered: what the driver says of the engine it runs in."""
+
+    protocol: int
+    spark: str
+    scala: str
+    java: str
+    python: str
+    os: str
+    apis: tuple[str, ...]
+    """Which of the DataFrame and stream methods the case language may need exist here."""

@@ -1,0 +1,46 @@
+"""The operations of a query: each is named after the DataFrame method it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+type Json = Any
+
+NOT_YET_RUNNABLE = ("applyInPandasWithState", "transformWithState")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation. ``name`` is its first key; ``arguments`` are all its keys, in the shape of the YAML."""
+
+    name: str
+    arguments: dict[str, Json]
+    nested: Pipeline | None = None
+    """The other side of a ``join`` or ``union``."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Operations in order; the first is ``from``."""
+
+    operations: tuple[Operation, ...]
+
+    def walk(self) -> Iterator[Operation]:
+        """Every operation, those of nested pipelines too."""
+        for operation in self.operations:
+            yield operation
+            if operation.nested is not None:
+                yield from operation.nested.walk()
+
+    def streams(self) -> frozenset[str]:
+        """The streams that are read."""
+        return frozenset(operation.arguments["from"] for operation in self.walk() if operation.name == "from")
+
+    def not_yet_runnable(self) -> Iterator[str]:
+        return (operation.name for operation in self.walk() if operation.name in NOT_YET_RUNNABLE)
+
+    def wire(self) -> list[dict[str, Json]]:
+        """In the shape of the YAML, nested pipelines inside their operation: what the driver reads."""
+        return [operation.arguments for operation in self.operations]

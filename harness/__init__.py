@@ -1,0 +1,1 @@
+"""How a case is run: targets, their environments, runtimes and the scheduler. Never judges a result."""

@@ -1,0 +1,1 @@
+"""Result files and everything drawn from them. Never runs anything."""
