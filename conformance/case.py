@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -16,17 +16,19 @@ from conformance.pipeline import Pipeline
 from conformance.types import Schema
 from conformance.versions import SparkVersion, VersionRange
 
-type Json = Any
-type Row = tuple[Json, ...] | Mapping[str, Json]
+Json: TypeAlias = Any
+Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 """Values in schema order, or by column name; instants still as they were written."""
 
-type OutputMode = Literal["append", "update", "complete"]
-type Trigger = Literal["default", "once", "availableNow"]
-type HowRestarted = Literal["graceful", "crash-before-commit", "kill"]
+OutputMode: TypeAlias = Literal["append", "update", "complete"]
+Trigger: TypeAlias = Literal["default", "once", "availableNow"]
+HowRestarted: TypeAlias = Literal["graceful", "crash-before-commit", "kill"]
 
 
 class Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=True
+    )
 
 
 class Partitioned(Frozen):
@@ -35,7 +37,7 @@ class Partitioned(Frozen):
     partitions: tuple[tuple[Row, ...], ...]
 
 
-type Arrival = Mapping[str, Partitioned]
+Arrival: TypeAlias = Mapping[str, Partitioned]
 """Stream name → what arrives on it. A stream that is missing has nothing new."""
 
 
@@ -53,7 +55,10 @@ class Add(Frozen):
 
 
 class Backlog(Frozen):
-    """One micro-batch per entry with no idle gap between them; then run until idle. Every entry names every stream that any names."""
+    """One micro-batch per entry with no idle gap between them; then run until idle.
+
+    Every entry names every stream that any of them names.
+    """
 
     entries: tuple[Arrival, ...]
 
@@ -78,7 +83,7 @@ class Restart(Frozen):
     change: Change = Change()
 
 
-type Action = Start | Add | Backlog | Idle | Restart
+Action: TypeAlias = Start | Add | Backlog | Idle | Restart
 
 
 # What is expected of a step. `model_fields_set` tells an absent key from one that says null.
@@ -95,7 +100,7 @@ class ExpectedBatch(Frozen):
 
 
 class ExpectedError(Frozen):
-    """An error matches when one of ``classes`` is among its classes and ``message``, where given, is found in its text."""
+    """Matches when one of ``classes`` is among the error's classes and ``message``, where given, is in its text."""
 
     classes: tuple[str, ...] = Field((), alias="class")
     message: str | None = None

@@ -2,21 +2,21 @@
 
 The driver inside the engine sends these as JSON; every instant is milliseconds since the epoch unless a field says
 otherwise. Values of rows are JSON: a TIMESTAMP is ``1970-01-01T12:05:00.500000Z`` (always six digits, UTC), a
-TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a list, a map a
-list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
+TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a
+list, a map a list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-type Json = Any
-type Row = tuple[Json, ...]
-type Stage = Literal["analysis", "start", "run"]
+Json: TypeAlias = Any
+Row: TypeAlias = tuple[Json, ...]
+Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 
 class _Frozen(BaseModel):
@@ -24,7 +24,7 @@ class _Frozen(BaseModel):
 
 
 class Column(_Frozen):
-    """A column of what the query emits; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
+    """A column the query emits; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
 
     name: str
     type: str
@@ -53,7 +53,8 @@ class ErrorSeen(_Frozen):
 
     stage: Stage
     classes: tuple[str, ...]
-    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and of each of its causes."""
+    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names, of the error and of each
+    of its causes."""
     message: str
 
 
@@ -105,11 +106,19 @@ class Observation(_Frozen):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 over what a user can see: rows, watermarks, drops, state and errors' stages, no durations and no texts."""
+        """SHA-256 over what a user can see: rows, watermarks, drops, state, errors' stages; no durations, no texts."""
         seen = [
             [
                 [
-                    (b.id, b.kind, b.watermark, b.next_watermark, sorted(json.dumps(r) for r in b.rows), b.dropped, b.state)
+                    (
+                        b.id,
+                        b.kind,
+                        b.watermark,
+                        b.next_watermark,
+                        sorted(json.dumps(r) for r in b.rows),
+                        b.dropped,
+                        b.state,
+                    )
                     for b in step.batches
                 ],
                 step.watermark,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-type Json = Any
+Json: TypeAlias = Any
 
 NOT_YET_RUNNABLE = ("applyInPandasWithState", "transformWithState")
 

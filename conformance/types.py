@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DataType:
-    """A type by its Spark name in lower case (``timestamp``, ``int``, ``decimal``, ``struct``, ``array``, ``map`` …)."""
+    """A type by its Spark name in lower case: ``timestamp``, ``int``, ``decimal``, ``struct``, ``array``, ``map`` …"""
 
     name: str
     fields: tuple[Field, ...] = ()

@@ -103,7 +103,9 @@ def _specifier(text: str) -> SpecifierSet:
 def releases() -> tuple[SparkVersion, ...]:
     """Every release of Apache Spark from 3.0.0 on that the suite knows, oldest first."""
     lines: dict[str, int] = yaml.safe_load((files("conformance") / "releases.yaml").read_text())
-    return tuple(sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1)))
+    return tuple(
+        sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1))
+    )
 
 
 def falling_into(versions: VersionRange) -> Iterator[SparkVersion]:
