@@ -1,13 +1,61 @@
-"""Spark SQL data types as a DDL schema writes them: ``event_time TIMESTAMP, place STRUCT<name: STRING>``."""
+"""Spark SQL data types as a DDL schema writes them: ``event_time TIMESTAMP, place STRUCT<name: STRING>``.
+
+Two notations are read: the DDL of a case's streams (``parse_schema``) and the simple strings in which an engine tells
+the type of a column, ``struct<start:timestamp,end:timestamp>`` (``parse_type``). Names and aliases of types are those
+of Spark's ``SqlBaseParser.g4``.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+DEFAULT_DECIMAL = (10, 0)
+"""Spark's ``DecimalType.USER_DEFAULT``: what ``DECIMAL`` alone means."""
+
+_NAMES = {
+    "boolean": "boolean",
+    "tinyint": "tinyint",
+    "byte": "tinyint",
+    "smallint": "smallint",
+    "short": "smallint",
+    "int": "int",
+    "integer": "int",
+    "bigint": "bigint",
+    "long": "bigint",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "decimal": "decimal",
+    "dec": "decimal",
+    "numeric": "decimal",
+    "string": "string",
+    "char": "string",
+    "character": "string",
+    "varchar": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "interval": "interval",
+    "void": "void",
+    "null": "void",
+    "variant": "variant",
+    "struct": "struct",
+    "array": "array",
+    "map": "map",
+}
+"""How a type may be written → its Spark name."""
+
+TYPE_NAMES = tuple(sorted({*_NAMES.values()} - {"void", "variant", "interval"}))
+"""The types a stream may have, for messages."""
 
 
 @dataclass(frozen=True)
 class DataType:
-    """A type by its Spark name in lower case: ``timestamp``, ``int``, ``decimal``, ``struct``, ``array``, ``map`` …"""
+    """A type by its Spark name in lower case: ``timestamp``, ``int``, ``decimal``, ``struct``, ``array`` …"""
 
     name: str
     fields: tuple[Field, ...] = ()
@@ -17,9 +65,19 @@ class DataType:
     precision: int | None = None
     scale: int | None = None
 
+    def __str__(self) -> str:
+        """Spark's simple string, the form that ``parse_type`` reads."""
+        if self.name == "struct":
+            return f"struct<{','.join(f'{_quoted(field.name)}:{field.type}' for field in self.fields)}>"
+        if self.elements:
+            return f"{self.name}<{','.join(map(str, self.elements))}>"
+        return f"decimal({self.precision},{self.scale})" if self.name == "decimal" else self.name
+
 
 @dataclass(frozen=True)
 class Field:
+    """A column, or a field of a struct."""
+
     name: str
     type: DataType
 
@@ -30,3 +88,202 @@ class Schema:
 
     ddl: str
     fields: tuple[Field, ...]
+
+    @property
+    def struct(self) -> DataType:
+        """The type of a whole row."""
+        return DataType("struct", self.fields)
+
+
+class NotAType(ValueError):
+    """The text is no schema or type; ``offset`` is where in the text, from 0."""
+
+    def __init__(self, text: str, offset: int, reason: str, near: str | None = None) -> None:
+        super().__init__(reason)
+        self.text = text
+        self.offset = offset
+        self.reason = reason
+        self.near = near
+        """The word that is not a type, for a did-you-mean."""
+
+
+def parse_schema(ddl: str) -> Schema:
+    """Read a DDL schema: ``event_time TIMESTAMP, count INT``.
+
+    Raises:
+        NotAType: with the offset of the first thing that is wrong; also for a column named twice (Spark compares names
+            without regard to case).
+    """
+    parser = _Parser(ddl, simple=False)
+    fields = parser.fields(end=None)
+    return Schema(ddl, fields)
+
+
+def parse_type(text: str) -> DataType:
+    """Read one type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``).
+
+    Raises:
+        NotAType: with the offset of the first thing that is wrong.
+    """
+    parser = _Parser(text, simple=True)
+    found = parser.type()
+    parser.finish()
+    return found
+
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<word>\w+)|(?P<mark>[<>(),:]))"
+)
+_SIMPLE_NAME = re.compile(r"\s*([^`:<>,]+):")
+"""A field's name in a simple string, where nothing is quoted: ``struct<sum(count):bigint>``."""
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    offset: int
+
+
+class _Parser:
+    def __init__(self, text: str, *, simple: bool) -> None:
+        self._text = text
+        self._simple = simple
+        self._at = 0
+
+    def fields(self, end: str | None) -> tuple[Field, ...]:
+        found: list[Field] = []
+        seen: set[str] = set()
+        while True:
+            name, offset = self._name()
+            if name.lower() in seen and not self._simple:
+                raise NotAType(self._text, offset, f"column {name!r} is there twice")
+            seen.add(name.lower())
+            self._take(":")
+            found.append(Field(name, self.type()))
+            self._skip_constraints()
+            if not self._take(","):
+                break
+        if end is None:
+            self.finish()
+        return tuple(found)
+
+    def type(self) -> DataType:
+        token = self._next("a type")
+        name = _NAMES.get(token.text.lower()) if token.kind == "word" else None
+        if name is None:
+            raise NotAType(self._text, token.offset, f"{token.text!r} is not a Spark type", near=token.text)
+        if name in ("struct", "array", "map"):
+            return self._nested(name, token)
+        if name == "interval":
+            self._skip_words("year", "month", "day", "hour", "minute", "second", "to")
+            return DataType(name)
+        if token.text.lower() == "timestamp" and (rest := self._peek()) and rest.text.lower() in ("with", "without"):
+            self._skip_words("with", "without", "local", "time", "zone")
+            return DataType("timestamp_ntz" if rest.text.lower() == "without" else "timestamp")
+        numbers = self._numbers()
+        if name != "decimal":
+            return DataType(name)
+        precision, scale = (*numbers, *(DEFAULT_DECIMAL[len(numbers) :]))[:2]
+        if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+            raise NotAType(
+                self._text, token.offset, f"DECIMAL({precision},{scale}): precision 1 to 38, scale 0 to precision"
+            )
+        return DataType(name, precision=precision, scale=scale)
+
+    def finish(self) -> None:
+        if token := self._peek():
+            raise NotAType(self._text, token.offset, f"{token.text!r} is left over after the type: is a comma missing?")
+
+    def _nested(self, name: str, opening: _Token) -> DataType:
+        if not self._take("<"):
+            raise NotAType(self._text, opening.offset, f"{opening.text} needs its element types: {_EXAMPLES[name]}")
+        if name == "struct":
+            empty = self._peek()
+            found = DataType(name, () if empty and empty.text == ">" else self.fields(end=">"))
+        elif name == "array":
+            found = DataType(name, elements=(self.type(),))
+        else:
+            key = self.type()
+            if not self._take(","):
+                raise NotAType(self._text, self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
+            found = DataType(name, elements=(key, self.type()))
+        if not self._take(">"):
+            raise NotAType(self._text, self._offset(), f"'>' is missing: {opening.text}< is still open")
+        return found
+
+    def _name(self) -> tuple[str, int]:
+        if self._simple and (match := _SIMPLE_NAME.match(self._text, self._at)):
+            self._at = match.end(1)
+            return match[1], match.start(1)
+        token = self._next("a column name")
+        if token.kind == "quoted":
+            return token.text[1:-1].replace("``", "`"), token.offset
+        if token.kind != "word":
+            raise NotAType(self._text, token.offset, f"{token.text!r} is not a column name")
+        return token.text, token.offset
+
+    def _numbers(self) -> tuple[int, ...]:
+        if not self._take("("):
+            return ()
+        found: list[int] = []
+        while True:
+            token = self._next("a number")
+            if not token.text.isdecimal():
+                raise NotAType(self._text, token.offset, f"{token.text!r} is not a whole number")
+            found.append(int(token.text))
+            if not self._take(","):
+                break
+        if not self._take(")"):
+            raise NotAType(self._text, self._offset(), "')' is missing")
+        return tuple(found)
+
+    def _skip_constraints(self) -> None:
+        """``NOT NULL`` and ``COMMENT '…'`` say nothing about values: a file source makes every column nullable."""
+        self._skip_words("not", "null")
+        if (token := self._peek()) and token.text.lower() == "comment":
+            self._next("COMMENT")
+            text = self._next("the text of the comment")
+            if text.kind != "text":
+                raise NotAType(self._text, text.offset, f"COMMENT needs a quoted text, not {text.text!r}")
+
+    def _skip_words(self, *words: str) -> None:
+        while (token := self._peek()) and token.kind == "word" and token.text.lower() in words:
+            self._next("")
+
+    def _take(self, mark: str) -> bool:
+        token = self._peek()
+        if token is None or token.text != mark:
+            return False
+        self._at = token.offset + 1
+        return True
+
+    def _peek(self) -> _Token | None:
+        return next(self._tokens(), None)
+
+    def _next(self, expected: str) -> _Token:
+        token = self._peek()
+        if token is None:
+            raise NotAType(self._text, self._offset(), f"{expected} is missing at the end")
+        self._at = token.offset + len(token.text)
+        return token
+
+    def _offset(self) -> int:
+        token = self._peek()
+        return token.offset if token else len(self._text)
+
+    def _tokens(self) -> Iterator[_Token]:
+        if not self._text[self._at :].strip():
+            return
+        match = _TOKEN.match(self._text, self._at)
+        if match is None or match.lastgroup is None:
+            offset = self._at + len(self._text[self._at :]) - len(self._text[self._at :].lstrip())
+            raise NotAType(self._text, offset, f"{self._text[offset]!r} has no place in a schema")
+        yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
+
+
+_EXAMPLES = {"struct": "STRUCT<name: STRING>", "array": "ARRAY<INT>", "map": "MAP<STRING, INT>"}
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`" if re.search(r"[`:<>,\s]", name) else name
