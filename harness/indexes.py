@@ -1,0 +1,84 @@
+"""The package index a user has told pip about, told to uv, which does not read pip's settings."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_PIP_TO_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
+# uv's own variables, each with the older names for the same thing: whoever has set one has told uv already.
+_ALSO = {
+    "UV_DEFAULT_INDEX": ("UV_INDEX_URL",),
+    "UV_INDEX": ("UV_EXTRA_INDEX_URL",),
+}
+_SECTIONS = ("global", "install")
+
+
+def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that say to uv what pip's variables and files say to pip.
+
+    A variable uv already has is left alone; so is everything where uv has an index of its own.
+    """
+    said = _of_pip(environ)
+    told: dict[str, str] = {}
+    for setting, variable in _PIP_TO_UV.items():
+        value = said.get(setting, "").strip()
+        if not value or any(environ.get(name) for name in (variable, *_ALSO.get(variable, ()))):
+            continue
+        if setting == "find-links":
+            # pip passes over a folder that is not there, uv fails.
+            value = ",".join(place for place in value.split() if "://" in place or Path(place).expanduser().exists())
+        elif setting == "no-index":
+            value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
+        else:
+            value = " ".join(value.split())
+        if value:
+            told[variable] = value
+    return told
+
+
+def _of_pip(environ: Mapping[str, str]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for path in _files(environ):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+        for section in _SECTIONS:
+            if parser.has_section(section):
+                settings |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
+    for setting in _PIP_TO_UV:
+        if value := environ.get("PIP_" + setting.upper().replace("-", "_")):
+            settings[setting] = value
+    return settings
+
+
+def _files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """pip's configuration files, the weightiest last."""
+    chosen = environ.get("PIP_CONFIG_FILE")
+    if chosen == os.devnull:
+        return
+    yield Path("/etc/pip.conf")
+    for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep):
+        yield Path(folder, "pip", "pip.conf")
+    if home := environ.get("HOME"):
+        yield Path(home, ".pip", "pip.conf")
+        yield Path(home, "Library", "Application Support", "pip", "pip.conf")
+    if config := environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config"):
+        yield Path(config, "pip", "pip.conf")
+    if appdata := environ.get("APPDATA"):
+        yield Path(appdata, "pip", "pip.ini")
+    yield Path(sys.prefix, "pip.conf")
+    if chosen:
+        yield Path(chosen)

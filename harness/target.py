@@ -1,0 +1,38 @@
+"""One engine a case is run on: a Spark version, and what it needs around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+
+from conformance.versions import SparkVersion
+from harness.installed import InstalledSpark
+from harness.java import JavaNeed
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Spark version of the catalogue, or the pyspark installed beside the command."""
+
+    version: SparkVersion
+    python: SpecifierSet
+    """The CPythons it runs with."""
+    java: JavaNeed
+    image: str | None = None
+    """The official container image by its long tag, None where there is none."""
+    installed: InstalledSpark | None = None
+    """The pyspark that was found, where this target is the installed one and not Apache's release."""
+
+    @property
+    def name(self) -> str:
+        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Unique within a run."""
+        return f"spark-{self.version}" if self.installed is None else f"installed-{self.installed.version}"
+
+    @property
+    def requirement(self) -> str:
+        """What is asked of the package index: ``pyspark==3.5.9``."""
+        return f"pyspark=={self.version}"
+
+    def __str__(self) -> str:
+        return self.name
