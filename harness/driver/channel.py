@@ -1,0 +1,31 @@
+"""JSON lines over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, Iterator
+
+Json = Any
+Request = Dict[str, Any]
+
+
+class Channel:
+    """Owns the real standard output; whatever else prints (the JVM, pyspark, a user's function) goes to standard error."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+
+    def requests(self) -> Iterator[Request]:
+        """Yield each request until the host closes our standard input."""
+        for line in sys.stdin:
+            yield json.loads(line)
+
+    def send(self, kind: str, **fields: Json) -> None:
+        """Send one message; ``kind`` says which."""
+        fields["kind"] = kind
+        self._out.write(json.dumps(fields, separators=(",", ":")) + "\n")
+        self._out.flush()

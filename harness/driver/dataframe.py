@@ -1,0 +1,131 @@
+"""From the operations of a case to a DataFrame. Each operation is one function, named after the DataFrame method."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from typing import Any, Dict
+
+from pyspark.sql import functions as F
+
+Operation = Dict[str, Any]
+
+_WINDOW = re.compile(r"\s*(window|session_window)\s*\(", re.IGNORECASE)
+
+
+class UnknownOperation(Exception):
+    """The request holds an operation this driver does not know."""
+
+
+def build(operations: list[Operation], streams: dict[str, Any], session: Any, code_path: str | None = None) -> Any:
+    """Build a DataFrame from a pipeline.
+
+    ``streams``: name → DataFrame, the same object each time a stream is named; ``code_path``: where modules that ``call``
+    names are looked for, None where calling is not allowed.
+    """
+    builder = _Builder(streams, session, code_path)
+    return builder.pipeline(operations)
+
+
+class _Builder:
+    def __init__(self, streams: dict[str, Any], session: Any, code_path: str | None) -> None:
+        self._streams = streams
+        self._session = session
+        self._code_path = code_path
+
+    def pipeline(self, operations: list[Operation]) -> Any:
+        frame = None
+        for operation in operations:
+            name = next(iter(operation))
+            method = getattr(self, "_" + name, None)
+            if method is None:
+                raise UnknownOperation(name)
+            frame = method(frame, operation)
+        return frame
+
+    def _from(self, _: Any, operation: Operation) -> Any:
+        return self._streams[operation["from"]]
+
+    def _withWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        column, delay = operation["withWatermark"]
+        return frame.withWatermark(column, delay)
+
+    def _where(self, frame: Any, operation: Operation) -> Any:
+        return frame.where(operation["where"])
+
+    def _select(self, frame: Any, operation: Operation) -> Any:
+        return frame.select(*[expression(text) for text in operation["select"]])
+
+    def _withColumn(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        name, text = operation["withColumn"]
+        return frame.withColumn(name, F.expr(text))
+
+    def _drop(self, frame: Any, operation: Operation) -> Any:
+        return frame.drop(*operation["drop"])
+
+    def _alias(self, frame: Any, operation: Operation) -> Any:
+        return frame.alias(operation["alias"])
+
+    def _groupBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        grouped = frame.groupBy(*[expression(text) for text in operation["groupBy"]])
+        return grouped.agg(*[expression(text) for text in operation["agg"]])
+
+    def _join(self, frame: Any, operation: Operation) -> Any:
+        return frame.join(
+            self.pipeline(operation["join"]), F.expr(operation["on"]), operation.get("how", "inner").lower()
+        )
+
+    def _union(self, frame: Any, operation: Operation) -> Any:
+        return frame.union(self.pipeline(operation["union"]))
+
+    def _distinct(self, frame: Any, operation: Operation) -> Any:
+        return frame.distinct() if operation["distinct"] else frame
+
+    def _dropDuplicates(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        names = operation["dropDuplicates"]
+        return frame.dropDuplicates(names) if names else frame.dropDuplicates()
+
+    def _dropDuplicatesWithinWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        names = operation["dropDuplicatesWithinWatermark"]
+        return frame.dropDuplicatesWithinWatermark(names) if names else frame.dropDuplicatesWithinWatermark()
+
+    def _sql(self, frame: Any, operation: Operation) -> Any:
+        frame.createOrReplaceTempView(operation["as"])
+        return self._session.sql(operation["sql"])
+
+    def _call(self, frame: Any, operation: Operation) -> Any:
+        if self._code_path is None:
+            raise UnknownOperation("call (not allowed)")
+        module, _, function = operation["call"].partition(":")
+        if self._code_path not in sys.path:
+            sys.path.insert(0, self._code_path)
+        return getattr(importlib.import_module(module), function)(self._session, frame)
+
+
+def expression(text: str) -> Any:
+    """A column; a bare window(...) or session_window(...) is named so on every version (before 3.4 Spark does not)."""
+    column = F.expr(text)
+    bare = _bare_window(text)
+    return column.alias(bare) if bare else column
+
+
+def _bare_window(text: str) -> str | None:
+    """``window`` or ``session_window`` where that call is the whole expression, else None."""
+    start = _WINDOW.match(text)
+    if start is None:
+        return None
+    depth, quote = 0, None
+    for position in range(start.end() - 1, len(text)):
+        char = text[position]
+        if quote:
+            quote = None if char == quote else quote
+        elif char in "'\"`":
+            quote = char
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+            if depth == 0:
+                return start.group(1).lower() if not text[position + 1 :].strip() else None
+    return None

@@ -1,0 +1,198 @@
+"""One case, step by step: start the query, let rows arrive, come to rest, tell what was seen."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterator
+
+from .arrivals import Arrivals, Staged
+from .capture import Capture
+from .checkpoint import Checkpoint
+from .dataframe import build
+from .errors import describe
+from .progress import batch_seen, executed
+from .session import forget_state_stores
+
+
+class _Failed(Exception):
+    """The engine refused or died; the case ends here."""
+
+    def __init__(self, stage: str, cause: Exception) -> None:
+        super().__init__(stage)
+        self.stage = stage
+        self.cause = cause
+
+
+class Execution:
+    """A case in the engine. ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last."""
+
+    def __init__(self, spark: Any, request: dict[str, Any]) -> None:
+        self._spark = spark
+        self._session = spark.newSession()
+        self._request = request
+        self._query_text = request["query"]
+        self._output_mode = request["outputMode"]
+        self._trigger = request["trigger"]
+        self._conf = dict(request["conf"])
+        self._arrivals = Arrivals(request["directory"] + "/streams", request["streams"])
+        self._checkpoint = Checkpoint(request["directory"] + "/checkpoint")
+        self._frame: Any = None
+        self._query: Any = None
+        self._capture = Capture()
+        self._entries = 0
+        self.columns: list[dict[str, str]] = []
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        failed = False
+        try:
+            for number, step in enumerate(self._request["steps"], 1):
+                begun = time.monotonic()
+                error = None
+                batches: list[dict[str, Any]] = []
+                try:
+                    self._act(step)
+                except _Failed as failure:
+                    error = describe(failure.cause, failure.stage)
+                    failed = True
+                if self._query is not None:
+                    batches = self._batches(tolerant=failed)
+                yield {
+                    "number": number,
+                    "batches": batches,
+                    "watermark": self._checkpoint.watermark(),
+                    "plan": self._plan() if step.get("plan") and not failed else None,
+                    "error": error,
+                    "wall_ms": int((time.monotonic() - begun) * 1000),
+                }
+                if failed:
+                    return
+        finally:
+            self._close()
+
+    # The actions.
+
+    def _act(self, step: dict[str, Any]) -> None:
+        action = step["action"]
+        if action == "restart":
+            self._restart(step)
+            return
+        batches = step.get("batches", [])
+        if self._at_rest_between_runs():
+            self._arrivals.place(self._arrivals.stage(batches))
+            self._start()
+            self._finish_run()
+            return
+        if self._query is None:
+            self._start()
+            self._drain()
+        if batches:
+            staged = self._arrivals.stage(batches)
+            self._place_at_once(staged)
+        if action != "start":
+            self._drain()
+
+    def _restart(self, step: dict[str, Any]) -> None:
+        if self._query is not None:
+            self._query.stop()
+        if step["how"] == "crash-before-commit":
+            self._checkpoint.uncommit_newest()
+            forget_state_stores(self._spark)
+        change = step.get("change", {})
+        self._conf.update(change.get("conf") or {})
+        self._output_mode = change.get("outputMode") or self._output_mode
+        self._trigger = change.get("trigger") or self._trigger
+        self._query_text = change.get("query") or self._query_text
+        self._frame = self._query = None
+        if not self._at_rest_between_runs():
+            self._start()
+            self._drain()
+
+    def _at_rest_between_runs(self) -> bool:
+        """With ``once`` and ``availableNow`` every action is a run of its own."""
+        return bool(self._trigger != "default")
+
+    # The query.
+
+    def _start(self) -> None:
+        try:
+            for key, value in self._conf.items():
+                self._session.conf.set(key, value)
+        except Exception as error:
+            raise _Failed("start", error) from error
+        try:
+            self._frame = self._build()
+        except Exception as error:
+            raise _Failed("analysis", error) from error
+        self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in self._frame.schema.fields]
+        self._capture = Capture()
+        self._entries = 0
+        try:
+            writer = self._frame.writeStream.outputMode(self._output_mode)
+            if self._trigger != "default":
+                writer = writer.trigger(**{self._trigger: True})
+            writer = writer.option("checkpointLocation", self._checkpoint.path)
+            self._query = writer.foreachBatch(self._capture).start()
+        except Exception as error:
+            self._query = None
+            raise _Failed("start", error) from error
+
+    def _build(self) -> Any:
+        streams = {}
+        for name, stream in self._request["streams"].items():
+            streams[name] = (
+                self._session.readStream.format("json")
+                .schema(stream["ddl"])
+                .option("mode", "FAILFAST")
+                .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
+                .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+                .option("maxFilesPerTrigger", stream["files"])
+                .load(self._arrivals.directory(name))
+            )
+        return build(self._query_text, streams, self._session, self._request.get("codePath"))
+
+    def _drain(self) -> None:
+        try:
+            self._query.processAllAvailable()
+        except Exception as error:
+            raise _Failed("run", self._capture.error or error) from error
+
+    def _finish_run(self) -> None:
+        try:
+            self._query.awaitTermination()
+        except Exception as error:
+            raise _Failed("run", self._capture.error or error) from error
+
+    def _place_at_once(self, staged: Staged) -> None:
+        """Show the files while no micro-batch is being planned, as Spark's own StreamTest does: two sources are not atomic."""
+        lock = self._query._jsq.streamingQuery().awaitProgressLock()
+        lock.lock()
+        try:
+            self._arrivals.place(staged)
+        finally:
+            lock.unlock()
+
+    # What was seen.
+
+    def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
+        entries, self._entries = executed(self._query._jsq, self._entries)
+        seen = []
+        for entry in entries:
+            try:
+                seen.append(batch_seen(entry, self._checkpoint, self._capture, self._arrivals))
+            except FileNotFoundError:
+                if not tolerant:
+                    raise
+        return seen
+
+    def _plan(self) -> str:
+        if self._query is None or not self._query._jsq.recentProgress():
+            return str(self._frame._jdf.queryExecution().analyzed().toString())
+        return str(self._query._jsq.explainInternal(True))
+
+    def _close(self) -> None:
+        if self._query is not None:
+            try:
+                self._query.stop()
+            except Exception:  # a query that failed has stopped already
+                pass
+        forget_state_stores(self._spark)

@@ -1,0 +1,71 @@
+"""From Spark's progress entries to executed micro-batches."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import Any, Dict
+
+from .arrivals import Arrivals
+from .capture import Capture
+from .checkpoint import Checkpoint
+
+Entry = Dict[str, Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def executed(java_query: Any, seen: int) -> tuple[list[Entry], int]:
+    """The progress of each executed batch since the first ``seen`` entries, and how many entries there are now.
+
+    Idle entries repeat a batch id and have executed nothing, so they are left out: what was executed has an ``addBatch`` time.
+    """
+    entries = java_query.recentProgress()
+    new = [json.loads(entries[i].json()) for i in range(seen, len(entries))]
+    return [entry for entry in new if "addBatch" in entry.get("durationMs", {})], len(entries)
+
+
+def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals: Arrivals) -> dict[str, Any]:
+    """The fields of ``BatchSeen`` for one executed batch."""
+    batch = entry["batchId"]
+    event_time = entry.get("eventTime", {})
+    operators = entry.get("stateOperators", [])
+    sources = [
+        {
+            "stream": arrivals.stream_of(source["description"]) or source["description"],
+            "rows": source.get("numInputRows", 0),
+            "moved": source.get("startOffset") != source.get("endOffset"),
+        }
+        for source in entry.get("sources", [])
+    ]
+    return {
+        "id": batch,
+        "kind": "data" if any(source["moved"] for source in sources) else "no-data",
+        "sources": sources,
+        "watermark": milliseconds(event_time["watermark"]) if "watermark" in event_time else None,
+        "logged": checkpoint.logged_watermark(batch),
+        "next_watermark": checkpoint.next_watermark(batch),
+        "rows": capture.rows(batch),
+        "dropped": _dropped(operators),
+        "state": [operator.get("numRowsTotal", 0) for operator in operators],
+        "event_time": {key: milliseconds(event_time[key]) for key in ("min", "max", "avg")}
+        if "max" in event_time
+        else None,
+        "duration_ms": entry["durationMs"].get("triggerExecution", 0),
+        "progress": entry,
+    }
+
+
+def milliseconds(instant: str) -> int:
+    """``1970-01-01T00:00:10.000Z`` as milliseconds since the epoch."""
+    parsed = datetime.strptime(instant, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    return (parsed - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _dropped(operators: list[Entry]) -> int | None:
+    counts = [
+        int(operator["numRowsDroppedByWatermark"]) for operator in operators if "numRowsDroppedByWatermark" in operator
+    ]
+    if operators and not counts:
+        return None
+    return sum(counts)

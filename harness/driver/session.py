@@ -1,0 +1,70 @@
+"""The one Spark session of the process, and who it says it is."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from . import PROTOCOL
+
+_APIS = {
+    "dropDuplicatesWithinWatermark": "DataFrame",
+    "applyInPandasWithState": "GroupedData",
+    "transformWithState": "GroupedData",
+    "transformWithStateInPandas": "GroupedData",
+}
+
+
+def start(work: str, conf: dict[str, str]) -> Any:
+    """Start Spark in local mode. ``work``: a directory for its scratch files; ``conf``: static settings of the target."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")
+    for key, value in _static(work).items():
+        builder = builder.config(key, value)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _static(work: str) -> dict[str, str]:
+    one_file_a_partition = str(1 << 30)
+    return {
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": work + "/scratch",
+        "spark.sql.warehouse.dir": work + "/warehouse",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "1",
+        # A file is charged as much as a partition may hold, so that each file is a partition of its own.
+        "spark.sql.files.maxPartitionBytes": one_file_a_partition,
+        "spark.sql.files.openCostInBytes": one_file_a_partition,
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    }
+
+
+def identity(spark: Any) -> dict[str, Any]:
+    """The fields of ``Identity``."""
+    from pyspark.sql import DataFrame, GroupedData
+
+    holders = {"DataFrame": DataFrame, "GroupedData": GroupedData}
+    jvm = spark.sparkContext._jvm
+    return {
+        "protocol": PROTOCOL,
+        "spark": spark.version,
+        "scala": jvm.scala.util.Properties.versionNumberString(),
+        "java": jvm.System.getProperty("java.version"),
+        "python": platform.python_version(),
+        "os": "{} {}".format(platform.system(), platform.release()),
+        "apis": sorted(name for name, holder in _APIS.items() if hasattr(holders[holder], name)),
+    }
+
+
+def forget_state_stores(spark: Any) -> None:
+    """Unload every state store of this JVM, as a dead process would have: a replay must read its state from the checkpoint."""
+    spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()

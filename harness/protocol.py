@@ -1,0 +1,112 @@
+"""The messages between host and driver: JSON lines, version 1. The published schemas in ``messages/`` are made from these.
+
+Host to driver: one ``CaseRequest`` after another; the end of standard input ends the driver. Driver to host: ``Hello`` once, then for
+each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` where the driver itself (never the engine) went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from conformance.observation import Column, Identity, StepSeen
+
+VERSION = 1
+
+Json: TypeAlias = Any
+Partitions: TypeAlias = tuple[tuple[dict[str, Json], ...], ...]
+"""Rows as objects, in the partitions of one micro-batch of one stream."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class StreamRequest(_Message):
+    """A stream to create."""
+
+    ddl: str
+    files: int
+    """Files a micro-batch of it always has: the most partitions any of its arrivals has."""
+
+
+class ChangeRequest(_Message):
+    """What a restart changes; None leaves it."""
+
+    conf: dict[str, str] | None = None
+    output_mode: str | None = None
+    trigger: str | None = None
+    query: list[dict[str, Json]] | None = None
+
+
+class StepRequest(_Message):
+    """One step to carry out."""
+
+    action: Literal["start", "add", "backlog", "idle", "restart"]
+    batches: tuple[dict[str, Partitions], ...] = ()
+    """What arrives: one entry per micro-batch."""
+    how: Literal["graceful", "crash-before-commit"] | None = None
+    change: ChangeRequest | None = None
+    plan: bool = False
+    """Whether the plan is wanted after this step."""
+
+
+class CaseRequest(_Message):
+    """A case without its expectations: the engine never sees what it is expected to say."""
+
+    case: str
+    directory: str
+    """Where checkpoint and input live: an absolute path on the engine's file system, new and empty."""
+    streams: dict[str, StreamRequest]
+    query: list[dict[str, Json]]
+    output_mode: str
+    trigger: str
+    conf: dict[str, str]
+    steps: tuple[StepRequest, ...]
+    code_path: str | None = None
+    """Where modules that ``call`` names are looked for; None forbids calling."""
+
+
+class Hello(_Message):
+    """The driver introduces the engine it runs in."""
+
+    kind: Literal["hello"]
+    identity: Identity
+
+
+class StepAnswer(_Message):
+    """What one step showed."""
+
+    kind: Literal["step"]
+    case: str
+    step: StepSeen
+
+
+class Done(_Message):
+    """The case is over; the columns are those its query emits (empty where it never was a query)."""
+
+    kind: Literal["done"]
+    case: str
+    columns: tuple[Column, ...]
+
+
+class Failed(_Message):
+    """The driver went wrong; ``message`` is its traceback."""
+
+    kind: Literal["failed"]
+    message: str
+
+
+Answer: TypeAlias = Annotated[Hello | StepAnswer | Done | Failed, Field(discriminator="kind")]
+
+ANSWERS: TypeAdapter[Hello | StepAnswer | Done | Failed] = TypeAdapter(Answer)
+"""Reads one line of the driver's; raises pydantic's ValidationError for anything else."""
+
+
+def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
+    """Each message's name and its JSON Schema, as published in ``harness/messages/``."""
+    for message in (CaseRequest, Hello, StepAnswer, Done, Failed):
+        yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}

@@ -1,0 +1,102 @@
+"""From a case to the request that the driver gets: everything but the expectations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.case import Add, Arrival, Backlog, Case, Change, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.pipeline import Pipeline
+from conformance.types import Schema
+from conformance.values import to_json_value
+from harness.protocol import CaseRequest, ChangeRequest, Json, Partitions, StepRequest, StreamRequest
+
+
+def request_for(case: Case, directory: Path, code_path: Path | None = None) -> CaseRequest:
+    """The request for a case.
+
+    Args:
+        case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
+        directory: a new, empty directory on the engine's file system.
+        code_path: where modules that ``call`` names are looked for; None forbids calling.
+    """
+    return CaseRequest(
+        case=case.id,
+        directory=str(directory),
+        streams={
+            name: StreamRequest(ddl=schema.ddl, files=_files(name, case)) for name, schema in case.streams.items()
+        },
+        query=case.query.wire(),
+        output_mode=case.output_mode,
+        trigger=case.trigger,
+        conf=dict(case.conf),
+        steps=tuple(_step(step, case) for step in case.steps),
+        code_path=str(code_path) if code_path else None,
+    )
+
+
+def calls_code(case: Case) -> bool:
+    """Whether the case runs somebody's Python inside the engine."""
+    pipelines = [case.query]
+    for step in case.steps:
+        if isinstance(step.action, Restart) and step.action.change.query is not None:
+            pipelines.append(step.action.change.query)
+    return any(operation.name == "call" for pipeline in pipelines for operation in pipeline.walk())
+
+
+def _step(step: Step, case: Case) -> StepRequest:
+    plan = _plan_wanted(step, case)
+    match step.action:
+        case Start():
+            return StepRequest(action="start", plan=plan)
+        case Idle():
+            return StepRequest(action="idle", plan=plan)
+        case Add(streams=arrival):
+            return StepRequest(action="add", batches=(_arrival(arrival, case),), plan=plan)
+        case Backlog(entries=entries):
+            # A stream an entry does not name has a batch of no rows, so that entries stay aligned.
+            nothing = Partitioned(partitions=((),))
+            aligned = ({name: entry.get(name, nothing) for name in case.streams} for entry in entries)
+            return StepRequest(action="backlog", batches=tuple(_arrival(entry, case) for entry in aligned), plan=plan)
+        case Restart(how=how, change=change):
+            return StepRequest.model_validate(
+                {"action": "restart", "how": how, "change": _change(change), "plan": plan}
+            )
+
+
+def _change(change: Change) -> ChangeRequest:
+    query: Pipeline | None = change.query
+    return ChangeRequest(
+        conf=dict(change.conf) if change.conf else None,
+        output_mode=change.output_mode,
+        trigger=change.trigger,
+        query=query.wire() if query else None,
+    )
+
+
+def _arrival(arrival: Arrival, case: Case) -> dict[str, Partitions]:
+    return {
+        name: tuple(tuple(_row(row, case.streams[name]) for row in rows) for rows in placed.partitions)
+        for name, placed in arrival.items()
+    }
+
+
+def _row(row: Row, schema: Schema) -> dict[str, Json]:
+    values = {field.name: value for field, value in zip(schema.fields, row, strict=True)} if isinstance(row, tuple) else dict(row)
+    return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
+
+
+def _files(stream: str, case: Case) -> int:
+    arrivals: list[Arrival] = []
+    for step in case.steps:
+        if isinstance(step.action, Add):
+            arrivals.append(step.action.streams)
+        elif isinstance(step.action, Backlog):
+            arrivals.extend(step.action.entries)
+    return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
+
+
+def _plan_wanted(step: Step, case: Case) -> bool:
+    expectations = [step.expect, *(entry.steps.get(step.number) for entry in case.differs)]
+    if step.number == 1:
+        expectations += [entry.expect for entry in case.differs]
+    return any(expectation is not None and expectation.plan is not None for expectation in expectations)
