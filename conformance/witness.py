@@ -1,0 +1,46 @@
+"""The watermark has several witnesses: progress, offset log and commit log. Where they disagree, that is a finding.
+
+The offset log says with which watermark a micro-batch was planned, the progress with which it ran, and the commit log
+of the micro-batch before with which it was to run: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.case import Case
+from conformance.finding import Place, WitnessesDisagree
+from conformance.observation import BatchSeen, Observation
+from conformance.values import show
+
+
+def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
+    """Every micro-batch whose watermark the witnesses tell differently.
+
+    A query without a watermark has nothing in its progress, and only then is that no disagreement to be told from here.
+    The chain over the commit log holds between consecutive ids only: a replayed batch has the id of the one before it.
+    """
+    before: BatchSeen | None = None
+    for step in observation.steps:
+        for batch in step.batches:
+            place = Place.of_step(case, step.number, (batch.id,))
+            if batch.watermark is not None and batch.watermark != batch.logged:
+                yield WitnessesDisagree(
+                    place=place,
+                    expected=_shown(batch.logged),
+                    observed=_shown(batch.watermark),
+                    witness="progress",
+                )
+            follows = before is not None and batch.id == before.id + 1
+            if before is not None and follows and before.next_watermark not in (None, batch.logged):
+                yield WitnessesDisagree(
+                    place=place,
+                    expected=_shown(batch.logged),
+                    observed=_shown(before.next_watermark),
+                    witness="commit log of the batch before",
+                )
+            before = batch
+
+
+def _shown(millis: int | None) -> str | None:
+    return None if millis is None else show(millis * 1000)
