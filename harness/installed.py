@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.abc import ResourceLoader
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,13 +61,14 @@ def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
     if spec is None or spec.origin is None:
         raise NoPyspark
     package = Path(spec.origin).parent
-    version = _version(package)
+    version = _version(package, spec.loader)
     if version is None:
         raise UnusablePyspark(package, "it does not say its version")
-    # Next to the package first: a SPARK_HOME left over from another installation is no part of `import pyspark`.
-    homes = [package, *([Path(environ["SPARK_HOME"])] if environ.get("SPARK_HOME") else []), package.parent.parent]
-    for home in homes:
-        if (home / "jars").is_dir():
+    # The package and what is around it first (SPARK_HOME/python/pyspark, SPARK_HOME/python/lib/pyspark.zip/pyspark): a
+    # SPARK_HOME left over from another installation is no part of what `import pyspark` loads.
+    said = [Path(environ["SPARK_HOME"])] if environ.get("SPARK_HOME") else []
+    for home in (package, *list(package.parents)[:4], *said):
+        if (home / "jars").is_dir() and (home / "bin").is_dir():
             return InstalledSpark(version, package, home)
     raise UnusablePyspark(
         package,
@@ -75,10 +77,12 @@ def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
     )
 
 
-def _version(package: Path) -> str | None:
+def _version(package: Path, loader: object) -> str | None:
     # The file before the metadata: what is imported counts, and a vendor's pyspark on PYTHONPATH has no metadata.
     try:
-        module = ast.parse((package / "version.py").read_text(encoding="utf-8"))
+        # Through the loader, since the package may be inside a zip.
+        text = loader.get_data(str(package / "version.py")) if isinstance(loader, ResourceLoader) else b""
+        module = ast.parse(text)
     except (OSError, SyntaxError, ValueError):
         module = ast.Module(body=[], type_ignores=[])
     for statement in module.body:

@@ -90,7 +90,7 @@ class NoSuchJava(SurroundingsFailed):
 
 
 class DoesNotRun(Exception):
-    """A file that should be a Java is none; the text says what it answered."""
+    """A file that should be a Java is none; the text says why: ``fails with exit code 1: …``."""
 
 
 def find(need: JavaNeed, environ: Mapping[str, str] | None = None) -> Java:
@@ -142,13 +142,27 @@ def _matching(pattern: str, environ: Mapping[str, str]) -> Iterable[Path]:
     return sorted(Path("/").glob(pattern.removeprefix("/")))
 
 
-@cache
 def ask(binary: Path) -> Java:
-    """Run a Java and hear its home, version and modules. Asked once a process.
+    """Run a Java and hear its home, version and modules. Each is run once a process.
 
     Raises:
         DoesNotRun: it is not there, fails, or does not answer like a Java.
     """
+    heard = _heard(binary)
+    if isinstance(heard, DoesNotRun):
+        raise heard
+    return heard
+
+
+@cache
+def _heard(binary: Path) -> Java | DoesNotRun:
+    try:
+        return _run(binary)
+    except DoesNotRun as error:
+        return error
+
+
+def _run(binary: Path) -> Java:
     settings = _output(binary, "-XshowSettings:properties", "-version")
     said = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
     if said.keys() != {"java.home", "java.version"}:

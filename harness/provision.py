@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from packaging.version import Version
 
 from harness import java as javas
-from harness import pythons
+from harness import javahome, pythons
 from harness.cache import cache_dir
 from harness.environment import Environment
 from harness.installer import Installer, Uv, download
@@ -59,7 +60,8 @@ class _Made:
     python_version: str
     pyspark: str
     spark_home: Path
-    jdk: Path | None
+    java_home: Path | None
+    """Of the embedded Java; None where the host's serves."""
 
 
 def prepare(
@@ -121,13 +123,20 @@ def is_prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> 
     return _finished(order.directory(cache_dir(environ))) is not None
 
 
+def embeddable(target: Target) -> bool:
+    """Whether a JDK from PyPI can stand in for a Java of the host."""
+    need = target.java
+    return target.installed is None and bool(need.embedded) and (not need.embedded_lacks or javahome.can_be_made())
+
+
 def _order(target: Target, environ: Mapping[str, str]) -> tuple[Order, Java | None]:
     """What to install, and the Java of the host where it has one that serves."""
     try:
         return Order(target.version, target.python, (target.requirement,)), javas.find(target.java, environ)
     except NoSuchJava:
-        if target.java.embedded is None:
+        if not embeddable(target):
             raise
+        assert target.java.embedded is not None
         return Order(target.version, target.python, (target.requirement, target.java.embedded)), None
 
 
@@ -142,7 +151,7 @@ def _make(
     try:
         installer.venv(root, python.executable, say=say)
         installer.install(_interpreter(root), order.requirements, say=say)
-        made = _look(root)
+        made = _look(root, target)
         _write_marker(root, order, python, made)
     except BaseException:
         shutil.rmtree(root, ignore_errors=True)
@@ -163,7 +172,7 @@ def _python(order: Order, target: Target, say: Say, environ: Mapping[str, str], 
     return again.best
 
 
-def _look(root: Path) -> _Made:
+def _look(root: Path, target: Target) -> _Made:
     """Ask the new environment what is in it.
 
     Raises:
@@ -174,8 +183,11 @@ def _look(root: Path) -> _Made:
     if answer.returncode:
         raise NotAnEnvironment(root, (answer.stderr.strip().splitlines() or ["its Python says nothing"])[-1])
     said = json.loads(answer.stdout)
-    jdk = Path(said["jdk"], "java-runtime") if said["jdk"] else None
-    return _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), jdk)
+    home = Path(said["jdk"], "java-runtime") if said["jdk"] else None
+    if home is not None and target.java.embedded_lacks:
+        javahome.make(root / "java-home", home, target.java.embedded_lacks)
+        home = root / "java-home"
+    return _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
 
 
 def _write_marker(root: Path, order: Order, python: Python, made: _Made) -> None:
@@ -185,7 +197,7 @@ def _write_marker(root: Path, order: Order, python: Python, made: _Made) -> None
         "python_version": made.python_version,
         "pyspark": made.pyspark,
         "spark_home": str(made.spark_home),
-        "jdk": made.jdk and str(made.jdk),
+        "java_home": made.java_home and str(made.java_home),
     }
     partial = root / f"{_MARKER}.partial"
     partial.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
@@ -196,24 +208,24 @@ def _finished(root: Path) -> _Made | None:
     """What is in an environment that was made to its end and is still whole; None otherwise."""
     try:
         said = json.loads((root / _MARKER).read_text(encoding="utf-8"))
-        jdk = Path(said["jdk"]) if said["jdk"] else None
-        made = _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), jdk)
+        home = Path(said["java_home"]) if said["java_home"] else None
+        made = _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     # The interpreter is a link to one of the machine's, which may have gone since; so may parts of a tidied-up cache.
     whole = (
         _interpreter(root).exists()
         and (made.spark_home / "jars").is_dir()
-        and (made.jdk is None or _binary(made.jdk).exists())
+        and (made.java_home is None or _binary(made.java_home).exists())
     )
     return made if whole else None
 
 
 def _environment(target: Target, root: Path, made: _Made, java: Java | None) -> Environment:
     if java is None:
-        assert made.jdk is not None
+        assert made.java_home is not None
         try:
-            java = javas.ask(_binary(made.jdk))
+            java = replace(javas.ask(_binary(made.java_home)), home=made.java_home)
         except javas.DoesNotRun as error:
             raise NotAnEnvironment(root, f"its Java {error}") from None
     return Environment(
@@ -230,15 +242,12 @@ def _environment(target: Target, root: Path, made: _Made, java: Java | None) -> 
 
 def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
     """The installed target: what is there is used as it is, and nothing is installed."""
-    import platform
-    import sys
-
     assert target.installed is not None
     java = javas.find(target.java, environ)
     return Environment(
         target=target.name,
         python=Path(sys.executable),
-        python_version=str(Version(platform.python_version())),
+        python_version=platform.python_version(),
         pyspark=target.installed.version,
         spark_home=target.installed.home,
         java_home=java.home,

@@ -74,10 +74,6 @@ class NoSuchPython(SurroundingsFailed):
         self.found = dict(found)
 
 
-class DoesNotRun(Exception):
-    """A file that should be a Python is none; the text says what it answered."""
-
-
 @dataclass(frozen=True)
 class Search:
     """What a search for an interpreter found."""
@@ -99,7 +95,7 @@ def search(wanted: SpecifierSet, environ: Mapping[str, str] | None = None, manag
     fit: list[Python] = []
     unfit: list[tuple[Path, str]] = []
     with ThreadPoolExecutor(max_workers=4) as several:
-        for path, answer in zip(paths, several.map(_answer, paths), strict=True):
+        for path, answer in zip(paths, several.map(ask, paths), strict=True):
             why = answer if isinstance(answer, str) else answer.shortcoming(wanted)
             if why is None and isinstance(answer, Python):
                 fit.append(answer)
@@ -137,20 +133,9 @@ def _interpreters(folder: Path) -> Iterator[Path]:
             yield folder / name
 
 
-def _answer(path: Path) -> Python | str:
-    try:
-        return ask(path)
-    except DoesNotRun as error:
-        return str(error)
-
-
 @cache
-def ask(executable: Path) -> Python:
-    """Run an interpreter and hear its version. Asked once a process.
-
-    Raises:
-        DoesNotRun: it is not there, fails, or lacks a module of the standard library that an installation needs.
-    """
+def ask(executable: Path) -> Python | str:
+    """Run an interpreter and hear its version; a text says why it is none. Each is run once a process."""
     try:
         answer = subprocess.run(
             [str(executable), "-I", "-c", _QUESTION],
@@ -162,12 +147,12 @@ def ask(executable: Path) -> Python:
             check=False,
         )
         if answer.returncode:
-            raise DoesNotRun(f"fails: {(answer.stderr.strip().splitlines() or ['it says nothing'])[-1].strip()}")
+            return f"fails: {(answer.stderr.strip().splitlines() or ['it says nothing'])[-1].strip()}"
         said = json.loads(answer.stdout)
         return Python(executable, Version(said["version"]), said["implementation"], said["free_threaded"])
     except subprocess.TimeoutExpired:
-        raise DoesNotRun(f"did not answer within {_SECONDS_TO_ANSWER} s") from None
+        return f"did not answer within {_SECONDS_TO_ANSWER} s"
     except OSError as error:
-        raise DoesNotRun(f"does not start: {error.strerror}") from None
+        return f"does not start: {error.strerror}"
     except (ValueError, KeyError, TypeError):
-        raise DoesNotRun("does not answer like a Python") from None
+        return "does not answer like a Python"

@@ -38,7 +38,7 @@ def of(target: Target, environ: Mapping[str, str] | None = None) -> Readiness:
         found = javas.find(target.java, environ)
         java = f"{found.version} ({found.home})"
     except NoSuchJava as error:
-        if target.java.embedded is not None and target.installed is None:
+        if provision.embeddable(target):
             java = f"embedded ({target.java.embedded})"
         else:
             obstacle = str(error)
