@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -280,6 +281,14 @@ Finding: TypeAlias = Annotated[
     RowsDiffer | ValueDiffers | NotOfTheType | PlanDiffers | ErrorDiffers | StaleEntry | WitnessesDisagree,
     Field(discriminator="kind"),
 ]
+
+
+def described(findings: Iterable[Finding]) -> Iterator[str]:
+    """The findings as lines of plain text, those about one place in succession under one line that names it."""
+    for place, here in groupby(findings, key=lambda finding: finding.place):
+        yield str(place)
+        for finding in here:
+            yield from (INDENT + line for line in finding.body())
 
 
 def cell(value: Json) -> str:

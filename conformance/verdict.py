@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Literal, TypeAlias
 
 from conformance.case import Case, Differs, ExpectedError
@@ -22,7 +21,7 @@ from conformance.expected import (
     as_newest,
     expected,
 )
-from conformance.finding import INDENT, ErrorDiffers, ErrorExpectedAs, Finding, Place, StaleEntry
+from conformance.finding import INDENT, ErrorDiffers, ErrorExpectedAs, Finding, Place, StaleEntry, described
 from conformance.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.rows import OutputSchema
 from conformance.versions import SparkVersion
@@ -64,10 +63,7 @@ class Verdict:
         if self.differs is not None and self.status in ("differs", "unsupported"):
             link = f" ({self.differs.link})" if self.differs.link else ""
             yield f"{INDENT}{self.differs.because or self.differs.unsupported}{link}"
-        for place, findings in groupby(self.findings, key=lambda finding: finding.place):
-            yield f"{INDENT}{place}"
-            for finding in findings:
-                yield from (f"{INDENT}{INDENT}{line}" for line in finding.body())
+        yield from (INDENT + line for line in described(self.findings))
         yield from (f"{INDENT}note: {note}" for note in self.notes)
         if self.status == "flaky":
             for number, run in enumerate(self.runs, 1):

@@ -1,0 +1,197 @@
+"""The lines of a results file, as frozen values: a header, one cell a line, a footer.
+
+Each line is a JSON object with a ``record`` that names its kind; ``results.schema.json`` describes them for other programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from conformance.case import Case
+from conformance.case import Differs as DiffersEntry
+from conformance.finding import Finding
+from conformance.observation import Observation
+from conformance.verdict import Status, Verdict
+
+FORMAT = 1
+"""The version of the format this code writes, and the newest it reads."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class Target(_Record):
+    """What one column of the matrix ran on. What is only known once an engine has started is None until then."""
+
+    name: str
+    """``spark-3.5.9``: the name that cells go by."""
+    spark: str
+    """The resolved version, with what a vendor appends."""
+    java: str | None = None
+    python: str | None = None
+    scala: str | None = None
+    os: str | None = None
+    runtime: str = "local"
+    """``local``, ``container`` …"""
+    image: str | None = None
+    image_digest: str | None = None
+
+
+class Header(_Record):
+    """The first line: everything that is to be answered by the cells."""
+
+    record: Literal["header"] = "header"
+    format: int = FORMAT
+    suite: str
+    """Digest over the cases (``suite_digest``): results of different suites are not to be mixed."""
+    cases: tuple[str, ...]
+    targets: tuple[Target, ...]
+    started: datetime
+    command: str | None = None
+
+    def expected_cells(self) -> frozenset[tuple[str, str]]:
+        """Case id and target name of every cell there must be."""
+        return frozenset((case, target.name) for case in self.cases for target in self.targets)
+
+
+class Introduction(_Record):
+    """An engine that has introduced itself: takes the place of the header's target of that name."""
+
+    record: Literal["target"] = "target"
+    target: Target
+
+
+class DocumentedDifference(_Record):
+    """The ``differs`` entry of the case that a cell's version falls into."""
+
+    spark: str
+    because: str | None = None
+    unsupported: str | None = None
+    link: str | None = None
+
+    @classmethod
+    def of(cls, entry: DiffersEntry) -> DocumentedDifference:
+        return cls(spark=str(entry.spark), because=entry.because, unsupported=entry.unsupported, link=entry.link)
+
+
+class Run(_Record):
+    """One of several runs of a cell: its part of the evidence."""
+
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    observation: Observation | None = None
+
+
+class Cell(_Record):
+    """One cell of the matrix."""
+
+    record: Literal["cell"] = "cell"
+    case: str
+    family: str
+    case_digest: str
+    target: str
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    """Digest of what was seen: two versions with the same digest behaved the same."""
+    differs: DocumentedDifference | None = None
+    observation: Observation | None = None
+    """Without the raw ``progress`` of its micro-batches."""
+    runs: tuple[Run, ...] = ()
+    """Where the cell ran more than once: each run, in order."""
+    duration_ms: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        target: str,
+        verdict: Verdict,
+        observations: Sequence[Observation | None] = (),
+        duration_ms: int = 0,
+    ) -> Cell:
+        """The record of a verdict.
+
+        Args:
+            case: the case the verdict is on.
+            target: the name of its target.
+            verdict: of one run, or combined.
+            observations: one for each run, in order; None for a run that showed nothing.
+            duration_ms: of all runs together.
+        """
+        seen = [_without_progress(observation) for observation in observations]
+        runs = tuple(
+            Run(
+                status=run.status,
+                findings=run.findings,
+                notes=run.notes,
+                behaviour=run.behaviour,
+                observation=seen[at] if at < len(seen) else None,
+            )
+            for at, run in enumerate(verdict.runs)
+        )
+        return cls(
+            case=case.id,
+            family=case.family,
+            case_digest=case.digest,
+            target=target,
+            status=verdict.status,
+            findings=verdict.findings,
+            notes=verdict.notes,
+            behaviour=verdict.behaviour,
+            differs=DocumentedDifference.of(verdict.differs) if verdict.differs is not None else None,
+            observation=next((observation for observation in seen if observation is not None), None),
+            runs=runs,
+            duration_ms=duration_ms,
+        )
+
+
+class Footer(_Record):
+    """The last line. A file without one was interrupted."""
+
+    record: Literal["footer"] = "footer"
+    counts: dict[Status, int]
+    """Cells per status; a status that no cell has may be left out."""
+    finished: datetime
+
+
+Record: TypeAlias = Annotated[Header | Introduction | Cell | Footer, Field(discriminator="record")]
+
+RECORD: TypeAdapter[Header | Introduction | Cell | Footer] = TypeAdapter(Record)
+
+
+def suite_digest(cases: Iterable[Case]) -> str:
+    """SHA-256 over the ids and digests of the cases of a suite, in whatever order they come."""
+    content = sorted((case.id, case.digest) for case in cases)
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of one line of a results file: the content of ``results.schema.json``."""
+    schema = RECORD.json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of the results of watermark-conformance",
+        "description": f"Format {FORMAT}: a header, then introductions of targets and cells in any order, then a footer.",
+        **schema,
+    }
+
+
+def _without_progress(observation: Observation | None) -> Observation | None:
+    if observation is None:
+        return None
+    steps = tuple(
+        step.model_copy(update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)})
+        for step in observation.steps
+    )
+    return observation.model_copy(update={"steps": steps})

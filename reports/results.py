@@ -1,0 +1,269 @@
+"""Results files: written line by line as cells come in, read back only when complete and in themselves consistent."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, TextIO
+
+from pydantic import ValidationError
+
+from conformance.verdict import Status
+from reports.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target
+from reports.unusable import (
+    CountsDoNotMatch,
+    DuplicateCell,
+    EmptyResults,
+    MissingCells,
+    MixedSuites,
+    MixedTargets,
+    NewerFormat,
+    NoResultsFile,
+    NotARecord,
+    NotJson,
+    TruncatedResults,
+    UnknownCell,
+)
+
+
+class ResultsWriter:
+    """Appends cells to a results file, each handed to the system when ``write`` returns. Threads may share one.
+
+    A context manager: leaving it writes the footer, leaving it by an exception does not, so that whoever reads the file
+    sees that the run was interrupted.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        """Begin the file, replacing one that is there.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._awaited = set(header.expected_cells())
+        self._written: set[tuple[str, str]] = set()
+        self._targets = {target.name for target in header.targets}
+        self._counts: Counter[Status] = Counter()
+        self._lock = Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: TextIO = path.open("w", encoding="utf-8")
+        self._append(header)
+
+    def introduce(self, target: Target) -> None:
+        """Say what a target of the header turned out to be, once its engine has introduced itself.
+
+        Raises:
+            ValueError: the header has no target of that name.
+        """
+        if target.name not in self._targets:
+            raise ValueError(f"{target.name} is not a target of this run")
+        with self._lock:
+            self._append(Introduction(target=target))
+
+    def write(self, cell: Cell) -> None:
+        """Append one cell.
+
+        Raises:
+            ValueError: the header does not announce it, or it is already there.
+        """
+        key = (cell.case, cell.target)
+        with self._lock:
+            if key in self._written:
+                raise ValueError(f"{cell.case} on {cell.target} has its result already")
+            if key not in self._awaited:
+                raise ValueError(f"{cell.case} on {cell.target} is not a cell of this run")
+            self._append(cell)
+            self._awaited.discard(key)
+            self._written.add(key)
+            self._counts[cell.status] += 1
+
+    def missing(self) -> frozenset[tuple[str, str]]:
+        """Case id and target name of the cells that have no result yet."""
+        with self._lock:
+            return frozenset(self._awaited)
+
+    def finish(self, finished: datetime | None = None) -> None:
+        """Write the footer and close the file."""
+        with self._lock:
+            self._append(Footer(counts=dict(self._counts), finished=finished or datetime.now(UTC)))
+            self._file.close()
+
+    def __enter__(self) -> ResultsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file.closed:
+            return
+        if kind is None:
+            self.finish()
+        else:
+            self._file.close()
+
+    def _append(self, record: Header | Introduction | Cell | Footer) -> None:
+        self._file.write(record.model_dump_json() + "\n")
+        self._file.flush()
+
+
+@dataclass(frozen=True)
+class Results:
+    """A complete run: every cell that its header announces."""
+
+    header: Header
+    """With the targets as they introduced themselves."""
+    cells: tuple[Cell, ...]
+    footer: Footer
+    paths: tuple[Path, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        """Read one file.
+
+        Raises:
+            UnusableResults: one of its kinds, for what is wrong with the file.
+        """
+        if not path.is_file():
+            raise NoResultsFile(path)
+        records = list(_records(path))
+        header = records[0][1]
+        assert isinstance(header, Header)
+        cells: dict[tuple[str, str], Cell] = {}
+        footer: Footer | None = None
+        announced = header.expected_cells()
+        targets = {target.name: target for target in header.targets}
+        for line, record in records[1:]:
+            if footer is not None:
+                raise NotARecord(path, line, "the footer is the last line")
+            match record:
+                case Header():
+                    raise NotARecord(path, line, "a second header")
+                case Introduction(target=target):
+                    if target.name not in targets:
+                        raise NotARecord(path, line, f"{target.name} is not a target of the header")
+                    targets[target.name] = target
+                case Cell():
+                    key = (record.case, record.target)
+                    if key in cells:
+                        raise DuplicateCell(path, *key, line=line)
+                    if key not in announced:
+                        raise UnknownCell(path, line, *key)
+                    cells[key] = record
+                case Footer():
+                    footer = record
+        if footer is None:
+            raise TruncatedResults(path, len(cells), len(announced))
+        if absent := announced - cells.keys():
+            raise MissingCells(path, absent)
+        _check_counts(path, footer, cells.values())
+        met = header.model_copy(update={"targets": tuple(targets.values())})
+        return cls(met, tuple(cells.values()), footer, (path,))
+
+    @classmethod
+    def read_all(cls, paths: Sequence[Path]) -> Results:
+        """Read several files and put them together.
+
+        Raises:
+            UnusableResults: as ``read`` and ``together``.
+        """
+        return together([cls.read(path) for path in paths])
+
+
+def together(results: Sequence[Results]) -> Results:
+    """One set of results from several runs of one suite, each of which ran other targets or other cases.
+
+    Raises:
+        ValueError: there are none.
+        MixedSuites: they are of different suites.
+        MixedTargets: one target name stands for different engines.
+        DuplicateCell: two of them have the same cell.
+        MissingCells: together they leave cells of the matrix open.
+    """
+    if not results:
+        raise ValueError("no results to put together")
+    if len(results) == 1:
+        return results[0]
+    digests = {
+        ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
+    }
+    if len(set(digests.values())) > 1:
+        raise MixedSuites(digests)
+    targets: dict[str, tuple[Target, Results]] = {}
+    cells: dict[tuple[str, str], Cell] = {}
+    for one in results:
+        for target in one.header.targets:
+            known, where = targets.setdefault(target.name, (target, one))
+            if known != target:
+                raise MixedTargets(target.name, (*where.paths, *one.paths))
+        for cell in one.cells:
+            if (cell.case, cell.target) in cells:
+                raise DuplicateCell(next(iter(one.paths), None), cell.case, cell.target)
+            cells[cell.case, cell.target] = cell
+    header = Header(
+        suite=results[0].header.suite,
+        cases=tuple(dict.fromkeys(case for one in results for case in one.header.cases)),
+        targets=tuple(target for target, _ in targets.values()),
+        started=min(one.header.started for one in results),
+        command=" ; ".join(dict.fromkeys(one.header.command for one in results if one.header.command)) or None,
+    )
+    if absent := header.expected_cells() - cells.keys():
+        raise MissingCells(None, absent)
+    footer = Footer(
+        counts=dict(Counter(cell.status for cell in cells.values())),
+        finished=max(one.footer.finished for one in results),
+    )
+    return Results(header, tuple(cells.values()), footer, tuple(path for one in results for path in one.paths))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Header | Introduction | Cell | Footer]]:
+    """Line numbers, from 1, and records. The first is the header, in a format this code reads."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if not text.strip():
+        raise EmptyResults(path)
+    lines = text.split("\n")
+    unfinished = len(lines) if lines[-1].strip() else None
+    header: Header | None = None
+    cells = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            content: Any = json.loads(line)
+        except ValueError as problem:
+            if number == unfinished and header is not None:
+                # The run was interrupted while it wrote this line.
+                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
+            raise NotJson(path, number, str(problem)) from None
+        if not isinstance(content, dict):
+            raise NotARecord(path, number, "not a JSON object")
+        if header is None:
+            if content.get("record") != "header":
+                raise NotARecord(path, number, "the first line is the header")
+            written = content.get("format")
+            if isinstance(written, int) and written > FORMAT:
+                raise NewerFormat(path, written, FORMAT)
+        try:
+            record = RECORD.validate_json(line)
+        except ValidationError as problem:
+            raise NotARecord(path, number, _first(problem)) from None
+        header = header or (record if isinstance(record, Header) else None)
+        cells += isinstance(record, Cell)
+        yield number, record
+
+
+def _first(problem: ValidationError) -> str:
+    error = problem.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in error["loc"])
+    return f"{where}: {error['msg']}" if where else error["msg"]
+
+
+def _check_counts(path: Path, footer: Footer, cells: Iterable[Cell]) -> None:
+    found: Counter[str] = Counter(cell.status for cell in cells)
+    counted: Counter[str] = Counter(footer.counts)
+    if counted != found:
+        raise CountsDoNotMatch(path, counted, found)
