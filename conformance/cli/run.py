@@ -1,0 +1,127 @@
+"""``conformance run``: every case on every chosen Spark, judged, kept and shown as a matrix."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from conformance import suite
+from conformance.case import Case
+from conformance.cli.progress import LiveDisplay, PlainDisplay
+from conformance.conduct import Sink, conduct, only_tagged
+from conformance.observation import Identity
+from conformance.verdict import Verdict
+from harness.local import LocalRuntime
+from harness.scheduler import CellRun, Limits
+from harness.target import Target
+from harness.targets import Targets
+from reports.matrix import exit_code, show
+from reports.records import Cell, Header
+from reports.records import Target as TargetRecord
+from reports.results import Results, ResultsWriter
+
+_EPILOG = """
+Examples:
+
+  conformance run                                    the whole suite on the newest Spark this machine can run
+
+  conformance run --spark 3.5 --spark 4.0            on the newest release of two lines
+
+  conformance run --spark lines                      on the newest release of every line
+
+  conformance run --spark all                        on every target, known-bad patch releases too
+
+  conformance run cases/late-drops --tag smoke       some of the cases
+
+  conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
+"""
+
+
+def run(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")] = None,
+    spark: Annotated[
+        list[str] | None,
+        typer.Option(help="A version (3.5.9), a line (3.5), a range (>=3.4), newest, lines, all, or installed. Repeatable."),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")] = None,
+    results: Annotated[Path, typer.Option(help="Where every answer is kept.")] = Path("results.jsonl"),
+    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = max(1, (os.cpu_count() or 1) // 2 + 1),
+    repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
+    step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")] = False,
+    work: Annotated[Path | None, typer.Option(help="Folder for engines' working files; a temporary one by default.")] = None,
+) -> None:
+    """Run cases on real Spark versions and print the compatibility matrix."""
+    errors = Console(stderr=True, soft_wrap=True)
+    loaded = suite.load(paths or None)
+    loaded.raise_for_problems()
+    cases = only_tagged(loaded.cases, tag or ())
+    if not cases:
+        raise typer.BadParameter(f"no case has the tag {' or '.join(tag or ())}", param_hint="--tag")
+    chosen = Targets.load().choose(spark or ["newest"])
+    for note in chosen.notes:
+        errors.print(note, style="yellow", markup=False)
+    header = Header(
+        suite=loaded.digest,
+        cases=tuple(case.id for case in cases),
+        targets=tuple(TargetRecord(name=target.name, spark=str(target.version)) for target in chosen.targets),
+        started=datetime.now(UTC),
+        command=shlex.join(["conformance", *sys.argv[1:]]),
+    )
+    errors.print(f"{len(cases)} cases × {len(chosen.targets)} versions, locally, into {results}", markup=False, highlight=False)
+    with ExitStack() as stack:
+        root = Path(work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)))
+        root.mkdir(parents=True, exist_ok=True)
+        writer = stack.enter_context(ResultsWriter(results, header))
+        cells = len(cases) * len(chosen.targets)
+        display = stack.enter_context(LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells))
+        conduct(
+            cases,
+            chosen.targets,
+            LocalRuntime(root.resolve()),
+            Limits(jobs=min(jobs, len(chosen.targets)), step_timeout=step_timeout, repeat=repeat),
+            display=display,
+            sink=_Kept(writer),
+            # People's own modules lie beside where they work, as for `python -m`.
+            code_path=Path.cwd() if allow_code else None,
+        )
+        writer.finish()
+    answered = Results.read(results)
+    show(answered, Console())
+    raise typer.Exit(exit_code(answered))
+
+
+class _Kept(Sink):
+    """Writes cells to the results file as they come."""
+
+    def __init__(self, writer: ResultsWriter) -> None:
+        self._writer = writer
+        self._introduced: set[str] = set()
+
+    def introduce(self, target: Target, identity: Identity) -> None:
+        if target.name not in self._introduced:
+            self._introduced.add(target.name)
+            self._writer.introduce(
+                TargetRecord(
+                    name=target.name,
+                    spark=identity.spark,
+                    java=identity.java,
+                    python=identity.python,
+                    scala=identity.scala,
+                    os=identity.os,
+                )
+            )
+
+    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
+        observations = run.observations if run else ()
+        milliseconds = int(run.seconds * 1000) if run else 0
+        self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds))

@@ -1,0 +1,110 @@
+"""A whole run: the harness runs the cells, each answer is judged as it comes, and every cell is handed on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from conformance.case import Case
+from conformance.observation import Identity
+from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
+from harness.engine import Runtime
+from harness.scheduler import CellRun, Lane, Limits, Scheduler
+from harness.target import Target
+
+
+class Display(Protocol):
+    """What a person sees while it runs. Calls never overlap."""
+
+    def says(self, target: Target, line: str) -> None: ...
+
+    def ready(self, target: Target, identity: Identity) -> None: ...
+
+    def started(self, case: Case, target: Target) -> None: ...
+
+    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None: ...
+
+
+class Sink(Protocol):
+    """Where cells are kept. Calls never overlap."""
+
+    def introduce(self, target: Target, identity: Identity) -> None:
+        """An engine has introduced itself; once or more per target."""
+
+    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
+        """A judged cell; ``run`` is None where nothing had to run."""
+
+
+def conduct(
+    cases: Sequence[Case],
+    targets: Sequence[Target],
+    runtime: Runtime,
+    limits: Limits,
+    *,
+    display: Display,
+    sink: Sink,
+    code_path: Path | None = None,
+) -> None:
+    """Run every case on every target and hand each judged cell to the sink; returns when all are in.
+
+    Raises:
+        KeyboardInterrupt: the user stopped it; every engine has ended.
+    """
+    judging = _Judging(display, sink)
+    for target in targets:
+        for case in cases:
+            judging.without_running(case, target)
+    lanes = (Lane(target, tuple(case for case in cases if case.applies_to(target.version))) for target in targets)
+    Scheduler(runtime, limits, judging, code_path).run(lane for lane in lanes if lane.cases)
+
+
+class _Judging:
+    """The scheduler's listener: one thread at a time, whatever engine it comes from."""
+
+    def __init__(self, display: Display, sink: Sink) -> None:
+        self._display = display
+        self._sink = sink
+        self._lock = threading.Lock()
+
+    def without_running(self, case: Case, target: Target) -> None:
+        verdict = not_applicable(case, target.version)
+        if verdict is not None:
+            self._keep(case, target, verdict, None)
+
+    def engine_says(self, target: Target, line: str) -> None:
+        with self._lock:
+            self._display.says(target, line)
+
+    def engine_ready(self, target: Target, identity: Identity) -> None:
+        with self._lock:
+            self._sink.introduce(target, identity)
+            self._display.ready(target, identity)
+
+    def cell_started(self, case: Case, target: Target) -> None:
+        with self._lock:
+            self._display.started(case, target)
+
+    def cell_done(self, run: CellRun) -> None:
+        with self._lock:
+            self._keep(run.case, run.target, verdict_on(run), run)
+
+    def _keep(self, case: Case, target: Target, verdict: Verdict, run: CellRun | None) -> None:
+        self._sink.keep(target, case, verdict, run)
+        self._display.judged(target, verdict, run.seconds if run else 0.0)
+
+
+def verdict_on(run: CellRun) -> Verdict:
+    """The verdict on what running a cell gave, repetitions combined."""
+    version = run.target.version
+    if not run.runnable:
+        return not_run(run.case, version, run.failure or "")
+    if run.failure is not None:
+        return broken(run.case, version, run.failure)
+    return combine([judge(run.case, version, observation) for observation in run.observations])
+
+
+def only_tagged(cases: Iterable[Case], tags: Sequence[str]) -> tuple[Case, ...]:
+    """The cases that have one of the tags; all of them where none is asked for."""
+    return tuple(case for case in cases if not tags or set(tags) & set(case.tags))

@@ -1,0 +1,164 @@
+"""Cases as pytest items: ``pytest cases --spark 3.5``.
+
+An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``. Cases are collected only where ``--spark`` is given, from YAML files in a
+folder named ``cases`` or in a suite (a folder that holds ``behaviours.yaml``), so that nobody's other YAML is touched.
+
+One engine lives per version and process; with pytest-xdist, ``--dist loadgroup`` keeps each version on one worker.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from conformance.case import Case
+from conformance.conduct import verdict_on
+from conformance.language import InvalidCase
+from conformance.observation import Identity
+from conformance.verdict import Verdict, not_applicable
+from harness.local import LocalRuntime
+from harness.scheduler import CellRun, EngineSeat, Limits, run_cell
+from harness.target import Target
+from harness.targets import Targets
+
+_TARGETS = pytest.StashKey[tuple[Target, ...]]()
+_ENGINES = pytest.StashKey["Engines"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "watermark conformance of Spark")
+    group.addoption(
+        "--spark",
+        action="append",
+        metavar="VERSION",
+        help="run the cases on this Spark: a version (3.5.9), a line (3.5), newest, lines, all, installed; repeatable",
+    )
+    group.addoption("--spark-step-timeout", type=float, default=120.0, metavar="SECONDS", help="seconds one step of a case may take")
+    group.addoption("--allow-code", action="store_true", help="let cases call Python code of their authors")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for tag, meaning in suite.shipped_tags().items():
+        config.addinivalue_line("markers", f"{tag}: {meaning}")
+    specs = config.getoption("--spark")
+    if specs:
+        try:
+            choice = Targets.load().choose(specs)
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
+        config.stash[_TARGETS] = choice.targets
+        config.stash[_ENGINES] = Engines(config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    engines = config.stash.get(_ENGINES, None)
+    if engines is not None:
+        engines.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if _TARGETS in parent.config.stash and suite.is_case_file(file_path):
+        return CaseFile.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cases of one version next to each other, behind all other tests: one engine at a time is enough."""
+    versions = {item.target.version for item in items if isinstance(item, CaseItem)}
+    order = {version: number for number, version in enumerate(sorted(versions), 1)}
+    items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
+
+
+class Violation(Exception):  # noqa: N818 — a verdict, not an error of ours
+    """The engine did not do what the case expects."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.describe())
+
+
+class CaseFile(pytest.File):
+    """One case; one item per target."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        try:
+            case = suite.read(self.path)
+        except InvalidCase as error:
+            raise self.CollectError("\n".join(str(problem) for problem in error.problems)) from error
+        for target in self.config.stash[_TARGETS]:
+            yield CaseItem.from_parent(self, name=f"[{target.name}]", case=case, target=target)
+
+
+class CaseItem(pytest.Item):
+    """One cell: a case on a target."""
+
+    def __init__(self, *, case: Case, target: Target, **kwargs: object) -> None:
+        super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest hands name and parent through
+        self.case = case
+        self.target = target
+        self.add_marker(pytest.mark.xdist_group(target.name))
+        for tag in case.tags:
+            self.add_marker(tag)
+        self.user_properties += [("spark", str(target.version)), ("case", case.id)]
+
+    def runtest(self) -> None:
+        skipped = not_applicable(self.case, self.target.version)
+        if skipped is not None:
+            pytest.skip(skipped.notes[0])
+        verdict = verdict_on(self.config.stash[_ENGINES].run(self.case, self.target))
+        self.user_properties.append(("status", verdict.status))
+        if verdict.status not in ("conforms", "differs", "unsupported"):
+            raise Violation(verdict)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # type: ignore[override]
+        if isinstance(excinfo.value, Violation):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"
+
+
+class Engines:
+    """The engine of the version that is being tested; the one before it is closed first."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._limits = Limits(jobs=1, step_timeout=config.getoption("--spark-step-timeout"))
+        self._code_path = config.rootpath if config.getoption("--allow-code") else None
+        self._config = config
+        self._root: tempfile.TemporaryDirectory[str] | None = None
+        self._seat: EngineSeat | None = None
+
+    def run(self, case: Case, target: Target) -> CellRun:
+        if self._seat is None or self._seat.target != target:
+            self._close_seat()
+            if self._root is None:
+                self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
+            self._seat = EngineSeat(LocalRuntime(Path(self._root.name).resolve()), target, _Silent())
+        return run_cell(case, self._seat, self._limits, self._code_path)
+
+    def close(self) -> None:
+        self._close_seat()
+        if self._root is not None:
+            self._root.cleanup()
+
+    def _close_seat(self) -> None:
+        if self._seat is not None:
+            self._seat.close()
+            self._seat = None
+
+
+class _Silent:
+    """pytest has its own way to show progress."""
+
+    def engine_says(self, target: Target, line: str) -> None: ...
+
+    def engine_ready(self, target: Target, identity: Identity) -> None: ...
+
+    def cell_started(self, case: Case, target: Target) -> None: ...
+
+    def cell_done(self, run: CellRun) -> None: ...

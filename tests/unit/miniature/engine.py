@@ -1,0 +1,143 @@
+"""Speaks the driver protocol and knows one query: sums per 10-minute window in append mode with a delay of 25 minutes.
+
+``python engine.py MODE``. Every mode but ``right`` is wrong in one way, named after it.
+"""
+
+import json
+import os
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MINUTE = 60_000
+DELAY = 25 * MINUTE
+WINDOW = 10 * MINUTE
+
+
+def milliseconds(text):
+    return (datetime.fromisoformat(text) - EPOCH) // timedelta(milliseconds=1)
+
+
+def instant(ms):
+    return (EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Query:
+    def __init__(self, mode):
+        self.mode = mode
+        self.watermark = 0
+        self.state = {}
+        self.batches = 0
+        self.held_back = []
+
+    def batch(self, rows):
+        ran_with, dropped = self.watermark, 0
+        if self.mode == "forgets-state":
+            self.state = {}
+        for time_ms, count in rows or ():
+            start = time_ms // WINDOW * WINDOW
+            if start + WINDOW <= ran_with and self.mode != "keeps-late-rows":
+                dropped += 1
+                continue
+            self.state[start] = self.state.get(start, 0) + count
+        emitted = sorted((start, total) for start, total in self.state.items() if start + WINDOW <= ran_with)
+        for start, _ in emitted:
+            del self.state[start]
+        if rows:
+            self.watermark = max(self.watermark, max(time_ms for time_ms, _ in rows) - DELAY)
+        out = [[instant(start), instant(start + WINDOW), total] for start, total in emitted]
+        if self.mode == "one-batch-late":
+            out, self.held_back = self.held_back, out
+        if self.mode == "drops-a-column":
+            out = [row[:-1] for row in out]
+        seen = {
+            "id": self.batches,
+            "kind": "no-data" if rows is None else "data",
+            "sources": [{"stream": "events", "rows": len(rows or ()), "moved": rows is not None}],
+            "watermark": ran_with,
+            "logged": ran_with + (1 if self.mode == "two-watermarks" else 0),
+            "next_watermark": self.watermark,
+            "rows": out,
+            "dropped": dropped,
+            "state": [len(self.state)],
+            "event_time": None,
+            "duration_ms": 1,
+            "progress": {"numInputRows": len(rows or ())},
+        }
+        self.batches += 1
+        return seen
+
+    def drain(self, rows):
+        before = self.watermark
+        batches = [self.batch(rows)]
+        if self.watermark > before:
+            batches.append(self.batch(None))
+        return batches
+
+
+def run(request, mode, say):
+    query = Query(mode)
+    for number, step in enumerate(request["steps"], 1):
+        arrived = [
+            (milliseconds(row["event_time"]), row["count"])
+            for batch in step["batches"]
+            for rows in batch["events"]
+            for row in rows
+        ]
+        if number == 2 and mode == "dies":
+            sys.stderr.write("OutOfMemoryError: there was no more room\n")
+            sys.stderr.flush()
+            os._exit(137)
+        if number == 2 and mode == "hangs":
+            time.sleep(3600)
+        if number == 2 and mode == "babbles":
+            say("this is no message")
+        if mode == "splits-a-batch" and len(arrived) > 1:
+            batches = query.drain(arrived[:1]) + query.drain(arrived[1:])
+        else:
+            batches = query.drain(arrived)
+        seen = {
+            "number": number,
+            "batches": batches,
+            "watermark": query.watermark,
+            "plan": None,
+            "error": None,
+            "wall_ms": 1,
+        }
+        say(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+    columns = [
+        {"name": name, "type": kind} for name, kind in (("start", "timestamp"), ("end", "timestamp"), ("total", "bigint"))
+    ]
+    if mode == "drops-a-column":
+        del columns[-1]
+    say(json.dumps({"kind": "done", "case": request["case"], "columns": columns}))
+
+
+def main(mode):
+    def say(line):
+        print(line, flush=True)
+
+    if mode == "does-not-start":
+        say(json.dumps({"kind": "failed", "message": "Traceback: no JAVA_HOME"}))
+        return
+    protocol = 99 if mode == "speaks-another-protocol" else 1
+    identity = {
+        "protocol": protocol,
+        "spark": "3.5.9",
+        "scala": "2.12.18",
+        "java": "17",
+        "python": "3.11",
+        "os": "Linux",
+        "apis": [],
+    }
+    say(json.dumps({"kind": "hello", "identity": identity}))
+    for line in sys.stdin:
+        if mode == "driver-fails":
+            say(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
+        else:
+            run(json.loads(line), mode, say)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
