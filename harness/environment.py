@@ -37,6 +37,8 @@ class Environment:
     """Where its ``jars`` and ``bin`` are."""
     java_home: Path
     java_version: str
+    base_python: Path | None = None
+    """The interpreter of this machine that ``python`` was made from; None for the installed target."""
     root: Path | None = None
     """The directory that was made for it; None for the installed target, which uses what was there."""
 

@@ -153,7 +153,7 @@ class Uv:
             assert process.stdout is not None
             for line in process.stdout:
                 tail.append(line.rstrip())
-                if line.strip():
+                if line.strip() and not line.startswith("Using Python "):
                     say(line.strip())
         return list(tail) if process.returncode else None
 

@@ -10,24 +10,24 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from harness import java as javas
-from harness import javahome, pythons
+from harness import javahome, marker, pythons
 from harness.cache import cache_dir
 from harness.environment import Environment
 from harness.installer import Installer, Uv, download
 from harness.java import Java, NoSuchJava
+from harness.marker import Made
 from harness.order import Order
 from harness.pythons import NoSuchPython, Python
 from harness.say import Say, silently
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
-_MARKER = "environment.json"
 # Asked of the new environment's own interpreter, which knows best where its packages are. It imports none of them.
 _QUESTION = """\
 import json, os, platform
@@ -49,19 +49,8 @@ class NotAnEnvironment(SurroundingsFailed):
     """What was installed does not work."""
 
     def __init__(self, root: Path, why: str) -> None:
-        super().__init__(f"The environment in {root} does not work: {why}\nRun it again; it is made anew.")
+        super().__init__(f"The environment in {root} does not work: {why}\nRemove that directory; it is made anew.")
         self.root = root
-
-
-@dataclass(frozen=True)
-class _Made:
-    """What a marker says of a finished environment."""
-
-    python_version: str
-    pyspark: str
-    spark_home: Path
-    java_home: Path | None
-    """Of the embedded Java; None where the host's serves."""
 
 
 def prepare(
@@ -88,21 +77,21 @@ def prepare(
         return _beside(target, environ)
     order, java = _order(target, environ)
     root = order.directory(cache_dir(environ))
-    made = _finished(root)
+    made = Made.read(root)
     if made is None:
         root.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(root, target, say):
-            made = _finished(root) or _make(order, target, root, say, environ, installer or Uv(environ))
+        with _alone(root, say):
+            made = Made.read(root) or _make(order, target, root, say, environ, installer or Uv(environ))
     return _environment(target, root, made, java)
 
 
 @contextmanager
-def _alone(root: Path, target: Target, say: Say) -> Iterator[None]:
+def _alone(root: Path, say: Say) -> Iterator[None]:
     lock = FileLock(f"{root}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"{target}: another process is making its environment; waiting for it")
+        say("another process is making its environment; waiting for it")
         lock.acquire()
     try:
         yield
@@ -110,17 +99,23 @@ def _alone(root: Path, target: Target, say: Say) -> Iterator[None]:
         lock.release()
 
 
-def is_prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether `prepare` would have nothing to install."""
+def prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> Environment | None:
+    """The environment of a target that `prepare` would have nothing to install for; None where it would, or could not."""
     environ = os.environ if environ is None else environ
     try:
         if target.installed is not None:
-            _beside(target, environ)
-            return True
-        order, _ = _order(target, environ)
+            return _beside(target, environ)
+        order, java = _order(target, environ)
+        root = order.directory(cache_dir(environ))
+        made = Made.read(root)
+        return _environment(target, root, made, java) if made else None
     except SurroundingsFailed:
-        return False
-    return _finished(order.directory(cache_dir(environ))) is not None
+        return None
+
+
+def is_prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether `prepare` would have nothing to install."""
+    return prepared(target, environ=environ) is not None
 
 
 def embeddable(target: Target) -> bool:
@@ -140,31 +135,29 @@ def _order(target: Target, environ: Mapping[str, str]) -> tuple[Order, Java | No
         return Order(target.version, target.python, (target.requirement, target.java.embedded)), None
 
 
-def _make(
-    order: Order, target: Target, root: Path, say: Say, environ: Mapping[str, str], installer: Installer
-) -> _Made:
+def _make(order: Order, target: Target, root: Path, say: Say, environ: Mapping[str, str], installer: Installer) -> Made:
     if root.exists():
-        say(f"{target}: removing an environment that was left half made")
+        say("removing an environment that was left half made")
         shutil.rmtree(root)
-    python = _python(order, target, say, environ, installer)
-    say(f"{target}: installing {' and '.join(order.requirements)} with CPython {python.version} into {root}")
+    python = _python(order, say, environ, installer)
+    say(f"installing {' and '.join(order.requirements)} with CPython {python.version} into {root}")
     try:
         installer.venv(root, python.executable, say=say)
-        installer.install(_interpreter(root), order.requirements, say=say)
-        made = _look(root, target)
-        _write_marker(root, order, python, made)
+        installer.install(marker.interpreter(root), order.requirements, say=say)
+        made = _look(root, target, python)
+        made.write(root, order)
     except BaseException:
         shutil.rmtree(root, ignore_errors=True)
         raise
-    say(f"{target}: ready")
+    say("ready")
     return made
 
 
-def _python(order: Order, target: Target, say: Say, environ: Mapping[str, str], installer: Installer) -> Python:
+def _python(order: Order, say: Say, environ: Mapping[str, str], installer: Installer) -> Python:
     search = pythons.search(order.python, environ, installer.managed_pythons())
     if search.best is not None:
         return search.best
-    say(f"{target}: no CPython {order.python} on this machine; downloading one")
+    say(f"no CPython {order.python} on this machine; downloading one")
     why = download(installer, order.python, say)
     again = pythons.search(order.python, environ, installer.managed_pythons())
     if again.best is None:
@@ -172,13 +165,13 @@ def _python(order: Order, target: Target, say: Say, environ: Mapping[str, str], 
     return again.best
 
 
-def _look(root: Path, target: Target) -> _Made:
+def _look(root: Path, target: Target, python: Python) -> Made:
     """Ask the new environment what is in it.
 
     Raises:
         NotAnEnvironment: it does not answer, or something is missing.
     """
-    command = [str(_interpreter(root)), "-I", "-c", _QUESTION]
+    command = [str(marker.interpreter(root)), "-I", "-c", _QUESTION]
     answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise NotAnEnvironment(root, (answer.stderr.strip().splitlines() or ["its Python says nothing"])[-1])
@@ -187,55 +180,25 @@ def _look(root: Path, target: Target) -> _Made:
     if home is not None and target.java.embedded_lacks:
         javahome.make(root / "java-home", home, target.java.embedded_lacks)
         home = root / "java-home"
-    return _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
+    return Made(python.executable, said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
 
 
-def _write_marker(root: Path, order: Order, python: Python, made: _Made) -> None:
-    said = {
-        "order": order.as_json(),
-        "base_python": str(python.executable),
-        "python_version": made.python_version,
-        "pyspark": made.pyspark,
-        "spark_home": str(made.spark_home),
-        "java_home": made.java_home and str(made.java_home),
-    }
-    partial = root / f"{_MARKER}.partial"
-    partial.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-    partial.replace(root / _MARKER)
-
-
-def _finished(root: Path) -> _Made | None:
-    """What is in an environment that was made to its end and is still whole; None otherwise."""
-    try:
-        said = json.loads((root / _MARKER).read_text(encoding="utf-8"))
-        home = Path(said["java_home"]) if said["java_home"] else None
-        made = _Made(said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    # The interpreter is a link to one of the machine's, which may have gone since; so may parts of a tidied-up cache.
-    whole = (
-        _interpreter(root).exists()
-        and (made.spark_home / "jars").is_dir()
-        and (made.java_home is None or _binary(made.java_home).exists())
-    )
-    return made if whole else None
-
-
-def _environment(target: Target, root: Path, made: _Made, java: Java | None) -> Environment:
+def _environment(target: Target, root: Path, made: Made, java: Java | None) -> Environment:
     if java is None:
         assert made.java_home is not None
         try:
-            java = replace(javas.ask(_binary(made.java_home)), home=made.java_home)
+            java = replace(javas.ask(marker.java(made.java_home)), home=made.java_home)
         except javas.DoesNotRun as error:
             raise NotAnEnvironment(root, f"its Java {error}") from None
     return Environment(
         target=target.name,
-        python=_interpreter(root),
+        python=marker.interpreter(root),
         python_version=made.python_version,
         pyspark=made.pyspark,
         spark_home=made.spark_home,
         java_home=java.home,
         java_version=java.version,
+        base_python=made.base_python,
         root=root,
     )
 
@@ -253,11 +216,3 @@ def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
         java_home=java.home,
         java_version=java.version,
     )
-
-
-def _interpreter(root: Path) -> Path:
-    return root / "Scripts" / "python.exe" if os.name == "nt" else root / "bin" / "python"
-
-
-def _binary(java_home: Path) -> Path:
-    return java_home / "bin" / ("java.exe" if os.name == "nt" else "java")

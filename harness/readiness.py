@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness import java as javas
 from harness import provision, pythons
+from harness.environment import Environment
 from harness.installer import NoUv, Uv
-from harness.java import NoSuchJava
+from harness.java import Java, NoSuchJava
+from harness.pythons import Python
 from harness.target import Target
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a target would run with on this machine."""
+    """What a target has, or would have, to run with on this machine."""
 
     target: Target
-    python: str
-    """Which interpreter, and where it was found."""
-    java: str | None
-    """Which Java, and where it was found; None where none serves."""
-    prepared: bool
-    """Whether nothing needs to be installed any more."""
+    prepared: Environment | None
+    """Its environment, None where one would have to be made first."""
+    python: Python | None
+    """The interpreter an environment would be made with; None where uv would download one, and where one is prepared."""
+    java: Java | None
+    """The host's Java that serves, None where none does."""
+    embedded: str | None
+    """The JDK from PyPI that would stand in for it, None where none needs to, or none can."""
     obstacle: str | None
     """Why it cannot run here, None where it can."""
 
@@ -32,36 +36,29 @@ class Readiness:
 def of(target: Target, environ: Mapping[str, str] | None = None) -> Readiness:
     """Look, and change nothing."""
     environ = os.environ if environ is None else environ
-    obstacle = None
-    java: str | None = None
-    try:
-        found = javas.find(target.java, environ)
-        java = f"{found.version} ({found.home})"
-    except NoSuchJava as error:
-        if provision.embeddable(target):
-            java = f"embedded ({target.java.embedded})"
-        else:
-            obstacle = str(error)
-    return Readiness(
-        target=target,
-        python=_python(target, environ),
-        java=java,
-        prepared=provision.is_prepared(target, environ=environ),
-        obstacle=obstacle,
-    )
+    environment = provision.prepared(target, environ=environ)
+    java, embedded, obstacle = _java(target, environ)
+    python = None if environment else pythons.search(target.python, environ, _managed(environ)).best
+    return Readiness(target, environment, python, java, embedded, obstacle)
 
 
 def obstacle(target: Target) -> str | None:
-    """Why the target cannot run on this machine, None where it can."""
-    return of(target).obstacle
+    """Why the target cannot run on this machine, None where it can.
+
+    A missing Python is none: uv downloads it. A missing Java is, unless a JDK from PyPI can stand in for it.
+    """
+    return _java(target, os.environ)[2]
 
 
-def _python(target: Target, environ: Mapping[str, str]) -> str:
-    if target.installed is not None:
-        return f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"
+def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:
     try:
-        managed = Uv(environ).managed_pythons()
+        return javas.find(target.java, environ), None, None
+    except NoSuchJava as error:
+        return (None, target.java.embedded, None) if provision.embeddable(target) else (None, None, str(error))
+
+
+def _managed(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    try:
+        return Uv(environ).managed_pythons()
     except NoUv:
-        managed = ()
-    best = pythons.search(target.python, environ, managed).best
-    return f"{best.version} ({best.executable})" if best is not None else f"{target.python}, downloaded by uv"
+        return ()

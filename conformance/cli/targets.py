@@ -1,0 +1,179 @@
+"""``conformance targets``: which Spark versions there are, which can run here, and making them ready."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from harness import provision, readiness
+from harness.environment import Environment
+from harness.installed import NoPyspark, UnusablePyspark
+from harness.readiness import Readiness
+from harness.surroundings import SurroundingsFailed
+from harness.target import Target
+from harness.targets import Targets, UnknownTarget
+
+app = typer.Typer(help="The Spark versions cases are run against, and whether they can run here.")
+
+_PREPARED = "[green]✓ prepared[/]"
+_PREPARABLE = "○ can be prepared"
+_CANNOT = "[red]✗ cannot run[/]"
+
+
+@app.callback(invoke_without_command=True)
+def targets(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List the targets: the Python and the Java each has or would have here, and what keeps it from running."""
+    if context.invoked_subcommand is not None:
+        return
+    found = [readiness.of(target) for target in _all()]
+    if as_json:
+        typer.echo(json.dumps([_record(one) for one in found], indent=1))
+    else:
+        _print_table(found)
+
+
+@app.command()
+def prepare(
+    specs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET...",
+            help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all, lines or newest.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Install targets into the cache directory, so that a run finds them ready."""
+    console = Console(stderr=True, highlight=False)
+    try:
+        choice = Targets.load().choose(specs)
+    except UnknownTarget as error:
+        console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(error.exit_code) from None
+    except SurroundingsFailed as error:
+        console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(error.exit_code) from None
+    for note in choice.notes:
+        console.print(escape(note), soft_wrap=True)
+    failed = [target for target in choice.targets if not _prepare(target, console)]
+    if failed:
+        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}", soft_wrap=True)
+        raise typer.Exit(SurroundingsFailed.exit_code)
+
+
+def _prepare(target: Target, console: Console) -> bool:
+    """Prepare one and tell how it went; False where it did not."""
+    began = time.monotonic()
+    spinner = console.status(f"{target.name}: looking") if console.is_terminal else None
+
+    def say(line: str, /) -> None:
+        seconds = time.monotonic() - began
+        if spinner is None:
+            console.print(f"{target.name}: {escape(line)}", soft_wrap=True)
+        else:
+            spinner.update(f"{target.name}: {escape(line)} [dim]{seconds:.0f} s[/]")
+
+    try:
+        with spinner or nullcontext():
+            environment = provision.prepare(target, say=say)
+    except SurroundingsFailed as error:
+        console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
+        return False
+    out = Console(highlight=False)
+    out.print(f"[green]✓[/] {target.name} ready: {escape(_versions(environment))}", soft_wrap=True)
+    return True
+
+
+def _versions(environment: Environment) -> str:
+    where = environment.root or environment.spark_home
+    return f"Python {environment.python_version}, Java {environment.java_version}, in {_short(where)}"
+
+
+def _all() -> list[Target]:
+    catalogue = Targets.load()
+    try:
+        return [*catalogue.entries, catalogue.installed()]
+    except (NoPyspark, UnusablePyspark):
+        return list(catalogue.entries)
+
+
+def _print_table(found: list[Readiness]) -> None:
+    console = Console(highlight=False)
+    rows = [("target", "here", "Python", "Java"), *(_row(one) for one in found)]
+    plain = [[_plain(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in plain) for column in range(4)]
+    for number, (row, bare) in enumerate(zip(rows, plain, strict=True)):
+        padded = [cell + " " * (width - len(text)) for cell, text, width in zip(row, bare, widths, strict=True)]
+        line = "  ".join(padded).rstrip()
+        console.print(f"[bold]{line}[/]" if number == 0 else line, soft_wrap=True)
+    for one in found:
+        if one.obstacle:
+            console.print(f"\n✗ {one.target.name}: {escape(one.obstacle)}", soft_wrap=True)
+    console.print(
+        "\nMake one ready: conformance targets prepare <version>; a run does it by itself.", style="dim", soft_wrap=True
+    )
+
+
+def _row(one: Readiness) -> tuple[str, str, str, str]:
+    state = _CANNOT if one.obstacle else _PREPARED if one.prepared else _PREPARABLE
+    return one.target.name, state, escape(_python(one)), escape(_java(one))
+
+
+def _python(one: Readiness) -> str:
+    if one.prepared:
+        return f"{one.prepared.python_version} ({_short(one.prepared.base_python or one.prepared.python)})"
+    if one.python:
+        return f"{one.python.version} ({_short(one.python.executable)})"
+    return f"{one.target.python} (uv downloads it)"
+
+
+def _java(one: Readiness) -> str:
+    if one.java:
+        return f"{one.java.version} ({_short(one.java.home)})"
+    if one.embedded:
+        return f"{one.prepared.java_version} (embedded)" if one.prepared else f"embedded ({one.embedded})"
+    return "none that serves"
+
+
+def _short(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def _plain(cell: str) -> str:
+    return Console(file=sys.stderr).render_str(cell).plain
+
+
+def _record(one: Readiness) -> dict[str, Any]:
+    target, environment = one.target, one.prepared
+    return {
+        "target": target.name,
+        "spark": target.installed.version if target.installed else str(target.version),
+        "image": target.image,
+        "runnable": one.obstacle is None,
+        "obstacle": one.obstacle,
+        "prepared": environment is not None,
+        "environment": str(environment.root) if environment and environment.root else None,
+        "python": {
+            "wanted": str(target.python),
+            "version": environment.python_version if environment else str(one.python.version) if one.python else None,
+            "path": str(environment.python if environment else one.python.executable if one.python else "") or None,
+        },
+        "java": {
+            "wanted": str(target.java),
+            "version": environment.java_version if environment else one.java.version if one.java else None,
+            "home": str(environment.java_home if environment else one.java.home if one.java else "") or None,
+            "embedded": one.embedded,
+        },
+    }
