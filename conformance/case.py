@@ -22,6 +22,9 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow"]
+Strength: TypeAlias = Literal["documented", "observed"]
+BatchKind: TypeAlias = Literal["data", "no-data"]
+ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
 HowRestarted: TypeAlias = Literal["graceful", "crash-before-commit", "kill"]
 
 
@@ -92,7 +95,7 @@ Action: TypeAlias = Start | Add | Backlog | Idle | Restart
 class ExpectedBatch(Frozen):
     """One micro-batch of a step; absent keys are not checked."""
 
-    kind: Literal["data", "no-data"] | None = None
+    kind: BatchKind | None = None
     rows: tuple[Row, ...] | None = None
     watermark: Json = None
     """The watermark the batch ran with."""
@@ -104,7 +107,7 @@ class ExpectedError(Frozen):
 
     classes: tuple[str, ...] = Field((), alias="class")
     message: str | None = None
-    stage: Literal["analysis", "start", "run"] | None = None
+    stage: ErrorStage | None = None
 
 
 class ExpectedEventTime(Frozen):
@@ -175,7 +178,7 @@ class Case(Frozen):
     query: Pipeline
     steps: tuple[Step, ...]
     behaviour: tuple[str, ...] = ()
-    strength: Literal["documented", "observed"] = "documented"
+    strength: Strength = "documented"
     links: tuple[str, ...] = ()
     why: str | None = None
     spark: VersionRange | None = None

@@ -1,0 +1,74 @@
+"""The catalogues of a suite: what its cases may name, each id with its entry.
+
+They stand at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
+``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from conformance.language.node import Entries as Nodes
+from conformance.language.problem import InvalidCase, Report
+from conformance.language.source import read_yaml
+
+Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+FILES = {
+    "behaviours": "behaviours.yaml",
+    "statements": "statements.yaml",
+    "spark_tests": "spark-tests.yaml",
+    "tags": "tags.yaml",
+}
+"""Field of ``Catalogue`` → its file."""
+
+SHOWN_FROM_PYSPARK = ("BB", "BB*")
+"""What ``visible`` says of those of Spark's tests that a case can re-express."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the cases of one suite may name. None where the suite has no such file: then nothing is checked against it.
+
+    An entry is what its YAML says; one that is a text alone is ``{"sentence": text}``.
+    """
+
+    root: Path
+    behaviours: Entries
+    statements: Entries | None = None
+    spark_tests: Entries | None = None
+    tags: Entries | None = None
+
+    @classmethod
+    def at(cls, root: Path) -> Catalogue | None:
+        """The catalogues in a folder; None where it is not the root of a suite.
+
+        Raises:
+            InvalidCase: one of the files is no mapping from id to entry.
+        """
+        if not (root / FILES["behaviours"]).is_file():
+            return None
+        return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
+
+    def reachable_behaviours(self) -> frozenset[str]:
+        """The behaviours that a case of the suite can pin: all that do not say ``reachable: false``."""
+        return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
+
+    def reachable_spark_tests(self) -> frozenset[str]:
+        """Spark's tests whose outcome can be seen from outside the engine."""
+        tests = (self.spark_tests or {}).items()
+        return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
+
+
+def _read(path: Path) -> Entries:
+    report = Report(path)
+    content = read_yaml(path, report)
+    if content is not None and not isinstance(content, Nodes):
+        report.add(content, "a catalogue is a mapping from id to entry")
+    if not isinstance(content, Nodes) or report.problems:
+        raise InvalidCase(report.problems)
+    entries = content.plain().items()
+    return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}

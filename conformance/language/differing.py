@@ -1,0 +1,128 @@
+"""``differs``: versions that behave otherwise, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.case import Differs
+from conformance.language.expectations import CHANGE, EXPECTATION, expectation, expectation_change
+from conformance.language.links import LINK
+from conformance.language.nested import Key, ListOf, Record
+from conformance.language.node import Entries, Node
+from conformance.language.problem import Report
+from conformance.language.shape import Definitions, Json, Shape, Text, literal
+from conformance.language.version_ranges import RANGE
+from conformance.versions import VersionRange
+
+WAYS = ("expect", "steps", "unsupported")
+"""How an entry says what is otherwise: exactly one of these."""
+
+
+@dataclass(frozen=True)
+class _Steps(Shape):
+    """Step number or name → what replaces its expectation."""
+
+    @property
+    def what(self) -> str:
+        return "a mapping from the number or name of a step to what replaces its expectation"
+
+    def sound(self, node: Node, report: Report) -> bool:
+        if not isinstance(node, Entries):
+            return self.reject(node, report)
+        if not node.entries:
+            report.add(node, f"empty: it must be {self.what}")
+            return False
+        sound = [CHANGE.check(entry.value, report) for entry in node.entries]
+        for entry in node.entries:
+            if isinstance(entry.key.value, bool) or not isinstance(entry.key.value, int | str):
+                report.add(entry.key, f"{literal(entry.key)} is not the number or name of a step")
+                sound.append(False)
+        return all(sound)
+
+    def schema(self, definitions: Definitions) -> Json:
+        return {"type": "object", "minProperties": 1, "additionalProperties": CHANGE.schema(definitions)}
+
+
+@dataclass(frozen=True)
+class _Entry(Shape):
+    """A record that says in exactly one way what is otherwise."""
+
+    record: Record
+
+    @property
+    def what(self) -> str:
+        return self.record.what
+
+    def sound(self, node: Node, report: Report) -> bool:
+        sound = self.record.check(node, report)
+        if not isinstance(node, Entries):
+            return sound
+        ways = [way for way in WAYS if node.get(way) is not None]
+        if not ways:
+            report.add(node, f"an entry of differs says what is otherwise: one of {', '.join(WAYS)}")
+        for other in ways[1:]:
+            report.add(node.key(other), f"`{other}` beside `{ways[0]}`: an entry has one of {', '.join(WAYS)}")
+        if "unsupported" in ways and node.get("because") is not None:
+            report.add(node.key("because"), "`because` beside `unsupported`, which is itself the reason: leave it out")
+            return False
+        if ways and "unsupported" not in ways and node.get("because") is None:
+            report.add(node, "`because` is missing: why do these versions behave otherwise?")
+            return False
+        return sound and len(ways) == 1
+
+    def schema(self, definitions: Definitions) -> Json:
+        with_reason = [{"required": [way, "because"], "not": _any_of(way)} for way in WAYS[:2]]
+        unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", "because")}
+        return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
+
+
+def _any_of(way: str, *more: str) -> Json:
+    return {"anyOf": [{"required": [other]} for other in (*WAYS, *more) if other != way]}
+
+
+DIFFERS = ListOf(
+    _Entry(
+        Record(
+            "an entry of differs",
+            {
+                "spark": Key(RANGE, "the versions: a PEP 440 range, or a list of which any may hold", required=True),
+                "because": Key(Text("a reason"), "Why they behave otherwise."),
+                "link": Key(LINK, "The ticket or page that says so."),
+                "expect": Key(
+                    EXPECTATION, "What is expected of the start, instead of every step's expectation: an error."
+                ),
+                "steps": Key(
+                    _Steps(), "Step number (from 1) or name → the keys of its expectation that are otherwise."
+                ),
+                "unsupported": Key(
+                    Text("a reason"),
+                    "Why the feature is not there; checked: the case must fail at analysis or start.",
+                ),
+            },
+            meaning="Versions that behave otherwise, with the reason; entries may not overlap.",
+        )
+    ),
+    "a list of entries, each a range of versions with what they do otherwise",
+)
+
+
+def differs(written: dict[str, Json], numbers: Mapping[str, int]) -> Differs:
+    """The entry that a valid mapping describes.
+
+    Args:
+        written: the entry.
+        numbers: name of a step → its number.
+    """
+    steps = written.get("steps", {})
+    return Differs(
+        spark=VersionRange.parse(written["spark"]),
+        link=written.get("link"),
+        because=written.get("because"),
+        unsupported=written.get("unsupported"),
+        expect=expectation(written["expect"]) if "expect" in written else None,
+        steps={
+            reference if isinstance(reference, int) else numbers[reference]: expectation_change(change)
+            for reference, change in steps.items()
+        },
+    )

@@ -1,0 +1,47 @@
+"""What a suite asks of its cases beyond the language: behaviours, links, and ids that its catalogues know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from conformance.language.node import Entries, Node, child, items_of, text_of
+from conformance.language.problem import Report
+from conformance.language.suggest import nearest
+
+if TYPE_CHECKING:
+    from conformance.catalogue import Catalogue
+
+
+def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
+    if not isinstance(case, Entries):
+        return
+    if case.get("behaviour") is None:
+        report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
+    if case.get("links") is None and text_of(child(case, "strength")) != "observed":
+        advice = "name the promise under `links`, or write `strength: observed`"
+        report.add(case.key("strength"), f"strength is documented and `links` is missing: {advice}")
+    for number, entry in enumerate(items_of(child(case, "differs")), 1):
+        if isinstance(entry, Entries) and entry.get("link") is None:
+            report.add(entry, f"`link` is missing in entry {number} of differs: a suite says where each is documented")
+    _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
+    _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
+    for mirror in items_of(child(case, "mirrors")):
+        statement = (text_of(mirror) or "").startswith("S")
+        known = catalogue.statements if statement else catalogue.spark_tests
+        _check_id(mirror, "mirror", known, "statements.yaml" if statement else "spark-tests.yaml", report)
+
+
+def _check_ids(node: Node | None, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
+    for item in items_of(node):
+        _check_id(item, what, known, file, report)
+
+
+def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
+    """Whether the catalogue knows it; a catalogue that is not there knows all."""
+    id = text_of(node)
+    if known is None or id is None or id in known or not report.sound(node):
+        return
+    near = nearest(id, known)
+    hint = f"did you mean {near!r}?" if near else f"it is not in {file}"
+    report.add(node, f"unknown {what} {id!r}: {hint}")

@@ -1,0 +1,243 @@
+"""Reads YAML: the 1.2 core schema, every value with its place, nothing executed, no surprise in size or depth.
+
+PyYAML only parses. Its resolver is that of YAML 1.1, in which ``12:00`` is 720 and ``on`` is true, so what a plain text
+means is decided here (https://yaml.org/spec/1.2.2/#103-core-schema).
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from conformance.language.node import Entries, Entry, Items, Node, Place, Scalar
+from conformance.language.problem import Problem, Report
+
+MAX_BYTES = 2_000_000
+MAX_DEPTH = 60
+MAX_VALUES = 100_000
+"""How many values a file may hold once its aliases are followed: the size at which a bomb goes off is far above it."""
+_MAX_DIGITS = 400
+"""A number with more digits or a larger exponent than any type of Spark's has is text."""
+
+_NULL = re.compile(r"~|null|Null|NULL|")
+_BOOL = re.compile(r"(?P<true>true|True|TRUE)|false|False|FALSE")
+_INT = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_ENDLESS = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|(?P<nan>\.(?:nan|NaN|NAN))")
+
+
+def read_yaml(path: Path, report: Report) -> Node | None:
+    """The one document in a file; what is wrong goes into the report.
+
+    Returns:
+        None where nothing can be read any further: the file cannot be opened, is not UTF-8, not YAML, not exactly one
+        document, or is too large, too deep or a bomb of aliases. A key that is there twice or a tag stops nothing.
+    """
+    try:
+        return _composed(_decoded(path.read_bytes()), report)
+    except OSError as error:
+        report.problems.append(Problem(path, 0, 0, f"cannot be read: {error.strerror}"))
+    except _Stop as stop:
+        report.add(stop.place, stop.message)
+    return None
+
+
+def resolve(text: str) -> str | int | float | Decimal | bool | None:
+    """What a plain scalar means in the core schema; a number that a double would change is a ``Decimal``."""
+    if _NULL.fullmatch(text):
+        return None
+    if found := _BOOL.fullmatch(text):
+        return found["true"] is not None
+    if len(text) > _MAX_DIGITS:
+        return text
+    if found := _INT.fullmatch(text):
+        if found["octal"]:
+            return int(found["octal"], 8)
+        return int(found["hex"], 16) if found["hex"] else int(text)
+    if _FLOAT.fullmatch(text):
+        exact = Decimal(text)
+        if abs(exact.adjusted()) > _MAX_DIGITS:
+            return text
+        return float(text) if Decimal(repr(float(text))) == exact else exact
+    if found := _ENDLESS.fullmatch(text):
+        return float("nan") if found["nan"] else float(f"{found['sign']}inf")
+    return text
+
+
+class _Stop(Exception):
+    """Nothing more can be read."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+
+
+def _decoded(content: bytes) -> str:
+    start = Place(1, 1)
+    if len(content) > MAX_BYTES:
+        raise _Stop(start, f"the file has {len(content)} bytes: at most {MAX_BYTES} are read")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _Stop(start, "the file is UTF-16: save it as UTF-8")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8")
+        raise _Stop(_place_of(before, len(before)), f"byte 0x{content[error.start]:02x} is not UTF-8") from None
+    if not text.removeprefix("\ufeff").strip():
+        raise _Stop(start, "the file is empty: a case begins with `title: …`")
+    return text.removeprefix("\ufeff")
+
+
+def _place_of(text: str, offset: int) -> Place:
+    before = text[:offset]
+    return Place(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+
+
+def _composed(text: str, report: Report) -> Node:
+    """Read by libyaml where PyYAML has it (ten times as fast), and once more by PyYAML itself where that objects.
+
+    Only one of the two words the errors, so that a message does not depend on how PyYAML was built.
+    """
+    before = len(report.problems)
+    try:
+        return _Composer(text, report, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).document()
+    except yaml.YAMLError:
+        del report.problems[before:]
+    try:
+        return _Composer(text, report, yaml.SafeLoader).document()
+    except yaml.MarkedYAMLError as error:
+        raise _not_yaml(error, text) from None
+    except yaml.reader.ReaderError as error:
+        place = _place_of(text, error.position)
+        raise _Stop(place, f"character U+{int(error.character):04X} is not allowed in YAML") from None
+
+
+class _Composer:
+    """Builds the nodes of a document from the events of the parser."""
+
+    def __init__(self, text: str, report: Report, parser: Any) -> None:
+        self._lines = text.splitlines()
+        self._report = report
+        self._events = yaml.parse(text, Loader=parser)
+        self._anchors: dict[str, tuple[Node, int] | None] = {}
+        self._values = 0
+
+    def document(self) -> Node:
+        root: Node | None = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if root is not None:
+                    raise _Stop(_place(event), "a second document starts here: one file is one case")
+                root, _ = self._node(self._next(), depth=1)
+        if root is None:
+            raise _Stop(Place(1, 1), "the file holds nothing but comments: a case begins with `title: …`")
+        return root
+
+    def _next(self) -> Any:
+        return next(self._events)
+
+    def _node(self, event: Any, depth: int) -> tuple[Node, int]:
+        """The node that begins with this event, and how many values it holds."""
+        place = _place(event)
+        if depth > MAX_DEPTH:
+            raise _Stop(place, f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, place)
+        if event.tag is not None and event.tag != "!":
+            shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self._report.add(
+                place, f"the tag {shown} has no place here: a case holds plain values (quote what is text)"
+            )
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        node: Node
+        if isinstance(event, yaml.ScalarEvent):
+            node, size = self._scalar(event, place), 1
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node, size = self._items(place, depth)
+        else:
+            node, size = self._entries(place, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node, size
+        return node, size
+
+    def _alias(self, event: Any, place: Place) -> tuple[Node, int]:
+        if event.anchor not in self._anchors:
+            raise _Stop(place, f"*{event.anchor} refers to nothing: no &{event.anchor} stands before it")
+        anchored = self._anchors[event.anchor]
+        if anchored is None:
+            raise _Stop(place, f"*{event.anchor} refers to what it is part of")
+        self._count(anchored[1], place)
+        return anchored
+
+    def _count(self, values: int, place: Place) -> None:
+        self._values += values
+        if self._values > MAX_VALUES:
+            raise _Stop(place, f"the file holds more than {MAX_VALUES} values once its aliases are followed")
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Scalar:
+        self._count(1, place)
+        quoted = event.style in ("'", '"')
+        indent = 1 if quoted else 0
+        first = self._lines[place.line - 1] if place.line <= len(self._lines) else ""
+        at = place.column - 1 + indent
+        plain = event.style in (None, "") and event.tag is None
+        return Scalar(
+            place.line,
+            place.column,
+            resolve(event.value) if plain else event.value,
+            indent if first[at : at + len(event.value)] == event.value else None,
+        )
+
+    def _items(self, place: Place, depth: int) -> tuple[Node, int]:
+        self._count(1, place)
+        items: list[Node] = []
+        size = 1
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            node, below = self._node(event, depth + 1)
+            items.append(node)
+            size += below
+        return Items(place.line, place.column, tuple(items)), size
+
+    def _entries(self, place: Place, depth: int) -> tuple[Node, int]:
+        self._count(1, place)
+        entries: list[Entry] = []
+        seen: dict[object, Place] = {}
+        size = 1
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key, _ = self._node(event, depth + 1)
+            value, below = self._node(self._next(), depth + 1)
+            size += below + 1
+            if not isinstance(key, Scalar):
+                self._report.add(key, "a list or a mapping cannot be a key")
+            elif key.value in seen:
+                self._report.add(key, f"the key {key.value!r} is there twice: first in line {seen[key.value].line}")
+            else:
+                seen[key.value] = key
+                entries.append(Entry(key, value))
+        return Entries(place.line, place.column, tuple(entries)), size
+
+
+def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
+    mark = cast(Any, error.problem_mark or error.context_mark)
+    place = Place(mark.line + 1, mark.column + 1)
+    said = f"not YAML: {error.problem or error.context}"
+    line = [*text.splitlines(), ""][mark.line]
+    if "'\\t'" in said:
+        said = "not YAML: a tab cannot stand here, indent with spaces"
+    elif "mapping values are not allowed" in said and line.count(": ") > 1:
+        said = "not YAML: a second ': ' in this line: quote the text it is in"
+        if "<" in line:
+            said += ', here a schema such as "place STRUCT<name: STRING>"'
+    elif error.context and error.context_mark and error.context_mark.line + 1 != place.line:
+        said += f" ({error.context} of line {error.context_mark.line + 1})"
+    return _Stop(place, said)
+
+
+def _place(event: Any) -> Place:
+    return Place(event.start_mark.line + 1, event.start_mark.column + 1)

@@ -1,0 +1,59 @@
+"""Streams that are declared, read and added to: the three must agree, and rows must have the types of their stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.language.node import Entries, Entry, Node, Place, child, entries_of, items_of, text_of
+from conformance.language.problem import Report
+from conformance.language.rows import check_values
+from conformance.language.streams import schemas
+from conformance.language.suggest import unknown
+
+_NESTED = ("join", "union")
+
+
+def check_streams(case: Node, report: Report) -> None:
+    declared = child(case, "streams")
+    if not isinstance(declared, Entries):
+        return
+    names = [str(entry.key.value) for entry in declared.entries]
+    read: set[str] = set()
+    for place, name in _read(case):
+        read.add(name)
+        if name not in names:
+            report.add(place, unknown("stream", name, names))
+    for entry in declared.entries:
+        if read and entry.key.value not in read:
+            report.add(entry.key, f"unused stream {entry.key.value!r}: the query does not read it")
+    known = schemas(declared, report)
+    for entry in _arrivals(case):
+        name = str(entry.key.value)
+        if name not in names:
+            report.add(entry.key, unknown("stream", name, names))
+        elif name in known and report.sound(entry.value):
+            check_values(entry.value, known[name], report)
+
+
+def _read(case: Node) -> Iterator[tuple[Place, str]]:
+    """The streams that the query and the queries of later restarts read."""
+    yield from _in_pipeline(child(case, "query"))
+    for step in items_of(child(case, "steps")):
+        yield from _in_pipeline(child(child(child(step, "restart"), "change"), "query"))
+
+
+def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[Place, str]]:
+    for operation in items_of(pipeline):
+        stream = child(operation, "from")
+        name = text_of(stream)
+        if stream is not None and name is not None:
+            yield stream, name
+        for key in _NESTED:
+            yield from _in_pipeline(child(operation, key))
+
+
+def _arrivals(case: Node) -> Iterator[Entry]:
+    for step in items_of(child(case, "steps")):
+        yield from entries_of(child(step, "add"))
+        for entry in items_of(child(step, "backlog")):
+            yield from entries_of(entry)

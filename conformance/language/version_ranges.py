@@ -1,0 +1,73 @@
+"""Ranges of Spark versions, each bound of which must be a version that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.specifiers import SpecifierSet
+
+from conformance.language.nested import one_or_many
+from conformance.language.node import Items, Node, Scalar
+from conformance.language.problem import Report
+from conformance.language.shape import Definitions, Json, Shape
+from conformance.language.suggest import nearest
+from conformance.versions import NotARange, VersionRange, falling_into, releases
+
+
+@dataclass(frozen=True)
+class _OneRange(Shape):
+    @property
+    def what(self) -> str:
+        return "a range of versions, quoted: '>=3.4,<3.4.4'"
+
+    def sound(self, node: Node, report: Report) -> bool:
+        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+            return self.reject(node, report)
+        try:
+            VersionRange.parse(node.value)
+        except NotARange as wrong:
+            report.add(node, str(wrong))
+            return False
+        unknown = list(_unknown_versions(node.value))
+        for version in unknown:
+            near = nearest(version, [str(release) for release in releases()])
+            hint = f"the nearest is {near}" if near else f"they go from {releases()[0]} to {releases()[-1]}"
+            report.add(node, f"{version} in {node.value!r} is no release of Spark: {hint}")
+        return not unknown
+
+    def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
+        return {"type": "string", "pattern": r"^\s*(<=?|>=?|==|!=|~=)", "examples": [">=3.4,<3.4.4"]}
+
+
+@dataclass(frozen=True)
+class _Range(Shape):
+    """One range or a list of which any may hold; some release falls into each."""
+
+    either: Shape
+
+    @property
+    def what(self) -> str:
+        return self.either.what
+
+    def sound(self, node: Node, report: Report) -> bool:
+        if not self.either.check(node, report):
+            return False
+        parts = node.items if isinstance(node, Items) else (node,)
+        empty = [part for part in parts if not any(falling_into(VersionRange.parse(part.plain())))]
+        for part in empty:
+            report.add(part, f"no release of Spark falls into {part.plain()!r}")
+        return not empty
+
+    def schema(self, definitions: Definitions) -> Json:
+        return self.either.schema(definitions)
+
+
+RANGE = _Range(one_or_many(_OneRange(), _OneRange().what))
+
+
+def _unknown_versions(text: str) -> Iterator[str]:
+    known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
+    for specifier in sorted(SpecifierSet(text), key=str):
+        if tuple(specifier.version.removesuffix(".*").split(".")) not in known:
+            yield specifier.version

@@ -1,0 +1,155 @@
+"""Suites: folders of cases, found and read.
+
+The id of a case is its path without the suffix under the root of its suite: the nearest folder above it that holds
+``behaviours.yaml`` or else is named ``cases``, or else the folder that was given. A folder with ``behaviours.yaml`` is a
+suite in the strict sense: its cases name behaviours and links that its catalogues know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.case import Case
+from conformance.catalogue import FILES, Catalogue
+from conformance.language import InvalidCase, Problem, read_case
+
+SUFFIXES = (".yaml", ".yml")
+ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+"""Ids are paths in containers and names of tests: nothing in them needs quoting."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases that were found, and all that is wrong with those that are none."""
+
+    cases: tuple[Case, ...]
+    """By id."""
+    problems: tuple[Problem, ...] = ()
+    """By file and position."""
+    roots: tuple[Path, ...] = ()
+    """What the ids are relative to."""
+    catalogues: Mapping[Path, Catalogue] = field(default_factory=dict)
+    """Root → its catalogues, where it has any."""
+    invalid: int = 0
+    """How many files are no cases."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the ids and digests of the cases."""
+        content = sorted((case.id, case.digest) for case in self.cases)
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def raise_for_problems(self) -> None:
+        """
+        Raises:
+            InvalidCase: there is any problem.
+        """
+        if self.problems:
+            raise InvalidCase(self.problems)
+
+
+def shipped() -> Path:
+    """The folder of the suite that ships: inside the installed package, or beside the package in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "cases"
+    return installed if installed.is_dir() else package.parent / "cases"
+
+
+def load(paths: Iterable[Path] | None = None) -> Suite:
+    """Read the cases in files and folders; those of the suite that ships where none are given.
+
+    Never raises for what is wrong in them: see ``Suite.problems`` and ``Suite.raise_for_problems``.
+    """
+    given = tuple(paths or ())
+    return discover(given or (shipped(),))
+
+
+def discover(paths: Iterable[Path]) -> Suite:
+    """Read the cases in these files and folders.
+
+    A path that does not exist, a folder without cases and an id that two files share are problems of the suite.
+    """
+    reading = _Reading()
+    for path in paths:
+        reading.read(path)
+    return reading.suite()
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self._cases: dict[str, Case] = {}
+        self._problems: list[Problem] = []
+        self._catalogues: dict[Path, Catalogue | None] = {}
+        self._seen: set[Path] = set()
+        self._invalid: set[Path] = set()
+
+    def read(self, path: Path) -> None:
+        if not path.exists():
+            self._problems.append(Problem(path, 0, 0, "there is no such file or folder"))
+            return
+        top = path.absolute() if path.is_dir() else path.absolute().parent
+        files = list(_files(path.absolute()))
+        cases = [file for file in files if not self._is_catalogue(file, self._root(file, top))]
+        if not cases:
+            self._problems.append(Problem(path, 0, 0, f"no cases here: a case is a file ending in {SUFFIXES[0]}"))
+        for file in cases:
+            if file not in self._seen:
+                self._seen.add(file)
+                self._case(file, self._root(file, top))
+
+    def suite(self) -> Suite:
+        return Suite(
+            cases=tuple(self._cases[id] for id in sorted(self._cases)),
+            problems=tuple(sorted(self._problems)),
+            roots=tuple(sorted(self._catalogues)),
+            catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
+            invalid=len(self._invalid),
+        )
+
+    def _root(self, file: Path, top: Path) -> Path:
+        above = list(file.parents)
+        suite = next((folder for folder in above if (folder / FILES["behaviours"]).is_file()), None)
+        root = suite or next((folder for folder in above if folder.name == "cases"), top)
+        if root not in self._catalogues:
+            try:
+                self._catalogues[root] = Catalogue.at(root)
+            except InvalidCase as invalid:
+                self._catalogues[root] = None
+                self._problems += invalid.problems
+        return root
+
+    def _is_catalogue(self, file: Path, root: Path) -> bool:
+        return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
+
+    def _case(self, file: Path, root: Path) -> None:
+        id = file.relative_to(root).with_suffix("").as_posix()
+        if not ID.fullmatch(id):
+            self._reject(file, f"the id {id!r} of this case has more than letters, digits and . _ - in it: rename it")
+        elif id in self._cases:
+            self._reject(file, f"the id {id!r} is that of {self._cases[id].path} already")
+        else:
+            try:
+                self._cases[id] = read_case(file, id, self._catalogues[root])
+            except InvalidCase as invalid:
+                self._invalid.add(file)
+                self._problems += invalid.problems
+
+    def _reject(self, file: Path, message: str) -> None:
+        self._invalid.add(file)
+        self._problems.append(Problem(file, 0, 0, message))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The YAML files at or below a path, sorted; nothing whose name begins with a dot."""
+    if path.is_file():
+        yield path
+        return
+    for below in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
+        if below.suffix in SUFFIXES and below.is_file() and not hidden:
+            yield below
