@@ -149,7 +149,8 @@ def as_written(value: Json, type_: DataType) -> Json:
             return [as_written(item, type_.elements[0]) for item in value]
         if type_.name == "map":
             pairs = value.items() if isinstance(value, Mapping) else value
-            return [[as_written(key, type_.elements[0]), as_written(of, type_.elements[1])] for key, of in pairs]
+            items = [(as_written(key, type_.elements[0]), as_written(of, type_.elements[1])) for key, of in pairs]
+            return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
         plain = canonical(value, type_)
         return _number(plain) if isinstance(plain, Decimal) else plain if isinstance(plain, float) else value
     except (ValueError, TypeError, KeyError):

@@ -1,0 +1,1 @@
+"""Expectations, verdicts and what they say, on observations made by hand."""
