@@ -19,6 +19,8 @@ TIME_MODES = ("None", "ProcessingTime", "EventTime")
 
 _EXPRESSION = Text("a Spark SQL expression")
 _COLUMN = Text("the name of a column")
+_JUDGED_COLUMN = Text("the name of a column", empty=True)
+"""That ``withWatermark`` refuses an empty column and an empty delay is itself something to test."""
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
 _COLUMNS = ListOf(_COLUMN, "a list of column names")
 _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
@@ -49,7 +51,7 @@ OPERATIONS = {
         _operation("from", NAME, "The stream that is read; naming it twice in a query reads one DataFrame twice."),
         _operation(
             "withWatermark",
-            Pair((_COLUMN, Text("a delay such as '10 minutes'")), "[column, delay]"),
+            Pair((_JUDGED_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]"),
             "`[column, delay]`: the event-time column and how far the watermark stays behind it.",
         ),
         _operation("where", _EXPRESSION, "Keep the rows for which the expression is true."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from conformance.language.node import Node, Place
 
@@ -38,6 +39,9 @@ class Problem:
 
 class InvalidCase(ValueError):
     """A file that is no case. ``problems`` are all of its problems, by position."""
+
+    exit_code: ClassVar[int] = 2
+    """Of a command that it ends."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))

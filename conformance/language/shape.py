@@ -67,12 +67,14 @@ def literal_value(value: Json) -> str:
 
 @dataclass(frozen=True)
 class Text(Shape):
-    """Text, not empty; where ``pattern`` is given, of that form (a regular expression that ECMA 262 reads as well)."""
+    """Text; where ``pattern`` is given, of that form (a regular expression that ECMA 262 reads as well)."""
 
     kind: str = "text"
     pattern: str | None = None
     examine: Callable[[str], str | None] | None = None
     """Says what else is wrong with the text."""
+    empty: bool = False
+    """Whether it may be empty: where it is for Spark to refuse."""
 
     @property
     def what(self) -> str:
@@ -85,7 +87,7 @@ class Text(Shape):
             hint = ": quote it" if node.value is not None else ""
             report.add(node, f"{literal(node)} is not {self.kind}{hint}")
             return False
-        if not node.value.strip():
+        if not node.value.strip() and not self.empty:
             report.add(node, f"empty: it must be {self.kind}")
             return False
         if self.pattern is not None and not re.search(self.pattern, node.value):
@@ -96,7 +98,9 @@ class Text(Shape):
         return wrong is None
 
     def schema(self, definitions: Definitions) -> Json:
-        return {"type": "string", "pattern": self.pattern} if self.pattern else {"type": "string", "minLength": 1}
+        if self.pattern is not None:
+            return {"type": "string", "pattern": self.pattern}
+        return {"type": "string"} if self.empty else {"type": "string", "minLength": 1}
 
 
 def regular_expression() -> Text:
