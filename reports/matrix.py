@@ -109,6 +109,7 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Part]:
         return
     feet = tuple(str(_counting(count) - _green(count)) for count in counts)
     narrow = _Part(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
+    wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
     for at in _bands([column + 1 for column in narrow.columns], width - least - total):
         used = sum(narrow.columns[at]) + len(names[at]) + total

@@ -1,0 +1,1 @@
+"""Results files and the matrix drawn from them."""
