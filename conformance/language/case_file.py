@@ -29,34 +29,31 @@ if TYPE_CHECKING:
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 
+
+def _ids(item: Text, kind: str) -> ListOf:
+    return ListOf(item, kind, at_least=1, distinct=True)
+
+
 CASE = Record(
     "a case",
     {
         "title": Key(Text("a title"), "one sentence stating what conforms", required=True),
         "behaviour": Key(
-            ListOf(
-                Text("the id of a behaviour, such as late-predicate", r"^\S+$"),
-                "a list of ids of behaviours",
-                at_least=1,
-            ),
+            _ids(Text("the id of a behaviour, such as late-predicate", r"^\S+$"), "a list of ids of behaviours"),
             "Ids of the behaviours it pins, from behaviours.yaml. Required in a suite.",
         ),
         "strength": Key(
             Choice("strength", words(Strength)),
             "`documented`: a promise, which `links` must name. `observed`: true today, promised nowhere.",
         ),
-        "links": Key(ListOf(LINK, "a list of links", at_least=1), "Tickets (SPARK-18124) or URLs that promise it."),
+        "links": Key(_ids(LINK, "a list of links"), "Tickets (SPARK-18124) or URLs that promise it."),
         "why": Key(Text("Markdown"), "Why it is so; Markdown, for the report."),
         "spark": Key(RANGE, "The versions the case makes sense on, a PEP 440 range; every version when absent."),
         "mirrors": Key(
-            ListOf(
-                Text("a statement (S21) or a test of Spark's (T044)", r"^(S[0-9]{2}|T[0-9]{3})$"), "a list of ids", 1
-            ),
+            _ids(Text("a statement (S21) or a test of Spark's (T044)", r"^(S[0-9]{2}|T[0-9]{3})$"), "a list of ids"),
             "What it re-expresses: founding statements (S21), tests of Spark's own (T044).",
         ),
-        "tags": Key(
-            ListOf(Text("a tag such as smoke", SLUG), "a list of tags", at_least=1), "Words to select cases by."
-        ),
+        "tags": Key(_ids(Text("a tag such as smoke", SLUG), "a list of tags"), "Words to select cases by."),
         "streams": Key(STREAMS, "the name of each stream and its DDL schema", required=True),
         "query": Key(PIPELINE, "the pipeline under test", required=True),
         "outputMode": Key(OUTPUT_MODE, "Spark's output mode; `append` when absent."),

@@ -28,6 +28,7 @@ def check_differs(case: Node, report: Report) -> None:
             taken.update(dict.fromkeys(mine - taken.keys(), number))
         _check_start(entry, report)
         _check_changes(entry, steps, report)
+        _check_reached(entry, steps, report)
 
 
 def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
@@ -65,6 +66,20 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None
         expected = child(child(steps[number - 1], "expect"), "error")
         if isinstance(error, Scalar) and error.value is None and expected is None:
             report.add(error, f"`error: null` expects none, and step {number} expects none anyway")
+
+
+def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
+    """On its versions the case ends at the first error: what is changed behind that is never looked at."""
+    changes = {step_number(change.key.value, steps): change for change in entries_of(child(entry, "steps"))}
+    for number, step in enumerate(steps, 1):
+        change = changes.get(number)
+        error = child(change.value, "error") if change else None
+        if isinstance(error or child(child(step, "expect"), "error"), Entries):
+            for behind, unreached in changes.items():
+                if behind is not None and behind > number:
+                    message = f"step {behind} is not reached: here the case ends at the error of step {number}"
+                    report.add(unreached.key, message)
+            return
 
 
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:

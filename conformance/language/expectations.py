@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from conformance.case import BatchKind, ErrorStage, Expectation, ExpectationChange
-from conformance.language.nested import ByKind, Key, ListOf, MapOf, Record, one_or_many
+from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, one_or_many
 from conformance.language.rows import ROWS
 from conformance.language.shape import Anything, Choice, Count, Instant, Json, Nullable, Text, regular_expression
 from conformance.language.words import words
 
-BATCH = Record(
+_BATCH = Record(
     "a batch",
     {
         "kind": Key(Choice("kind of batch", words(BatchKind)), "`data` where some source's offset moved, rows or not."),
@@ -19,7 +19,7 @@ BATCH = Record(
     meaning="One micro-batch; absent keys are not checked.",
 )
 _CLASS = Text("the class of an error")
-ERROR = Record(
+_ERROR = Record(
     "error",
     {
         "class": Key(
@@ -32,7 +32,7 @@ ERROR = Record(
     at_least=1,
     meaning="The error that is expected; the case ends there.",
 )
-EVENT_TIME = Record(
+_EVENT_TIME = Record(
     "eventTime",
     {
         name: Key(Instant(), f"The {meaning} event time.")
@@ -46,7 +46,9 @@ _KEYS = {
         ROWS,
         "Rows the step's micro-batches emitted together, in any order (complete mode: the last batch). Absent: no rows.",
     ),
-    "batches": Key(ListOf(BATCH, "a list of batches"), "One entry per micro-batch of the step, in order."),
+    "batches": Key(
+        ListOf(Named("batch", lambda: _BATCH), "a list of batches"), "One entry per micro-batch of the step, in order."
+    ),
     "watermark": Key(Instant(), "The watermark after the step: what the next batch would run with."),
     "dropped": Key(
         Count(nullable=True), "Rows dropped as late in the step, all operators; null: there is no such metric."
@@ -59,7 +61,7 @@ _KEYS = {
         ),
         "Rows held after the step: a number, or a list in the order of `stateOperators`, the last operator first.",
     ),
-    "eventTime": Key(EVENT_TIME, EVENT_TIME.meaning),
+    "eventTime": Key(_EVENT_TIME, _EVENT_TIME.meaning),
     "progress": Key(
         MapOf(
             Text("a dotted path into the progress, like durationMs.addBatch", r"^[^.\s]+(\.[^.\s]+)*$"),
@@ -73,22 +75,24 @@ _KEYS = {
         ListOf(regular_expression(), "a list of regular expressions", at_least=1),
         "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
     ),
-    "error": Key(ERROR, ERROR.meaning),
+    "error": Key(_ERROR, _ERROR.meaning),
 }
-EXPECTATION = Record(
+_EXPECTATION = Record(
     "expect",
     _KEYS,
     meaning="What the step must show. Absent keys are not checked, but no `rows` means that none come out.",
 )
 
+EXPECTATION = Named("expectation", lambda: _EXPECTATION)
+
 TAKEN_OUT = tuple(key for key in _KEYS if key != "error")
 """What `unchecked` may name: an error that nothing expects fails the case, checked or not."""
 
-CHANGE = Record(
+_CHANGE = Record(
     "expectation change",
     {
         **_KEYS,
-        "error": Key(Nullable(ERROR), f"{ERROR.meaning} null: none, where the step expects one."),
+        "error": Key(Nullable(_ERROR), f"{_ERROR.meaning} null: none, where the step expects one."),
         "unchecked": Key(
             ListOf(Choice("key", TAKEN_OUT), "a list of keys", at_least=1),
             "Keys of the step's expectation that these versions do not check.",
@@ -97,6 +101,9 @@ CHANGE = Record(
     at_least=1,
     meaning="What replaces the step's expectation: only the keys given.",
 )
+
+
+CHANGE = Named("expectationChange", lambda: _CHANGE)
 
 
 def expectation(written: dict[str, Json]) -> Expectation:

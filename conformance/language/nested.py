@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import Report
-from conformance.language.shape import Definitions, Json, Shape, literal_value
+from conformance.language.shape import Definitions, Json, Shape, literal, literal_value
 from conformance.language.suggest import unknown
 
 
@@ -18,6 +18,7 @@ class ListOf(Shape):
     item: Shape
     kind: str
     at_least: int = 0
+    distinct: bool = False
 
     @property
     def what(self) -> str:
@@ -32,10 +33,17 @@ class ListOf(Shape):
             report.add(node, f"empty: it must be {self.kind}, with {self.at_least} or more in it")
             return False
         sound = [self.item.check(item, report) for item in node.items]
+        seen: list[Json] = []
+        for item in node.items if self.distinct else ():
+            if item.plain() in seen:
+                report.add(item, f"{literal(item)} is there twice")
+            seen.append(item.plain())
         return all(sound)
 
     def schema(self, definitions: Definitions) -> Json:
         found: Json = {"type": "array", "items": self.item.schema(definitions)}
+        if self.distinct:
+            found["uniqueItems"] = True
         return {**found, "minItems": self.at_least} if self.at_least else found
 
 
@@ -107,9 +115,9 @@ class Key:
 
     def schema(self, definitions: Definitions) -> Json:
         found = self.shape.schema(definitions)
-        if "$ref" in found:  # what stands beside a $ref is ignored in draft-07
-            return {"allOf": [found], "description": self.meaning}
-        return {**found, "description": self.meaning}
+        described = {"description": self.meaning[:1].upper() + self.meaning[1:]}
+        # What stands beside a $ref is ignored in draft-07.
+        return {"allOf": [found], **described} if "$ref" in found else {**found, **described}
 
 
 @dataclass(frozen=True)
@@ -162,6 +170,7 @@ class Variants(Shape):
     kind: str
     """``step``, of which each variant is one ``sort``."""
     sort: str
+    """``action``."""
     records: Mapping[str, Record]
     common: Mapping[str, Key] = field(default_factory=dict)
     """Keys that every variant takes."""
@@ -172,7 +181,7 @@ class Variants(Shape):
 
     @property
     def what(self) -> str:
-        return f"{self.kind}: a mapping with one of {', '.join(self.records)}"
+        return f"{_a(self.kind)}: a mapping with one of {', '.join(self.records)}"
 
     def sound(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Entries):
@@ -204,7 +213,7 @@ class Variants(Shape):
             report.add(key, unknown(self.sort, _word(key), self.records))
         if not strangers:
             advice = self.missing or f"one of {', '.join(self.records)}"
-            report.add(node, f"a {self.kind} without {self.sort}: {advice}")
+            report.add(node, f"{_a(self.kind)} without {_a(self.sort)}: {advice}")
         for entry in node.entries:
             if entry.key.value in self.common:
                 self.common[str(entry.key.value)].shape.check(entry.value, report)
@@ -280,6 +289,10 @@ class _Empty(Shape):
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "object", "maxProperties": 0}
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _word(name: Scalar) -> str:

@@ -110,6 +110,8 @@ OPERATIONS = {
 }
 
 OPERATION = Variants("operation", "operation", OPERATIONS, leading=True)
+_LATER = Variants("operation", "operation", {name: one for name, one in OPERATIONS.items() if name != "from"})
+"""What may follow: for the schema, which says the place of `from` by leaving it out here."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class _Pipeline(Shape):
             "minItems": 1,
             "description": "A pipeline: operations, each named after the DataFrame method it stands for.",
             "items": [OPERATIONS["from"].schema(definitions)],
-            "additionalItems": Named("operation", lambda: OPERATION).schema(definitions),
+            "additionalItems": Named("operation", lambda: _LATER).schema(definitions),
         }
 
 

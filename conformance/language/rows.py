@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.language.nested import ByKind, Key, ListOf, MapOf, Record
+from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record
 from conformance.language.node import Items, Node, child, inside, items_of
 from conformance.language.problem import Report
 from conformance.language.shape import Anything, Json, Text
@@ -13,12 +13,14 @@ from conformance.language.suggest import nearest
 from conformance.types import Schema
 from conformance.values import NotAValue, canonical
 
-ROW = ByKind(
+_ROW = ByKind(
     "a row: a list of values in schema order, or a mapping from column to value",
     items=ListOf(Anything(), "a row", at_least=1),
     entries=MapOf(Text("the name of a column"), Anything(), "a row", at_least=1),
 )
-ROWS = ListOf(ROW, 'a list of rows, each a list or a mapping: [["12:00", 1]]')
+ROW = Named("row", lambda: _ROW)
+_ROWS = ListOf(ROW, 'a list of rows, each a list or a mapping: [["12:00", 1]]')
+ROWS = Named("rows", lambda: _ROWS)
 PARTITIONED = Record(
     "partitioned rows",
     {

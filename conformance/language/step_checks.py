@@ -15,6 +15,7 @@ def check_steps(case: Node, report: Report) -> None:
     _start_first(steps, report)
     _something_to_replay(steps, report)
     _backlog_not_once(case, steps, report)
+    _backlog_names_a_stream(steps, report)
     _ends_at_an_error(case, steps, report)
     _kinds_of_batches(case, steps, report)
     for expect in _expectations(case, steps):
@@ -64,6 +65,14 @@ def _backlog_not_once(case: Node, steps: tuple[Node, ...], report: Report) -> No
         trigger = text_of(child(child(child(step, "restart"), "change"), "trigger")) or trigger
         if trigger == "once" and isinstance(step, Entries) and step.get("backlog") is not None:
             report.add(step.key("backlog"), "`backlog` with trigger `once`, which ignores rate limits: one `add` each")
+
+
+def _backlog_names_a_stream(steps: tuple[Node, ...], report: Report) -> None:
+    for step in steps:
+        backlog = child(step, "backlog")
+        entries = items_of(backlog)
+        if backlog is not None and entries and not any(list(entries_of(entry)) for entry in entries):
+            report.add(backlog, "no entry of `backlog` names a stream: write `idle: {}` where nothing arrives")
 
 
 def _ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from conformance.case import Action, Add, Backlog, Change, HowRestarted, Idle, OutputMode, Restart, Start, Step, Trigger
 from conformance.language.expectations import EXPECTATION, expectation
-from conformance.language.nested import ByKind, Key, ListOf, MapOf, Record, Variants, nothing_in
+from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, Variants, nothing_in
 from conformance.language.pipelines import PIPELINE, pipeline
 from conformance.language.rows import ARRIVAL, ARRIVING, partitioned
 from conformance.language.shape import Choice, Json, Setting, Text
 from conformance.language.streams import NAME
 from conformance.language.words import words
 
-CONF = MapOf(
+_CONF = MapOf(
     Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$"),
     Setting(),
     "a mapping from Spark conf to value",
 )
+CONF = Named("conf", lambda: _CONF)
 HOW = Choice("way to restart", words(HowRestarted))
 OUTPUT_MODE = Choice("output mode", words(OutputMode))
 TRIGGER = Choice("trigger", words(Trigger))
@@ -56,7 +57,7 @@ _ACTIONS = {
         "Stop the query one way or another and start it again from its checkpoint.",
     ),
 }
-STEP = Variants(
+_STEP = Variants(
     "step",
     "action",
     {
@@ -65,9 +66,13 @@ STEP = Variants(
     },
     common={
         "name": Key(Text("the name of a step"), "What happens here, in words; `differs` may refer to it."),
-        "expect": Key(EXPECTATION, EXPECTATION.meaning),
+        "expect": Key(
+            EXPECTATION,
+            "What the step must show; without `rows`, none may come out. Other absent keys are not checked.",
+        ),
     },
 )
+STEP = Named("step", lambda: _STEP)
 STEPS = ListOf(STEP, "a list of steps", at_least=1)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from conformance.language.nested import one_or_many
+from conformance.language.nested import Named, one_or_many
 from conformance.language.node import Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape
@@ -63,7 +63,8 @@ class _Range(Shape):
         return self.either.schema(definitions)
 
 
-RANGE = _Range(one_or_many(_OneRange(), _OneRange().what))
+_RANGE = _Range(one_or_many(_OneRange(), _OneRange().what))
+RANGE = Named("versions", lambda: _RANGE)
 
 
 def _unknown_versions(text: str) -> Iterator[str]:

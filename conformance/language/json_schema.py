@@ -1,0 +1,35 @@
+"""The JSON Schema of a case, drawn from the shapes that read it: draft-07, which the YAML language server knows.
+
+``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It completes and checks what
+one place in a file can hold; what parts of a case mean to each other only ``conformance validate`` knows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from conformance.language.case_file import CASE
+from conformance.language.shape import Definitions
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of one case file."""
+    definitions: Definitions = {}
+    schema = CASE.schema(definitions)
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A case of watermark-conformance",
+        "description": "One case: streams, a query, steps and what each must show. See docs/case-language.md.",
+        **schema,
+        "definitions": dict(sorted(definitions.items())),
+    }
+
+
+def rendered() -> str:
+    """The text of ``cases/schema.json``."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(rendered(), end="")
