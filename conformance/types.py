@@ -159,7 +159,9 @@ class _Parser:
             if name.lower() in seen and not self._simple:
                 raise NotAType(self._text, offset, f"column {name!r} is there twice")
             seen.add(name.lower())
-            self._take(":")
+            colon = self._peek()
+            if self._take(":") and end is None and colon is not None:
+                raise NotAType(self._text, colon.offset, "between a column and its type stands a blank, not ':'")
             found.append(Field(name, self.type()))
             self._skip_constraints()
             if not self._take(","):

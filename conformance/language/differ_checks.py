@@ -55,6 +55,8 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None
     seen: dict[int, object] = {}
     for change in entries_of(child(entry, "steps")):
         number = step_number(change.key.value, steps)
+        if isinstance(change.key.value, bool | None):
+            continue
         if number is None:
             report.add(change.key, _no_such_step(change.key, steps))
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape, literal, literal_value
-from conformance.language.suggest import unknown
+from conformance.language.suggest import nearest, unknown
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ListOf(Shape):
             report.add(node, f"{_shown(node)} is not {self.kind}{hint}")
             return False
         if len(node.items) < self.at_least:
-            report.add(node, f"empty: it must be {self.kind}, with {self.at_least} or more in it")
+            report.add(node, f"empty: it must be {self.kind}, at least one")
             return False
         sound = [self.item.check(item, report) for item in node.items]
         seen: list[Json] = []
@@ -137,8 +137,10 @@ class Record(Shape):
         if not isinstance(node, Entries):
             return self.reject(node, report)
         sound = [self._entry(entry.key, entry.value, report) for entry in node.entries]
+        # A key that is only misspelt is reported once.
+        meant = {nearest(_word(key), self.keys) for key in (entry.key for entry in node.entries)}
         for name, key in self.keys.items():
-            if key.required and node.get(name) is None:
+            if key.required and node.get(name) is None and name not in meant:
                 report.add(node, f"`{name}` is missing in {self.kind}: {key.meaning}")
                 sound.append(False)
         if len(node.entries) < self.at_least:
@@ -176,8 +178,8 @@ class Variants(Shape):
     """Keys that every variant takes."""
     leading: bool = False
     """Whether the telling key must be the first."""
-    missing: str = ""
-    """What to do where no telling key is there."""
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    """What authors may write instead → the telling key they mean."""
 
     @property
     def what(self) -> str:
@@ -192,9 +194,7 @@ class Variants(Shape):
         name = str(telling[0].value)
         for other in telling[1:]:
             if other.value not in self.records[name].keys:
-                report.add(
-                    other, f"{other.value!r} beside {name!r}: one {self.sort} a {self.kind}, start another with '-'"
-                )
+                report.add(other, f"{other.value!r} beside {name!r}: one {self.sort} at a time, start another with '-'")
         if self.leading and node.entries[0].key.value != name and node.entries[0].key.value not in self.records:
             report.add(telling[0], f"{name!r} must be the first key of its {self.kind}")
         record = self.record(name)
@@ -210,10 +210,11 @@ class Variants(Shape):
         known = [*self.records, *self.common]
         strangers = [entry.key for entry in node.entries if entry.key.value not in known]
         for key in strangers[:1]:
-            report.add(key, unknown(self.sort, _word(key), self.records))
-        if not strangers:
-            advice = self.missing or f"one of {', '.join(self.records)}"
-            report.add(node, f"{_a(self.kind)} without {_a(self.sort)}: {advice}")
+            report.add(key, unknown(self.sort, _word(key), self.records, self.synonyms))
+        if not node.entries:
+            report.add(node, f"empty: it must be {self.what}")
+        elif not strangers:
+            report.add(node, f"{_a(self.kind)} without {_a(self.sort)}: one of {', '.join(self.records)}")
         for entry in node.entries:
             if entry.key.value in self.common:
                 self.common[str(entry.key.value)].shape.check(entry.value, report)

@@ -26,10 +26,10 @@ _COLUMNS = ListOf(_COLUMN, "a list of column names")
 _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
 _NESTED = Named("pipeline", lambda: _Pipeline())
 _STATE_FUNCTION = {
-    "by": Key(_NAMED_COLUMNS, "The grouping columns.", required=True),
+    "by": Key(_NAMED_COLUMNS, "the grouping columns", required=True),
     "with": Key(
         Text("the name of a state function of the suite", IDENTIFIER),
-        "A state function that ships with the suite.",
+        "a state function that ships with the suite",
         required=True,
     ),
     "outputMode": Key(Choice("output mode", words(OutputMode)), "What the function emits."),
@@ -67,7 +67,7 @@ OPERATIONS = {
             "groupBy",
             ListOf(_EXPRESSION, "a list of Spark SQL expressions"),
             "Grouping expressions; `window(...)` and `session_window(...)` are ordinary ones.",
-            agg=Key(_EXPRESSIONS, "The aggregates: `sum(count) AS total`.", required=True),
+            agg=Key(_EXPRESSIONS, "the aggregates, such as `sum(count) AS total`", required=True),
         ),
         _operation(
             "join",
@@ -109,7 +109,8 @@ OPERATIONS = {
     )
 }
 
-OPERATION = Variants("operation", "operation", OPERATIONS, leading=True)
+_SYNONYMS = {"filter": "where", "selectExpr": "select", "unionAll": "union", "unionByName": "union", "agg": "groupBy"}
+OPERATION = Variants("operation", "operation", OPERATIONS, leading=True, synonyms=_SYNONYMS)
 _LATER = Variants("operation", "operation", {name: one for name, one in OPERATIONS.items() if name != "from"})
 """What may follow: for the schema, which says the place of `from` by leaving it out here."""
 
@@ -129,7 +130,7 @@ class _Pipeline(Shape):
             report.add(node, f"empty: it must be {self.what}")
             return False
         sound = [OPERATION.check(item, report) for item in node.items]
-        if child(node.items[0], "from") is None:
+        if sound[0] and child(node.items[0], "from") is None:
             report.add(node.items[0], "a pipeline begins with `from: <stream>`")
             sound.append(False)
         for item in node.items[1:]:

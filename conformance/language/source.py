@@ -230,10 +230,17 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
     line = [*text.splitlines(), ""][mark.line]
     if "'\\t'" in said:
         said = "not YAML: a tab cannot stand here, indent with spaces"
-    elif "mapping values are not allowed" in said and line.count(": ") > 1:
+    elif "mapping values are not allowed" in said and ": " not in line[: mark.column]:
+        said = "not YAML: a key here, in the middle of the text of the line above: is the indentation right?"
+    elif "mapping values are not allowed" in said:
         said = "not YAML: a second ': ' in this line: quote the text it is in"
         if "<" in line:
             said += ', here a schema such as "place STRUCT<name: STRING>"'
+    elif found := re.search(r"character '(.)' that cannot start", said):
+        said = f"not YAML: plain text cannot begin with {found[1]}: quote it"
+    elif "expected <block end>, but found" in said and error.context_mark:
+        above = error.context_mark.line + 1
+        said = f"not YAML: this does not go on what began in line {above}: is the indentation right?"
     elif error.context and error.context_mark and error.context_mark.line + 1 != place.line:
         said += f" ({error.context} of line {error.context_mark.line + 1})"
     return _Stop(place, said)

@@ -71,7 +71,12 @@ def _backlog_names_a_stream(steps: tuple[Node, ...], report: Report) -> None:
     for step in steps:
         backlog = child(step, "backlog")
         entries = items_of(backlog)
-        if backlog is not None and entries and not any(list(entries_of(entry)) for entry in entries):
+        if (
+            backlog is not None
+            and report.sound(backlog)
+            and entries
+            and not any(list(entries_of(entry)) for entry in entries)
+        ):
             report.add(backlog, "no entry of `backlog` names a stream: write `idle: {}` where nothing arrives")
 
 
@@ -130,13 +135,13 @@ def _kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> No
             continue
         if kinds.count("data") != expected[0]:
             found = f"{kinds.count('data')} data batch{'es' * (kinds.count('data') != 1)}"
-            report.add(batches, f"{found} here, and {expected[1]}: {expected[0]} in all")
+            report.add(batches, f"{found} here: {expected[1]}")
 
 
 def _data_batches(step: Node) -> tuple[int, str] | None:
     if child(step, "add") is not None:
-        return 1, "the rows of `add` arrive in one"
+        return 1, "the rows of `add` arrive in exactly 1"
     backlog = child(step, "backlog")
     if isinstance(backlog, Items):
-        return len(backlog.items), "`backlog` has one for each entry"
+        return len(backlog.items), f"`backlog` has one for each of its {len(backlog.items)} entries"
     return (0, "in `idle` nothing arrives") if child(step, "idle") is not None else None

@@ -23,8 +23,10 @@ def check_streams(case: Node, report: Report) -> None:
         read.add(name)
         if name not in names:
             report.add(place, unknown("stream", name, names))
+    # Where the query is not in shape, or reads what is not declared, the streams it means are not known.
+    knows_all = all(report.sound(pipeline) for pipeline in _pipelines(case)) and read <= set(names)
     for entry in declared.entries:
-        if read and entry.key.value not in read:
+        if knows_all and report.sound(entry.key) and entry.key.value not in read:
             report.add(entry.key, f"unused stream {entry.key.value!r}: the query does not read it")
     known = schemas(declared, report)
     for entry in _arrivals(case):
@@ -37,9 +39,16 @@ def check_streams(case: Node, report: Report) -> None:
 
 def _read(case: Node) -> Iterator[tuple[Place, str]]:
     """The streams that the query and the queries of later restarts read."""
-    yield from _in_pipeline(child(case, "query"))
+    for pipeline in _pipelines(case):
+        yield from _in_pipeline(pipeline)
+
+
+def _pipelines(case: Node) -> Iterator[Node | None]:
+    yield child(case, "query")
     for step in items_of(child(case, "steps")):
-        yield from _in_pipeline(child(child(child(step, "restart"), "change"), "query"))
+        changed = child(child(child(step, "restart"), "change"), "query")
+        if changed is not None:
+            yield changed
 
 
 def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[Place, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -32,7 +31,7 @@ class Ddl(Shape):
         try:
             schema = parse_schema(node.value)
         except NotAType as wrong:
-            report.add(node.at(wrong.offset), f"{wrong.reason}{_advice(node.value, wrong)}")
+            report.add(node.at(wrong.offset), f"{wrong.reason}{_advice(wrong)}")
             return False
         unreadable = list(_not_in_files(schema))
         for column, reason in unreadable:
@@ -55,12 +54,10 @@ def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
     }
 
 
-def _advice(ddl: str, wrong: NotAType) -> str:
+def _advice(wrong: NotAType) -> str:
     if wrong.near is not None:
         near = nearest(wrong.near, TYPE_NAMES)
         return f": did you mean {near.upper()}?" if near else f": it must be one of {', '.join(TYPE_NAMES).upper()}"
-    if re.match(r"\w+\s*:", ddl):
-        return " (between a column and its type stands a blank)"
     return ""
 
 

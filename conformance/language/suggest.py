@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 SHOWN = 30
@@ -16,10 +16,19 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
-def unknown(what: str, word: str, known: Iterable[str]) -> str:
-    """``unknown key 'titel': did you mean 'title'? Known: …``, the tail only where nothing is near."""
+def unknown(what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
+    """``unknown key 'titel': did you mean 'title'?``, or all that is known where nothing is near.
+
+    Args:
+        what: what the word should have been.
+        word: what was found.
+        known: the words that are allowed.
+        synonyms: words that are not, each with the allowed one that it means.
+    """
     names = list(known)
-    near = nearest(word, names)
+    others = synonyms or {}
+    near = nearest(word, [*names, *others])
+    near = others.get(near, near) if near is not None else None
     if near is not None:
         return f"unknown {what} {word!r}: did you mean {near!r}?"
     if not names:
