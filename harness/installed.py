@@ -8,9 +8,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.abc import ResourceLoader
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from harness.surroundings import SurroundingsFailed
 
@@ -77,11 +77,18 @@ def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
     )
 
 
+@runtime_checkable
+class _Reads(Protocol):
+    """A loader that gives the bytes of a file, from a folder or a zip."""
+
+    def get_data(self, path: str) -> bytes: ...
+
+
 def _version(package: Path, loader: object) -> str | None:
     # The file before the metadata: what is imported counts, and a vendor's pyspark on PYTHONPATH has no metadata.
     try:
         # Through the loader, since the package may be inside a zip.
-        text = loader.get_data(str(package / "version.py")) if isinstance(loader, ResourceLoader) else b""
+        text = loader.get_data(str(package / "version.py")) if isinstance(loader, _Reads) else b""
         module = ast.parse(text)
     except (OSError, SyntaxError, ValueError):
         module = ast.Module(body=[], type_ignores=[])

@@ -81,14 +81,14 @@ class Installer(Protocol):
 class Uv:
     """The uv that came with this package, or the one on PATH."""
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        """Find it.
+    def __init__(self, environ: Mapping[str, str] | None = None, binary: str | None = None) -> None:
+        """Find it, unless told where it is.
 
         Raises:
             NoUv: there is none.
         """
         host = os.environ if environ is None else environ
-        self._binary = _find()
+        self._binary = binary or _find()
         self._environ = {name: value for name, value in host.items() if name not in _NOT_OURS}
         self._environ |= indexes.for_uv(host)
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}

@@ -19,20 +19,16 @@ def can_be_made() -> bool:
 
 def make(home: Path, jdk: Path, without: Sequence[str]) -> None:
     """Make the directory ``home``, made of links into ``jdk`` but for its ``bin/java``."""
+    (home / "bin").mkdir(parents=True)
     for entry in jdk.iterdir():
         if entry.name != "bin":
-            _link(home / entry.name, entry)
+            (home / entry.name).symlink_to(entry)
     for tool in (jdk / "bin").iterdir():
         if tool.name != "java":
-            _link(home / "bin" / tool.name, tool)
+            (home / "bin" / tool.name).symlink_to(tool)
     java = home / "bin" / "java"
     java.write_text(_script(jdk / "bin" / "java", without), encoding="utf-8")
     java.chmod(0o755)
-
-
-def _link(link: Path, to: Path) -> None:
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(to)
 
 
 def _script(java: Path, without: Sequence[str]) -> str:

@@ -99,8 +99,8 @@ class Targets:
         """
         chosen: dict[str, Target] = {}
         notes: list[str] = []
-        for spec in specs:
-            found, note = self._newest(obstacle) if spec == "newest" else (self._meant(spec.strip()), None)
+        for spec in _one_by_one(specs):
+            found, note = self._newest(obstacle) if spec == "newest" else (self._meant(spec), None)
             chosen |= {target.name: target for target in found}
             notes += [note] if note else []
         ordered = sorted(chosen.values(), key=lambda target: (target.version, target.installed is not None))
@@ -145,7 +145,7 @@ class Targets:
         for target in (*self.lines(), *self.entries):
             if text in (target.version.line, str(target.version)):
                 return (target,)
-        if re.match(r"[<>=!~]", text):
+        if _is_range(text):
             return self._within(spec)
         raise self._unknown(spec)
 
@@ -182,7 +182,8 @@ class Targets:
             version = SparkVersion.parse(text)
         except NotAVersion:
             names = [*WORDS, *(target.version.line for target in self.lines()), *map(str, versions)]
-            return UnknownTarget(spec, versions, difflib.get_close_matches(text, names, n=2), "is no target")
+            nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
+            return UnknownTarget(spec, versions, nearest, "is no target")
         siblings = [str(known) for known in versions if known.line == version.line]
         if version in releases():
             return UnknownTarget(spec, versions, siblings, "is a Spark release, and none of the targets")
@@ -192,6 +193,16 @@ class Targets:
             siblings or difflib.get_close_matches(text, map(str, versions), n=2),
             "is no Spark release the suite knows",
         )
+
+
+def _one_by_one(specs: Iterable[str]) -> Iterable[str]:
+    """``3.4, 3.5`` is two, ``>=3.4,<4`` is one."""
+    for spec in specs:
+        yield from ([spec.strip()] if _is_range(spec) else (part.strip() for part in spec.split(",")))
+
+
+def _is_range(text: str) -> bool:
+    return re.match(r"\s*[<>=!~]", text) is not None
 
 
 def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:

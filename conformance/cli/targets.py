@@ -58,10 +58,7 @@ def prepare(
     console = Console(stderr=True, highlight=False)
     try:
         choice = Targets.load().choose(specs)
-    except UnknownTarget as error:
-        console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(error.exit_code) from None
-    except SurroundingsFailed as error:
+    except (UnknownTarget, SurroundingsFailed) as error:
         console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from None
     for note in choice.notes:

@@ -1,0 +1,59 @@
+"""A real environment, from a real index: it is made, it holds what was asked for, and its Spark starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import java as javas
+from harness import provision
+from harness.environment import Environment
+from harness.target import Target
+from harness.targets import Targets
+
+_COUNT = """\
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+java = spark.sparkContext._jvm.java.lang.System.getProperty("java.version")
+print(spark.version, java, spark.range(3).count())
+"""
+
+
+def _answer(environment: Environment) -> str:
+    command = [str(environment.python), "-c", _COUNT]
+    answer = subprocess.run(
+        command, env=environment.environ(), capture_output=True, text=True, timeout=180, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout.splitlines()[-1]
+
+
+def _target(line: str) -> Target:
+    (target,) = Targets.load().select([line])
+    return target
+
+
+def test_a_target_is_prepared_and_its_spark_answers(tmp_path: Path) -> None:
+    target = _target("3.5")
+    environ = {**os.environ, "CONFORMANCE_CACHE": str(tmp_path)}
+    said: list[str] = []
+    environment = provision.prepare(target, say=said.append, environ=environ)
+    assert said[-1] == "ready"
+    assert environment.pyspark == str(target.version)
+    assert environment.spark_home.is_relative_to(tmp_path)
+    assert provision.is_prepared(target, environ=environ)
+    assert _answer(environment) == f"{target.version} {environment.java_version} 3"
+
+
+@pytest.mark.parametrize("line", ["3.0", "3.5", "newest"])
+def test_on_a_machine_without_java_it_brings_its_own(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(javas, "_places", lambda _: iter(()))
+    target = _target(line)
+    environment = provision.prepare(target, environ={**os.environ, "CONFORMANCE_CACHE": str(tmp_path)})
+    assert environment.java_home.is_relative_to(tmp_path)
+    assert _answer(environment) == f"{target.version} {environment.java_version} 3"
