@@ -15,6 +15,7 @@ from typing import Protocol
 from packaging.specifiers import SpecifierSet
 
 from harness import indexes
+from harness.pythons import spelled
 from harness.say import Say, silently
 from harness.surroundings import SurroundingsFailed
 
@@ -126,7 +127,14 @@ class Uv:
             return ()
 
     def download_python(self, wanted: SpecifierSet, *, say: Say) -> None:
-        self._run(f"Downloading CPython {wanted}", "python", "install", "--no-bin", f"cpython{wanted}", say=say)
+        self._run(
+            f"Downloading CPython {spelled(wanted)}",
+            "python",
+            "install",
+            "--no-bin",
+            f"cpython{spelled(wanted)}",
+            say=say,
+        )
 
     def _run(self, doing: str, *arguments: str, say: Say) -> None:
         command = [self._binary, *arguments]
@@ -163,7 +171,9 @@ def download(installer: Installer, wanted: SpecifierSet, say: Say = silently) ->
     try:
         installer.download_python(wanted, say=say)
     except InstallFailed as error:
-        return next((line.strip() for line in reversed(error.tail) if line.strip()), "uv says nothing")
+        # uv says first what failed, and last the cause behind all other causes.
+        said = [line.strip().removeprefix("error: ").removeprefix("cause: ") for line in error.tail if line.strip()]
+        return ": ".join(dict.fromkeys([said[0], said[-1]])) if said else "uv says nothing"
     return None
 
 

@@ -157,7 +157,7 @@ def _python(order: Order, say: Say, environ: Mapping[str, str], installer: Insta
     search = pythons.search(order.python, environ, installer.managed_pythons())
     if search.best is not None:
         return search.best
-    say(f"no CPython {order.python} on this machine; downloading one")
+    say(f"no CPython {pythons.spelled(order.python)} on this machine; downloading one")
     why = download(installer, order.python, say)
     again = pythons.search(order.python, environ, installer.managed_pythons())
     if again.best is None:

@@ -63,10 +63,11 @@ class NoSuchPython(SurroundingsFailed):
         super().__init__(
             "\n".join(
                 [
-                    f"CPython {wanted} is needed. Looked on PATH, in pyenv's and uv's interpreters, and found:",
+                    f"CPython {spelled(wanted)} is needed. Looked on PATH, in pyenv's and uv's interpreters, and found:",
                     *([f"  {path} {why}" for path, why in found.items()] or ["  none"]),
                     f"uv could not download one: {download}",
-                    "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH.",
+                    "Install one (with pyenv, your package manager or `uv python install`) and put it on PATH;",
+                    "behind a mirror, UV_PYTHON_INSTALL_MIRROR says to uv where to download from.",
                 ]
             )
         )
@@ -83,6 +84,11 @@ class Search:
     """The newest in the range."""
     unfit: tuple[tuple[Path, str], ...]
     """Every other place, and why it does not serve."""
+
+
+def spelled(wanted: SpecifierSet) -> str:
+    """A range as people write it: ``>=3.8,<3.12``, the lower end first."""
+    return ",".join(str(one) for one in sorted(wanted, key=lambda one: Version(one.version.removesuffix(".*"))))
 
 
 def search(wanted: SpecifierSet, environ: Mapping[str, str] | None = None, managed: Iterable[Path] = ()) -> Search:

@@ -16,6 +16,7 @@ from rich.markup import escape
 from harness import provision, readiness
 from harness.environment import Environment
 from harness.installed import NoPyspark, UnusablePyspark
+from harness.pythons import spelled
 from harness.readiness import Readiness
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
@@ -132,7 +133,7 @@ def _python(one: Readiness) -> str:
         return f"{one.prepared.python_version} ({_short(one.prepared.base_python or one.prepared.python)})"
     if one.python:
         return f"{one.python.version} ({_short(one.python.executable)})"
-    return f"{one.target.python} (uv downloads it)"
+    return f"{spelled(one.target.python)} (uv downloads it)"
 
 
 def _java(one: Readiness) -> str:
@@ -163,7 +164,7 @@ def _record(one: Readiness) -> dict[str, Any]:
         "prepared": environment is not None,
         "environment": str(environment.root) if environment and environment.root else None,
         "python": {
-            "wanted": str(target.python),
+            "wanted": spelled(target.python),
             "version": environment.python_version if environment else str(one.python.version) if one.python else None,
             "path": str(environment.python if environment else one.python.executable if one.python else "") or None,
         },
