@@ -50,7 +50,7 @@ class InstallFailed(SurroundingsFailed):
         text = "\n".join(tail).strip() or "(uv wrote nothing)"
         super().__init__(
             f"{doing} failed. uv says:\n" + "\n".join(f"  {line}" for line in text.splitlines()) + f"\n{_advice(text)}"
-            f"\nTo see it again: {shlex.join(command)}"
+            f"\nThe command was: {shlex.join(command)}"
         )
         self.command = tuple(command)
         self.tail = tuple(tail)

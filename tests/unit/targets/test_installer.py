@@ -71,7 +71,7 @@ def test_a_failure_shows_what_it_said_last_and_what_to_do(says: str, advice: str
     assert text.startswith("Installing pyspark==3.5.9 failed. uv says:\n  77\n")
     assert says.strip() in text
     assert advice in text
-    assert f"To see it again: {tmp_path / 'uv'} pip install" in text
+    assert f"The command was: {tmp_path / 'uv'} pip install" in text
 
 
 def test_an_untrusted_certificate_is_tried_again_with_the_systems(tmp_path: Path) -> None:
