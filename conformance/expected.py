@@ -129,16 +129,14 @@ def _overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> E
     ``batches`` that all give their rows (drops) take the place of the step's.
     """
     removed = frozenset(_field(key) for key in change.unchecked)
-    given = change.model_fields_set - {"unchecked"} - removed
+    given = change.model_fields_set & Expectation.model_fields.keys()
     expectation = written.expectation.model_copy(update={key: getattr(change, key) for key in given})
     changed = replace(
         written,
         expectation=expectation,
-        checked=(written.checked - given - removed) | _given(expectation, given),
+        checked=(written.checked | _given(expectation, given)) - removed,
         changed=frozenset(given | removed),
     )
-    if "rows" in given:
-        changed = replace(changed, checked=changed.checked | {"rows"})
     if "batches" in given:
         batches = expectation.batches
         if batches is not None and "rows" not in given | removed and _all_give(batches, "rows"):
@@ -171,7 +169,6 @@ def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...]
     return replace(
         step,
         expectation=step.expectation.model_copy(update={"rows": rows}),
-        checked=step.checked | {"rows"},
         rows_from_batches=_all_give(batches, "rows"),
     )
 

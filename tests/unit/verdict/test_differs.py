@@ -143,6 +143,16 @@ class TestReplacedKeysWinOverDerivedOnes:
         assert on_old(of, batch(0, SEEN_ONE)) == "differs"
         assert on_old(of, batch(0, SEEN_TWO)) == "violates"
 
+    def test_batches_that_give_no_drops_leave_those_of_the_step(self) -> None:
+        of = with_change({"rows": [ONE], "dropped": 5}, batches=[{"rows": [TWO]}])
+        assert on_old(of, batch(0, SEEN_TWO, dropped=5)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO, dropped=4)) == "violates"
+
+    def test_batches_with_rows_where_the_rows_of_the_step_are_not_checked(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, batches=[{"rows": [TWO]}], unchecked=["rows"])
+        assert on_old(of, batch(0, SEEN_TWO)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO), batch(1, SEEN_ONE)) == "violates"
+
     def test_no_batch_at_all(self) -> None:
         of = with_change(self.BOTH, batches=[])
         assert on_old(of) == "differs"

@@ -109,6 +109,16 @@ class TestBatches:
         verdict = judged(batches, batch(4), batch(5, window("12:00", "12:10", 1)))
         assert [finding.place.batches for finding in verdict.findings] == [(4,), (5,)]
 
+    def test_rows_are_told_once(self) -> None:
+        batches = {"batches": [{"rows": [ROW]}]}
+        (finding,) = judged(batches, batch(0, window("12:10", "12:20", 1))).findings
+        assert isinstance(finding, RowsDiffer)
+
+    def test_rows_are_compared_over_the_step_where_the_batches_are_others(self) -> None:
+        batches = {"batches": [{"rows": [ROW]}, {"rows": []}]}
+        assert aspects(judged(batches, batch(0, window("12:00", "12:10", 1)))) == ["batches"]
+        assert aspects(judged(batches, batch(0))) == ["batches", "rows"]
+
     def test_rows_of_the_step_are_theirs(self) -> None:
         batches = {"batches": [{"rows": [ROW]}, {"kind": "no-data"}]}
         first = batch(0, window("12:00", "12:10", 1))
@@ -183,6 +193,12 @@ class TestState:
         assert judged({"state": 3}, batch(0, state=(1, 2))).status == "conforms"
         assert judged({"state": 2}, batch(0, state=(1, 2))).status == "violates"
 
+    @pytest.mark.parametrize(("held", "because"), [((1, 2), "held per operator: [1, 2]"), ((3,), None)])
+    def test_several_operators_are_told_apart_in_the_finding(self, held: tuple[int, ...], because: str | None) -> None:
+        (finding,) = judged({"state": 7}, batch(0, state=held)).findings
+        assert isinstance(finding, ValueDiffers)
+        assert (finding.observed, finding.because) == (3, because)
+
     def test_a_list_is_each_operator(self) -> None:
         assert judged({"state": [1, 2]}, batch(0, state=(1, 2))).status == "conforms"
         assert judged({"state": [2, 1]}, batch(0, state=(1, 2))).status == "violates"
@@ -208,6 +224,12 @@ class TestEventTime:
         assert judged({"eventTime": {"max": "12:30"}}, batch(0, event_time=self.STATS), no_data).status == "conforms"
         assert judged({"eventTime": {"max": "12:30"}}, batch(0, event_time=None), no_data).status == "violates"
         assert judged({"eventTime": {"max": "12:30"}}, no_data).status == "violates"
+
+    def test_what_is_missing_is_said(self) -> None:
+        (of_none,) = judged({"eventTime": {"max": "12:30"}}, batch(0, event_time=None)).findings
+        (of_no_batch,) = judged({"eventTime": {"max": "12:30"}}).findings
+        assert list(of_none.body()) == ["eventTime: expected {max: 12:30}, observed no event-time statistics"]
+        assert list(of_no_batch.body()) == ["eventTime: expected {max: 12:30}, observed no data batch has run"]
 
 
 class TestProgress:
