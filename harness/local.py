@@ -14,6 +14,7 @@ from harness.pipe import PipeEngine
 from harness.provision import prepare
 from harness.say import Say
 from harness.target import Target
+from harness.tuning import settings
 
 _START_SECONDS = 180.0
 
@@ -23,23 +24,26 @@ class LocalRuntime:
 
     Args:
         root: where engines get their working directories; the caller removes it.
+        plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
     """
 
     name = "local"
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, plain: bool = False) -> None:
         self._root = root
+        self._plain = plain
 
     def start(self, target: Target, *, say: Say) -> Engine:
         environment = prepare(target, say=say)
         work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=self._root))
         stage_driver(work)
         say(f"{target.name}: starting")
+        tuned = {} if self._plain else settings(target.version)
         environ = environment.environ()
         # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
         path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
         process = subprocess.Popen(
-            [str(environment.python), "-m", "driver", str(work)],
+            [str(environment.python), "-m", "driver", str(work), *(f"{key}={value}" for key, value in tuned.items())],
             cwd=work,
             env={**environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,

@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
-app.command("run", epilog=run._EPILOG)(run.run)
+app.command("run", epilog=run.EXAMPLES)(run.run)
 app.add_typer(targets.app, name="targets")
 
 

@@ -29,7 +29,7 @@ from reports.records import Cell, Header
 from reports.records import Target as TargetRecord
 from reports.results import Results, ResultsWriter
 
-_EPILOG = """
+EXAMPLES = """
 Examples:
 
   conformance run                                    the whole suite on the newest Spark this machine can run
@@ -57,6 +57,7 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = max(1, (os.cpu_count() or 1) // 2 + 1),
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
+    plain: Annotated[bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")] = False,
     allow_code: Annotated[bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")] = False,
     work: Annotated[Path | None, typer.Option(help="Folder for engines' working files; a temporary one by default.")] = None,
 ) -> None:
@@ -87,7 +88,7 @@ def run(
         conduct(
             cases,
             chosen.targets,
-            LocalRuntime(root.resolve()),
+            LocalRuntime(root.resolve(), plain=plain),
             Limits(jobs=min(jobs, len(chosen.targets)), step_timeout=step_timeout, repeat=repeat),
             display=display,
             sink=_Kept(writer),
