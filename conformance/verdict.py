@@ -24,7 +24,7 @@ from conformance.expected import (
 from conformance.finding import INDENT, ErrorDiffers, ErrorExpectedAs, Finding, Place, StaleEntry, described
 from conformance.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.rows import OutputSchema
-from conformance.versions import SparkVersion
+from conformance.versions import SparkVersion, VersionRange
 from conformance.witness import disagreements
 
 Status: TypeAlias = Literal[
@@ -90,7 +90,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     verdict = Verdict(case.id, version, "conforms", behaviour=observation.behaviour_digest)
     wanted: Expected = expected(case, version)
     if isinstance(wanted, NotApplicable):
-        return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {wanted.spark}",))
+        return _outside(wanted.spark, case, version)
     if incoherent := _incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     if isinstance(wanted, Unsupported):
@@ -111,7 +111,7 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
     """The verdict on a cell that needs no run, None where it needs one."""
     if case.spark is None or version in case.spark:
         return None
-    return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {case.spark}",))
+    return _outside(case.spark, case, version)
 
 
 def broken(case: Case, version: SparkVersion, reason: str) -> Verdict:
@@ -146,6 +146,10 @@ def combine(verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict(first.case, first.version, "flaky", notes=(agreed,), differs=first.differs, runs=runs)
     worst = next((run for run in runs if run.status in ("broken", "not-run")), first)
     return replace(worst, runs=runs)
+
+
+def _outside(spark: VersionRange, case: Case, version: SparkVersion) -> Verdict:
+    return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {spark}",))
 
 
 def _incoherent(case: Case, observation: Observation) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.finding import NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
 from conformance.observation import EventTime, Observation
-from conformance.verdict import Verdict, judge
+from conformance.verdict import Verdict, broken, judge, not_applicable, not_run
 from conformance.versions import VersionRange
 from tests.unit.verdict.examples import NEWEST, OLD, at, batch, case, expect, ms, observed, step, window
 
@@ -237,7 +237,7 @@ class TestProgress:
         "numInputRows": 3,
         "timestamp": "1970-01-01T12:05:00.000Z",
         "stateOperators": [{"numRowsTotal": 1, "customMetrics": {"a.b": 0.1 + 0.2}}],
-        "sources": [{"flag": True}],
+        "sources": [{"flag": True, "offsets": [1, 2]}],
     }
 
     @pytest.mark.parametrize(
@@ -250,6 +250,9 @@ class TestProgress:
             ("stateOperators.0.customMetrics", {"a.b": 0.3}, {"a.b": 0.3, "c": 1}),
             ("timestamp", "1970-01-01T12:05:00.000Z", "12:05"),
             ("sources.0.flag", True, 1),
+            ("sources.0.offsets", [1.0, 2], [1]),
+            ("sources.0.offsets", [1, 2], [1, 3]),
+            ("sources.0.offsets", [1, 2], "[1, 2]"),
             ("stateOperators.1", None, 0),
             ("nowhere.at.all", None, "something"),
             ("stateOperators.0", {"numRowsTotal": 1, "customMetrics": {"a.b": 0.3}}, []),
@@ -312,3 +315,18 @@ def test_outside_the_range_of_the_case() -> None:
     verdict = judge(of_new, OLD, observed(step(1)))
     assert (verdict.status, verdict.findings) == ("not-applicable", ())
     assert judge(of_new, NEWEST, observed(step(1))).status == "violates"
+
+
+def test_what_needs_no_run() -> None:
+    of_new = case(expect(), spark=VersionRange.parse(">=3.4"))
+    verdict = not_applicable(of_new, OLD)
+    assert verdict is not None
+    assert verdict == judge(of_new, OLD, observed(step(1)))
+    assert not_applicable(of_new, NEWEST) is None
+    assert not_applicable(case(expect()), OLD) is None
+
+
+def test_what_the_harness_says_of_itself() -> None:
+    for verdict, status in ((broken(case(None), OLD, "why"), "broken"), (not_run(case(None), OLD, "why"), "not-run")):
+        assert (verdict.status, verdict.notes, verdict.behaviour) == (status, ("why",), None)
+        assert verdict.describe() == f"late-drops/window-still-open on 3.0.3: {status}\n  note: why"
