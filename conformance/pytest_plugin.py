@@ -11,13 +11,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import suite
 from conformance.case import Case
+from conformance.catalogue import Catalogue
 from conformance.conduct import verdict_on
-from conformance.language import InvalidCase
+from conformance.language import InvalidCase, read_case
 from conformance.observation import Identity
 from conformance.verdict import Verdict, not_applicable
 from harness.local import LocalRuntime
@@ -27,6 +29,7 @@ from harness.targets import Targets
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _ENGINES = pytest.StashKey["Engines"]()
+_CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,16 +45,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for tag, meaning in suite.shipped_tags().items():
-        config.addinivalue_line("markers", f"{tag}: {meaning}")
     specs = config.getoption("--spark")
     if specs:
+        shipped = Catalogue.at(suite.shipped())
+        for tag, entry in (shipped and shipped.tags or {}).items():
+            config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
         try:
             choice = Targets.load().choose(specs)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
         config.stash[_TARGETS] = choice.targets
         config.stash[_ENGINES] = Engines(config)
+        config.stash[_CATALOGUES] = {}
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -61,9 +66,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if _TARGETS in parent.config.stash and suite.is_case_file(file_path):
-        return CaseFile.from_parent(parent, path=file_path)
-    return None
+    if _TARGETS not in parent.config.stash or file_path.suffix not in suite.SUFFIXES:
+        return None
+    root = suite.root_of(file_path)
+    if root is None or suite.is_catalogue(file_path, root):
+        return None
+    return CaseFile.from_parent(parent, path=file_path, root=root)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,20 +92,31 @@ class Violation(Exception):  # noqa: N818 — a verdict, not an error of ours
 class CaseFile(pytest.File):
     """One case; one item per target."""
 
+    def __init__(self, *, root: Path, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._root = root
+
     def collect(self) -> Iterator[CaseItem]:
         try:
-            case = suite.read(self.path)
+            case = read_case(self.path, suite.id_of(self.path, self._root), self._catalogue())
         except InvalidCase as error:
-            raise self.CollectError("\n".join(str(problem) for problem in error.problems)) from error
+            problems = (problem.render(relative_to=self.config.rootpath) for problem in error.problems)
+            raise self.CollectError("\n".join(problems)) from error
         for target in self.config.stash[_TARGETS]:
             yield CaseItem.from_parent(self, name=f"[{target.name}]", case=case, target=target)
+
+    def _catalogue(self) -> Catalogue | None:
+        known = self.config.stash[_CATALOGUES]
+        if self._root not in known:
+            known[self._root] = Catalogue.at(self._root)
+        return known[self._root]
 
 
 class CaseItem(pytest.Item):
     """One cell: a case on a target."""
 
-    def __init__(self, *, case: Case, target: Target, **kwargs: object) -> None:
-        super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest hands name and parent through
+    def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.case = case
         self.target = target
         self.add_marker(pytest.mark.xdist_group(target.name))
@@ -114,7 +133,7 @@ class CaseItem(pytest.Item):
         if verdict.status not in ("conforms", "differs", "unsupported"):
             raise Violation(verdict)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # type: ignore[override]
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         if isinstance(excinfo.value, Violation):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))

@@ -80,6 +80,22 @@ def discover(paths: Iterable[Path]) -> Suite:
     return reading.suite()
 
 
+def root_of(file: Path) -> Path | None:
+    """The folder that ids of cases are relative to, where the folders above the file (an absolute path) say it."""
+    suite = next((folder for folder in file.parents if (folder / FILES["behaviours"]).is_file()), None)
+    return suite or next((folder for folder in file.parents if folder.name == "cases"), None)
+
+
+def is_catalogue(file: Path, root: Path) -> bool:
+    """Whether a file is one of the catalogues of the suite at ``root``, and so no case."""
+    return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
+
+
+def id_of(file: Path, root: Path) -> str:
+    """The id of the case in a file below ``root``: ``late-drops/window-still-open``."""
+    return file.relative_to(root).with_suffix("").as_posix()
+
+
 class _Reading:
     def __init__(self) -> None:
         self._cases: dict[str, Case] = {}
@@ -94,7 +110,7 @@ class _Reading:
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
         files = list(_files(path.absolute()))
-        cases = [file for file in files if not self._is_catalogue(file, self._root(file, top))]
+        cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases here: a case is a file ending in {SUFFIXES[0]}"))
         for file in cases:
@@ -112,9 +128,7 @@ class _Reading:
         )
 
     def _root(self, file: Path, top: Path) -> Path:
-        above = list(file.parents)
-        suite = next((folder for folder in above if (folder / FILES["behaviours"]).is_file()), None)
-        root = suite or next((folder for folder in above if folder.name == "cases"), top)
+        root = root_of(file) or top
         if root not in self._catalogues:
             try:
                 self._catalogues[root] = Catalogue.at(root)
@@ -123,15 +137,14 @@ class _Reading:
                 self._problems += invalid.problems
         return root
 
-    def _is_catalogue(self, file: Path, root: Path) -> bool:
-        return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
-
     def _case(self, file: Path, root: Path) -> None:
-        id = file.relative_to(root).with_suffix("").as_posix()
+        id = id_of(file, root)
         if not ID.fullmatch(id):
             self._reject(file, f"the id {id!r} of this case has more than letters, digits and . _ - in it: rename it")
         elif id in self._cases:
-            self._reject(file, f"the id {id!r} is that of {self._cases[id].path} already")
+            other = self._cases[id].path
+            shown = other.relative_to(root) if other.is_relative_to(root) else other
+            self._reject(file, f"the id {id!r} is that of {shown} already")
         else:
             try:
                 self._cases[id] = read_case(file, id, self._catalogues[root])

@@ -84,7 +84,8 @@ def run(
         root.mkdir(parents=True, exist_ok=True)
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(chosen.targets)
-        display = stack.enter_context(LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells))
+        display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
+        stack.enter_context(display)
         conduct(
             cases,
             chosen.targets,
