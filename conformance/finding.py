@@ -193,10 +193,10 @@ class PlanDiffers(_Finding):
 
     def body(self) -> Iterator[str]:
         lines = self.observed.strip().splitlines()
-        yield f"plan: /{self.expected}/ is not found in the {len(lines)} lines of"
+        yield f"plan: /{self.expected}/ is not found in"
         yield from (f"{INDENT}{_cut(line, 110)}" for line in lines[:12])
         if len(lines) > 12:
-            yield f"{INDENT}… {len(lines) - 12} more lines"
+            yield f"{INDENT}… {_lines(len(lines) - 12)}"
 
 
 class ErrorExpectedAs(_Frozen):
@@ -232,7 +232,7 @@ class ErrorDiffers(_Finding):
             lines = [line for line in self.observed.message.splitlines() if line.strip()]
             yield from (f"{INDENT}{_cut(line.strip(), 160)}" for line in lines[:LINES_OF_A_MESSAGE])
             if len(lines) > LINES_OF_A_MESSAGE:
-                yield f"{INDENT}… {len(lines) - LINES_OF_A_MESSAGE} more lines"
+                yield f"{INDENT}… {_lines(len(lines) - LINES_OF_A_MESSAGE)}"
         if self.unreached:
             last = f"–{self.unreached[-1]}" if len(self.unreached) > 1 else ""
             yield f"{INDENT}step{'s' if last else ''} {self.unreached[0]}{last} not reached"
@@ -356,6 +356,10 @@ def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iter
     longest = max(len(row) for row in rows)
     for (sign, _, word), row in zip(table, rows, strict=True):
         yield f"{sign}{row.ljust(longest)}   {word}".rstrip()
+
+
+def _lines(more: int) -> str:
+    return "1 more line" if more == 1 else f"{more} more lines"
 
 
 def _cut(text: str, width: int) -> str:

@@ -130,3 +130,12 @@ def test_a_finding_is_its_data_and_survives_json() -> None:
     finding = ValueDiffers(place=PLACE, aspect="state", expected=[1, 2], observed=[1], because="so")
     assert adapter.validate_json(adapter.dump_json(finding)) == finding
     assert finding.describe() == "step 1 (f/c.yaml), micro-batch 7\n  state: expected [1, 2], observed [1]\n    so"
+
+
+def test_a_plan_is_cut() -> None:
+    plan = "\n".join(f"line {number}" for number in range(14))
+    seen = observed(step(1, plan=plan))
+    (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
+    lines = list(finding.body())
+    assert lines[:2] == ["plan: /Save$/ is not found in", "  line 0"]
+    assert lines[-2:] == ["  line 11", "  … 2 more lines"]

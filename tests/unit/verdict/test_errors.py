@@ -89,7 +89,7 @@ def test_an_error_that_nothing_expects_fails_any_step() -> None:
         "    b\n"
         "    c\n"
         "    d\n"
-        "    … 1 more lines\n"
+        "    … 1 more line\n"
         "    steps 3–4 not reached"
     )
 
