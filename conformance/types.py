@@ -201,8 +201,8 @@ class _Parser:
         if not self._take("<"):
             raise NotAType(self._text, opening.offset, f"{opening.text} needs its element types: {_EXAMPLES[name]}")
         if name == "struct":
-            empty = self._peek()
-            found = DataType(name, () if empty and empty.text == ">" else self.fields(end=">"))
+            empty = self._text[self._at :].lstrip().startswith(">")
+            found = DataType(name, () if empty else self.fields(end=">"))
         elif name == "array":
             found = DataType(name, elements=(self.type(),))
         else:

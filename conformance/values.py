@@ -39,8 +39,13 @@ _DATE_AND_TIME = re.compile(f"{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?")
 _NO_FINER = "an instant Spark can hold: nothing is finer than a microsecond, six decimals"
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
+_WITHIN = "within the years 1 to 9999 (a plain number is seconds since 1970)"
+_LAST_SECOND = 10**12
+"""Beyond the year 9999 in either direction, and small enough to calculate with."""
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+MAX_PRECISION = 38
+"""Digits of a DECIMAL."""
 _ENDLESS = ("NaN", "Infinity", "-Infinity")
 _WIDE = Context(prec=400)
 """Room for every double at nine decimals."""
@@ -180,8 +185,10 @@ def show(micros: int) -> str:
 def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
     if isinstance(value, str):
         return _micros_of_text(value, type, zoned=zoned)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
         raise NotAValue(value, type, INSTANT)
+    if not -_LAST_SECOND <= value <= _LAST_SECOND:
+        raise NotAValue(value, type, _WITHIN)
     exact = _WIDE.multiply(_as_decimal(value), 1_000_000)
     if exact != int(exact):
         raise NotAValue(value, type, _NO_FINER)
@@ -216,7 +223,7 @@ def _in_range(micros: int, value: Json, type: DataType | None) -> int:
     try:
         _EPOCH + micros * _MICROSECOND
     except OverflowError:
-        raise NotAValue(value, type, "within the years 1 to 9999 (a plain number is seconds since 1970)") from None
+        raise NotAValue(value, type, _WITHIN) from None
     return micros
 
 
@@ -232,9 +239,9 @@ def _integer(value: Json, type: DataType) -> int:
     bits = _INTEGERS[type.name]
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     allowed = f"a whole number from {low} to {high}, as {type.name.upper()} is"
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
         raise NotAValue(value, type, allowed)
-    if value != int(value) or not low <= value <= high:
+    if not low <= value <= high or value != int(value):
         raise NotAValue(value, type, allowed)
     return int(value)
 
@@ -245,10 +252,14 @@ def _floating(value: Json, type: DataType) -> int | Decimal | str:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise NotAValue(value, type, "a number, 'NaN', 'Infinity' or '-Infinity'")
     try:
-        # A FLOAT that went through Python is the double nearest to it: 0.1 came back as 0.10000000149011612.
-        number = struct.unpack("f", struct.pack("f", value))[0] if type.name == "float" else float(value)
+        number = float(value)
+        if type.name == "float":
+            # A FLOAT that went through Python is the double nearest to it: 0.1 came back as 0.10000000149011612.
+            number = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
-        raise NotAValue(value, type, f"a number that a {type.name.upper()} can hold") from None
+        number = math.inf
+    if math.isinf(number):
+        raise NotAValue(value, type, f"a number that a {type.name.upper()} can hold")
     return _tidy(_as_decimal(number).quantize(_NINE_DECIMALS, context=_WIDE))
 
 
@@ -262,12 +273,13 @@ def _decimal(value: Json, type: DataType) -> int | Decimal:
         raise NotAValue(value, type, allowed) from None
     if not number.is_finite():
         raise NotAValue(value, type, allowed)
-    if type.precision is not None and type.scale is not None:
-        whole = number.adjusted() + 1 if int(number) else 0
-        tidy = _as_decimal(_tidy(number)).as_tuple().exponent
-        if whole > type.precision - type.scale or (isinstance(tidy, int) and -tidy > type.scale):
-            digits = f"{type.precision - type.scale} digits before the point and {type.scale} after it"
-            raise NotAValue(value, type, f"a DECIMAL({type.precision},{type.scale}): at most {digits}")
+    precision, scale = type.precision or MAX_PRECISION, type.scale or 0
+    # The exponent is looked at first: 1e999999999 is a short text and a long number.
+    before = max(number.adjusted() + 1, 0) if number else 0
+    after = scale if number.adjusted() >= -MAX_PRECISION or not number else MAX_PRECISION + 1
+    if before > precision - scale or after > scale or number != round(number, scale):
+        digits = f"{precision - scale} digits before the point and {scale} after it"
+        raise NotAValue(value, type, f"a DECIMAL({precision},{scale}): at most {digits}")
     return _tidy(number)
 
 
@@ -337,9 +349,16 @@ def _of(kind: Any, value: Json, type: DataType, allowed: str) -> Any:
 
 
 def _endless(value: Json) -> str | None:
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
+    if isinstance(value, float | Decimal) and not _is_finite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value if isinstance(value, str) and value in _ENDLESS else None
+
+
+def _is_finite(number: float | Decimal) -> bool:
+    """As ``math.isfinite``, which takes a number for infinite, or fails, where a double cannot hold it."""
+    if isinstance(number, Decimal):
+        return number.is_finite()
+    return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_decimal(number: float | Decimal | str) -> Decimal:

@@ -42,6 +42,6 @@ def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str,
     id = text_of(node)
     if known is None or id is None or id in known or not report.sound(node):
         return
-    near = nearest(id, known)
+    near = nearest(id, known) if what != "mirror" else None  # one number is as good as another
     hint = f"did you mean {near!r}?" if near else f"it is not in {file}"
     report.add(node, f"unknown {what} {id!r}: {hint}")
