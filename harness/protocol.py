@@ -6,7 +6,10 @@ each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` where the dri
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -110,3 +113,13 @@ def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema, as published in ``harness/messages/``."""
     for message in (CaseRequest, Hello, StepAnswer, Done, Failed):
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
+
+
+def publish(folder: Path) -> None:
+    """Write the schemas: ``python -m harness.protocol harness/messages``."""
+    for name, schema in schemas():
+        (folder / f"{name}.schema.json").write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    publish(Path(sys.argv[1]))

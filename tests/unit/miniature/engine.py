@@ -132,9 +132,11 @@ def main(mode):
         "apis": [],
     }
     say(json.dumps({"kind": "hello", "identity": identity}))
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin):
         if mode == "driver-fails":
             say(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
+        elif mode == "right-every-other-time":
+            run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", say)
         else:
             run(json.loads(line), mode, say)
 

@@ -1,0 +1,125 @@
+"""The suite tests itself first: engines that are wrong on purpose are each caught, and by what they do wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from conformance.conduct import conduct
+from harness.scheduler import Limits
+from tests.unit.miniature.runtime import MiniatureRuntime
+from tests.unit.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[1] / "miniature" / "cases"
+
+
+class Remembering:
+    """Display and sink in one: remembers."""
+
+    def __init__(self):
+        self.verdicts = {}
+        self.identities = []
+        self.runs = {}
+
+    def says(self, target, line): ...
+    def ready(self, target, identity): ...
+    def started(self, case, target): ...
+    def judged(self, target, verdict, seconds): ...
+
+    def introduce(self, target, identity):
+        self.identities.append(identity)
+
+    def keep(self, target, case, verdict, run):
+        self.verdicts[case.id] = verdict
+        self.runs[case.id] = run
+
+
+@pytest.fixture
+def verdict_of(tmp_path):
+    def verdict_of(mode, *, repeat=1, step_timeout=5.0, only_first=False):
+        loaded = suite.load([CASES])
+        loaded.raise_for_problems()
+        seen = Remembering()
+        runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
+        limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
+        conduct(loaded.cases, [SPARK_359], runtime, limits, display=seen, sink=seen)
+        return seen.verdicts["late-drops/windows"]
+
+    return verdict_of
+
+
+def test_a_right_engine_conforms(verdict_of):
+    assert verdict_of("right").status == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("one-batch-late", "step 2"),
+        ("forgets-state", "expected, not emitted"),
+        ("keeps-late-rows", "dropped: expected 1, observed 0"),
+        ("drops-a-column", "3 values"),
+        ("two-watermarks", "offset log"),
+    ],
+)
+def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said):
+    verdict = verdict_of(mode)
+    assert verdict.status == "violates"
+    assert said in verdict.describe()
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("dies", "the engine's process ended with exit code 137 at step 2 of late-drops/windows"),
+        ("hangs", "no answer within 1 s at step 2 of late-drops/windows; the engine was ended"),
+        ("babbles", "what is no message: 'this is no message"),
+        ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
+        ("does-not-start", "the engine did not start"),
+        ("speaks-another-protocol", "version 99 of the protocol"),
+        ("splits-a-batch", "the rows of step 1 came in micro-batches 0, 2"),
+    ],
+)
+def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):
+    verdict = verdict_of(mode, step_timeout=1.0)
+    assert verdict.status == "broken"
+    assert said in verdict.describe()
+
+
+def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
+    (case,) = suite.load([CASES]).cases
+    other = case.model_copy(update={"id": "late-drops/other"})
+    seen = Remembering()
+    runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
+    conduct([case, other], [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
+    assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
+        "late-drops/windows": "broken",
+        "late-drops/other": "conforms",
+    }
+    assert runtime.started == 2
+
+
+def test_repeated_runs_of_an_engine_that_changes_its_mind_are_flaky(verdict_of):
+    verdict = verdict_of("right-every-other-time", repeat=2)
+    assert verdict.status == "flaky"
+    assert "run 1: conforms" in verdict.describe()
+    assert "run 2: violates" in verdict.describe()
+
+
+def test_repeated_runs_that_agree_are_one_answer(verdict_of):
+    assert verdict_of("right", repeat=20).status == "conforms"
+
+
+def test_a_case_that_is_not_yet_runnable_is_not_run_by_name(tmp_path):
+    text = (CASES / "late-drops" / "windows.yaml").read_text() + "  - restart: kill\n"
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "killed.yaml").write_text(text)
+    loaded = suite.load([folder])
+    loaded.raise_for_problems()
+    seen = Remembering()
+    runtime = MiniatureRuntime(tmp_path, "right")
+    conduct(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
+    assert seen.verdicts["killed"].status == "not-run"
+    assert "restart: kill" in seen.verdicts["killed"].describe()
+    assert runtime.started == 0
