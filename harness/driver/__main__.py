@@ -29,6 +29,10 @@ def main(arguments: list[str]) -> int:
                 channel.send("step", case=request["case"], step=step)
             channel.send("done", case=request["case"], columns=execution.columns)
         except Exception:
+            if not session.is_alive(spark):
+                # Not a message: our end tells the host that the engine is gone, and why is on standard error.
+                traceback.print_exc()
+                return 70
             channel.send("failed", message=traceback.format_exc())
     spark.stop()
     return 0

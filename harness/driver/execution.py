@@ -11,7 +11,7 @@ from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe
 from .progress import batch_seen, executed
-from .session import forget_state_stores
+from .session import forget_state_stores, is_alive
 
 
 class _Failed(Exception):
@@ -21,6 +21,10 @@ class _Failed(Exception):
         super().__init__(stage)
         self.stage = stage
         self.cause = cause
+
+
+class EngineGone(Exception):
+    """The JVM has died under us: there is nothing to observe."""
 
 
 class Execution:
@@ -52,6 +56,8 @@ class Execution:
                 try:
                     self._act(step)
                 except _Failed as failure:
+                    if not is_alive(self._spark):
+                        raise EngineGone from failure.cause
                     error = describe(failure.cause, failure.stage)
                     failed = True
                 if self._query is not None:
@@ -195,4 +201,5 @@ class Execution:
                 self._query.stop()
             except Exception:  # a query that failed has stopped already
                 pass
-        forget_state_stores(self._spark)
+        if is_alive(self._spark):
+            forget_state_stores(self._spark)

@@ -68,3 +68,12 @@ def identity(spark: Any) -> dict[str, Any]:
 def forget_state_stores(spark: Any) -> None:
     """Unload every state store of this JVM, as a dead process would have: a replay must read its state from the checkpoint."""
     spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+
+
+def is_alive(spark: Any) -> bool:
+    """Whether the JVM still answers; an error of a dead one says nothing about Spark's semantics."""
+    try:
+        spark.sparkContext._jvm.System.currentTimeMillis()
+    except Exception:  # whatever py4j makes of a connection that is gone
+        return False
+    return True

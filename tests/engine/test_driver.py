@@ -1,0 +1,132 @@
+"""What only a real engine can show of the driver."""
+
+import os
+import signal
+import subprocess
+import textwrap
+
+import pytest
+
+from conformance import suite
+from conformance.verdict import judge
+from harness.alignment import check_alignment
+from harness.engine import EngineDied
+from harness.local import LocalRuntime
+from harness.request import request_for
+from harness.say import silently
+
+pytestmark = pytest.mark.xdist_group("driver")
+
+
+
+def case_of(tmp_path, text):
+    folder = tmp_path / "cases"
+    folder.mkdir(exist_ok=True)
+    (folder / "x.yaml").write_text(textwrap.dedent(text))
+    loaded = suite.load([folder])
+    loaded.raise_for_problems()
+    return loaded.cases[0]
+
+
+def observe(engine, case, code_path=None):
+    request = request_for(case, engine.new_directory(case.id), code_path)
+    observation = engine.observe(request, step_timeout=120)
+    check_alignment(request, observation)
+    return observation
+
+
+def test_rows_that_are_no_json_of_the_schema_never_become_nulls(engine, tmp_path):
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "t TIMESTAMP, d DATE, x DOUBLE, s STRUCT<u: INT, v: ARRAY<STRING>>, b BOOLEAN, m DECIMAL(9,2)"}
+        query: [{from: a}]
+        steps:
+          - add: {a: [["1969-12-31T23:59:59.999999Z", "2024-02-29", 1.5, [1, [p, null]], true, 1.25], [null, null, null, null, null, null]]}
+        """,
+    )
+    (step,) = observe(engine, case).steps
+    assert step.error is None
+    assert sorted(step.batches[0].rows, key=repr) == sorted(
+        [
+            ("1969-12-31T23:59:59.999999Z", "2024-02-29", 1.5, [1, ["p", None]], True, "1.25"),
+            (None, None, None, None, None, None),
+        ],
+        key=repr,
+    )
+
+
+def test_partitions_are_partitions_and_an_empty_one_is_no_row(engine, tmp_path):
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "n INT"}
+        query: [{from: a}, {select: [n, spark_partition_id() AS p]}]
+        steps:
+          - add: {a: {partitions: [[[1], [2]], [], [[3]]]}}
+        """,
+    )
+    rows = observe(engine, case).steps[0].batches[0].rows
+    partition = {n: p for n, p in rows}
+    assert partition[1] == partition[2] != partition[3]
+
+
+def test_the_plan_of_the_last_batch_and_of_a_query_that_has_run_none(engine, tmp_path):
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "t TIMESTAMP"}
+        query: [{from: a}, {withWatermark: [t, 25 minutes]}, {select: [t]}]
+        steps:
+          - start: {}
+            expect: {plan: ["T1500000ms"]}
+          - add: {a: [[1]]}
+            expect: {plan: ["EventTimeWatermark"], rows: [[1]]}
+        """,
+    )
+    start, add = observe(engine, case).steps
+    assert "t#" in start.plan
+    assert "-T1500000ms" in start.plan
+    assert "== Physical Plan ==" in add.plan
+
+
+def test_twenty_runs_of_cases_with_several_streams_give_one_answer(engine, target):
+    several = [case for case in suite.load().cases if {"multi-stream", "smoke"} <= set(case.tags)][:3]
+    assert several
+    for case in several:
+        digests = {observe(engine, case).behaviour_digest for _ in range(20)}
+        assert len(digests) == 1
+        assert judge(case, target.version, observe(engine, case)).status in ("conforms", "differs")
+
+
+def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
+    (tmp_path / "job_of_mine.py").write_text("def doubled(spark, frame):\n    return frame.selectExpr('n * 2 AS n')\n")
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "n INT"}
+        query: [{from: a}, {call: "job_of_mine:doubled"}]
+        steps: [{add: {a: [[4]]}}]
+        """,
+    )
+    assert observe(engine, case, tmp_path).steps[0].batches[0].rows == ((8,),)
+    refused = observe(engine, case).steps[0].error
+    assert refused.stage == "analysis"
+    assert "not allowed" in refused.message
+
+
+def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
+    engine = LocalRuntime(tmp_path).start(target, say=silently)
+    try:
+        children = subprocess.run(["pgrep", "-P", str(engine._process.pid)], capture_output=True, text=True, check=True)
+        for child in children.stdout.split():
+            os.kill(int(child), signal.SIGKILL)
+        case = case_of(tmp_path, "title: x\nstreams: {a: n INT}\nquery: [{from: a}]\nsteps: [{add: {a: [[4]]}}]\n")
+        with pytest.raises(EngineDied, match="ended with exit code 70"):
+            observe(engine, case)
+    finally:
+        engine.close()

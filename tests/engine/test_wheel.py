@@ -1,0 +1,54 @@
+"""The built wheel, installed alone outside the checkout, has the suite and the driver in it and runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The folder of programs of an empty environment with nothing but our wheel."""
+    place = tmp_path_factory.mktemp("wheel")
+    run = {"check": True, "capture_output": True, "text": True}
+    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", place, ROOT], **run)
+    (wheel,) = place.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "uv", "venv", "--python", sys.executable, place / "empty"], **run)
+    programs = place / "empty" / "bin"
+    subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--python", programs / "python", wheel], **run)
+    return programs
+
+
+def call(installed, tmp_path, *arguments):
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [installed / "conformance", *arguments], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+
+
+def test_it_knows_the_suite(installed, tmp_path):
+    done = call(installed, tmp_path, "validate")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no problems" in done.stderr + done.stdout
+
+
+def test_it_runs_the_suite_on_an_engine(installed, tmp_path):
+    done = call(installed, tmp_path, "run", "--spark", "3.5", "--tag", "smoke")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 violate" in done.stdout
+    assert (tmp_path / "results.jsonl").stat().st_size > 10_000
+
+
+def test_its_pytest_plugin_is_there(installed, tmp_path):
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "one.yaml").write_text((ROOT / "cases/late-drops/window-still-open.yaml").read_text())
+    done = subprocess.run(
+        [installed / "pytest", "cases", "--spark", "3.5", "--collect-only", "-q"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )
+    assert "cases/one.yaml::[spark-3.5." in done.stdout, done.stdout + done.stderr
