@@ -203,12 +203,16 @@ class Case(Frozen):
 
     def not_yet_runnable(self) -> Iterator[str]:
         """Names of the constructs in this case that parse but that no runtime can carry out yet."""
-        pipelines = [self.query]
+        return (name for _, name in self.not_yet_runnable_at())
+
+    def not_yet_runnable_at(self) -> Iterator[tuple[str, str]]:
+        """The same, each after the key of ``lines`` where it stands: ``("steps.3", "restart: kill")``."""
+        for name in self.query.not_yet_runnable():
+            yield "query", name
         for step in self.steps:
             if isinstance(step.action, Restart):
+                place = f"steps.{step.number}"
                 if step.action.how == "kill":
-                    yield "restart: kill"
+                    yield place, "restart: kill"
                 if step.action.change.query is not None:
-                    pipelines.append(step.action.change.query)
-        for pipeline in pipelines:
-            yield from pipeline.not_yet_runnable()
+                    yield from ((place, name) for name in step.action.change.query.not_yet_runnable())

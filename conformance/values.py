@@ -63,7 +63,7 @@ class NotAValue(ValueError):
     """
 
     def __init__(self, value: Json, type: DataType | None, allowed: str, path: tuple[str | int, ...] = ()) -> None:
-        super().__init__(f"{_literal(value)} is not {allowed}")
+        super().__init__(f"{literal(value)} is not {allowed}")
         self.value = value
         self.type = type
         self.allowed = allowed
@@ -375,7 +375,7 @@ def _plain(number: Decimal) -> str:
     return f"{number:f}"
 
 
-def _literal(value: Json) -> str:
-    """The value as it might stand in the YAML, cut where it is long."""
+def literal(value: Json) -> str:
+    """A value as it might stand in the YAML, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -39,7 +39,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def conformance(
-    show_version: Annotated[  # noqa: ARG001 - its callback has printed it
+    show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance import suite
-from conformance.case import Case, Restart
 from conformance.coverage import Category, coverage
 from conformance.language import Problem
 from conformance.suite import Suite
@@ -59,25 +57,11 @@ def validate(
         raise typer.Exit(INVALID)
 
 
-def not_yet_runnable(case: Case) -> Iterator[tuple[int, str]]:
-    """Line and name of the constructs of a case that parse but that no runtime can carry out yet."""
-    for name in case.query.not_yet_runnable():
-        yield case.lines["query"], name
-    for step in case.steps:
-        if isinstance(step.action, Restart):
-            line = case.lines[f"steps.{step.number}"]
-            if step.action.how == "kill":
-                yield line, "restart: kill"
-            if step.action.change.query is not None:
-                for name in step.action.change.query.not_yet_runnable():
-                    yield line, name
-
-
 def _notes(loaded: Suite) -> list[Problem]:
     return [
-        Problem(case.path, line, 1, f"note: not yet runnable: {name}")
+        Problem(case.path, case.lines[place], 1, f"note: not yet runnable: {name}")
         for case in loaded.cases
-        for line, name in not_yet_runnable(case)
+        for place, name in case.not_yet_runnable_at()
     ]
 
 

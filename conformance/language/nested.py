@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import Report
-from conformance.language.shape import Definitions, Json, Shape, literal, literal_value
+from conformance.language.shape import Definitions, Json, Shape, literal
 from conformance.language.suggest import nearest, unknown
+from conformance.values import literal as literal_value
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ListOf(Shape):
     def sound(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Items):
             hint = ": write it in [brackets]" if isinstance(node, Scalar) and node.value is not None else ""
-            report.add(node, f"{_shown(node)} is not {self.kind}{hint}")
+            report.add(node, f"{literal(node)} is not {self.kind}{hint}")
             return False
         if len(node.items) < self.at_least:
             report.add(node, f"empty: it must be {self.kind}, at least one")
@@ -298,7 +299,3 @@ def _a(noun: str) -> str:
 
 def _word(name: Scalar) -> str:
     return name.value if isinstance(name.value, str) else literal_value(name.value)
-
-
-def _shown(node: Node) -> str:
-    return literal_value(node.value) if isinstance(node, Scalar) else "a mapping"

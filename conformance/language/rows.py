@@ -9,7 +9,7 @@ from conformance.language.node import Items, Node, child, inside, items_of
 from conformance.language.problem import Report
 from conformance.language.shape import Anything, Json, Text
 from conformance.language.streams import NAME
-from conformance.language.suggest import nearest
+from conformance.language.suggest import unknown
 from conformance.types import Schema
 from conformance.values import NotAValue, canonical
 
@@ -64,9 +64,7 @@ def _wrong_values(row: Node, schema: Schema) -> Iterator[tuple[Node, str]]:
     if isinstance(plain, dict):
         for name in plain:
             if name not in names:
-                near = nearest(str(name), names)
-                hint = f"did you mean {near!r}?" if near else f"it must be one of {', '.join(names)}"
-                yield _key(row, name), f"unknown column {name!r}: {hint}"
+                yield _key(row, name), unknown("column", str(name), names)
         if missing := [name for name in names if name not in plain]:
             yield (
                 row,

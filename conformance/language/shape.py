@@ -7,7 +7,6 @@ This module holds the shapes of single values; ``nested`` those of lists and map
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from conformance.language.node import Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.suggest import unknown
 from conformance.values import INSTANT_PATTERN, NotAValue, instant_ms
+from conformance.values import literal as literal_value
 
 Json: TypeAlias = Any
 Definitions: TypeAlias = dict[str, Json]
@@ -58,11 +58,6 @@ def literal(node: Node) -> str:
     if isinstance(node, Scalar):
         return literal_value(node.value)
     return "a list" if isinstance(node, Items) else "a mapping"
-
-
-def literal_value(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 @dataclass(frozen=True)
