@@ -40,7 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="VERSION",
         help="run the cases on this Spark: a version (3.5.9), a line (3.5), newest, lines, all, installed; repeatable",
     )
-    group.addoption("--spark-step-timeout", type=float, default=120.0, metavar="SECONDS", help="seconds one step of a case may take")
+    group.addoption(
+        "--spark-step-timeout", type=float, default=120.0, metavar="SECONDS", help="seconds one step of a case may take"
+    )
     group.addoption("--allow-code", action="store_true", help="let cases call Python code of their authors")
 
 

@@ -169,13 +169,18 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Text]:
-    """Every cell that is not green, with what was found in it."""
+    """Every cell that is not green, with what was found in it; what kept many cells from an answer is told once."""
+    alike: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
-        mark = MARKS[status]
-        yield Text()
-        yield Text(f"{mark.glyph} {case} on {target.name}: {status}", style=mark.style)
         cell = matrix.cells.get((case, target.name))
-        for line in _evidence(cell) if cell is not None else ():
+        evidence = tuple(_evidence(cell)) if cell is not None else ()
+        alike.setdefault((target.name, status, evidence), []).append(case)
+    for (name, status, evidence), cases in alike.items():
+        mark = MARKS[status]
+        which = cases[0] if len(cases) == 1 else f"{len(cases)} cases, from {cases[0]} to {cases[-1]},"
+        yield Text()
+        yield Text(f"{mark.glyph} {which} on {name}: {status}", style=mark.style)
+        for line in evidence:
             yield Text(INDENT + line)
 
 

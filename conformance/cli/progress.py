@@ -89,7 +89,9 @@ class LiveDisplay:
         self._progress.advance(self._all)
         if verdict.status in _LOUD:
             self._progress.console.print(
-                f"{GLYPHS[verdict.status]} {target.name} {verdict.case}: {verdict.status}", style="bold red", markup=False
+                f"{GLYPHS[verdict.status]} {target.name} {verdict.case}: {verdict.status}",
+                style="bold red",
+                markup=False,
             )
 
     def _doing(self, target: Target, what: str) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +32,9 @@ from reports.records import Cell, Header
 from reports.records import Target as TargetRecord
 from reports.results import Results, ResultsWriter
 
+INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C has ended."""
+
 EXAMPLES = """
 Examples:
 
@@ -47,19 +53,31 @@ Examples:
 
 
 def run(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")
+    ] = None,
     spark: Annotated[
         list[str] | None,
-        typer.Option(help="A version (3.5.9), a line (3.5), a range (>=3.4), newest, lines, all, or installed. Repeatable."),
+        typer.Option(
+            help="A version (3.5.9), a line (3.5), a range (>=3.4), newest, lines, all, or installed. Repeatable."
+        ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")] = None,
     results: Annotated[Path, typer.Option(help="Where every answer is kept.")] = Path("results.jsonl"),
-    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = max(1, (os.cpu_count() or 1) // 2 + 1),
+    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = max(
+        1, (os.cpu_count() or 1) // 2 + 1
+    ),
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
-    plain: Annotated[bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")] = False,
-    allow_code: Annotated[bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")] = False,
-    work: Annotated[Path | None, typer.Option(help="Folder for engines' working files; a temporary one by default.")] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")
+    ] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")
+    ] = False,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder for engines' working files; a temporary one by default.")
+    ] = None,
 ) -> None:
     """Run cases on real Spark versions and print the compatibility matrix."""
     errors = Console(stderr=True, soft_wrap=True)
@@ -67,7 +85,7 @@ def run(
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, tag or ())
     if not cases:
-        raise typer.BadParameter(f"no case has the tag {' or '.join(tag or ())}", param_hint="--tag")
+        raise typer.BadParameter(_unknown_tags(tag or [], loaded.cases), param_hint="--tag")
     chosen = Targets.load().choose(spark or ["newest"])
     for note in chosen.notes:
         errors.print(note, style="yellow", markup=False)
@@ -78,14 +96,20 @@ def run(
         started=datetime.now(UTC),
         command=shlex.join(["conformance", *sys.argv[1:]]),
     )
-    errors.print(f"{len(cases)} cases × {len(chosen.targets)} versions, locally, into {results}", markup=False, highlight=False)
+    many = (
+        f"{len(cases)} case{'s' * (len(cases) != 1)} × {len(chosen.targets)} version{'s' * (len(chosen.targets) != 1)}"
+    )
+    errors.print(f"{many}, locally, into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
-        root = Path(work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)))
+        root = Path(
+            work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
+        )
         root.mkdir(parents=True, exist_ok=True)
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(chosen.targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
+        stack.enter_context(_said_when_interrupted(writer, results, errors))
         conduct(
             cases,
             chosen.targets,
@@ -100,6 +124,29 @@ def run(
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
+
+
+@contextmanager
+def _said_when_interrupted(writer: ResultsWriter, results: Path, errors: Console) -> Iterator[None]:
+    """Let SIGTERM end the engines as Ctrl-C does, and say what is left of the run."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    except KeyboardInterrupt:
+        missing = len(writer.missing())
+        errors.print(
+            f"interrupted: {results} lacks {missing} cells and its footer; no engine is left running", markup=False
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _unknown_tags(tags: list[str], cases: tuple[Case, ...]) -> str:
+    known = sorted({tag for case in cases for tag in case.tags})
+    near = [match for tag in tags for match in get_close_matches(tag, known, 1)]
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"no case has the tag {' or '.join(tags)}.{meant} These cases have: {', '.join(known) or 'no tags'}"
 
 
 class _Kept(Sink):

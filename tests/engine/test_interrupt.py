@@ -1,0 +1,38 @@
+"""Whoever stops a run gets told what is left of it, and no engine stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.results import Results
+from reports.unusable import TruncatedResults
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_run_that_is_stopped(tmp_path, how):
+    arguments = ["run", str(ROOT / "cases" / "late-drops"), "--spark", "3.5", "--work", str(tmp_path / "work")]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli.main", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in run.stderr:
+        if line.startswith("[ 1/"):
+            break
+    run.send_signal(how)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130, said
+    assert "results.jsonl lacks" in said
+    with pytest.raises(TruncatedResults):
+        Results.read(tmp_path / "results.jsonl")
+    left = subprocess.run(["pgrep", "-f", str(tmp_path / "work")], capture_output=True, text=True, check=False)
+    assert left.stdout == ""
