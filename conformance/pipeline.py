@@ -8,7 +8,10 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 
-NOT_YET_RUNNABLE = ("applyInPandasWithState", "transformWithState")
+STATE_FUNCTIONS = ("count_until_watermark",)
+"""The functions that ``applyInPandasWithState`` may name; ``harness/driver/state_functions.py`` says what each does."""
+
+NOT_YET_RUNNABLE = ("transformWithState",)
 
 
 @dataclass(frozen=True)

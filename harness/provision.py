@@ -127,12 +127,14 @@ def embeddable(target: Target) -> bool:
 def _order(target: Target, environ: Mapping[str, str]) -> tuple[Order, Java | None]:
     """What to install, and the Java of the host where it has one that serves."""
     try:
-        return Order(target.version, target.python, (target.requirement,)), javas.find(target.java, environ)
+        return Order(target.version, target.python, (target.requirement, *target.packages)), javas.find(
+            target.java, environ
+        )
     except NoSuchJava:
         if not embeddable(target):
             raise
         assert target.java.embedded is not None
-        return Order(target.version, target.python, (target.requirement, target.java.embedded)), None
+        return Order(target.version, target.python, (target.requirement, *target.packages, target.java.embedded)), None
 
 
 def _make(order: Order, target: Target, root: Path, say: Say, environ: Mapping[str, str], installer: Installer) -> Made:

@@ -81,7 +81,11 @@ def _arrival(arrival: Arrival, case: Case) -> dict[str, Partitions]:
 
 
 def _row(row: Row, schema: Schema) -> dict[str, Json]:
-    values = {field.name: value for field, value in zip(schema.fields, row, strict=True)} if isinstance(row, tuple) else dict(row)
+    values = (
+        {field.name: value for field, value in zip(schema.fields, row, strict=True)}
+        if isinstance(row, tuple)
+        else dict(row)
+    )
     return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
 
 

@@ -19,6 +19,8 @@ class Target:
     python: SpecifierSet
     """The CPythons it runs with."""
     java: JavaNeed
+    packages: tuple[str, ...] = ()
+    """What is installed beside it, for state functions over pandas frames: PyPI requirements."""
     image: str | None = None
     """The official container image by its long tag, None where there is none."""
     installed: InstalledSpark | None = None

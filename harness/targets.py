@@ -218,5 +218,6 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
             embedded=java.get("embedded"),
             embedded_lacks=tuple(java.get("embedded_lacks", ())),
         ),
+        packages=tuple(said.get("packages", ())),
         image=said["image"] and said["image"].format(spark=version),
     )

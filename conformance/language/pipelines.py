@@ -11,7 +11,7 @@ from conformance.language.problem import Report
 from conformance.language.shape import Choice, Definitions, Json, Only, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
 from conformance.language.words import words
-from conformance.pipeline import Operation, Pipeline
+from conformance.pipeline import STATE_FUNCTIONS, Operation, Pipeline
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
@@ -92,7 +92,14 @@ OPERATIONS = {
         ),
         _stateful(
             "applyInPandasWithState",
-            "A named state function over pandas frames. Not yet runnable.",
+            "A named state function over pandas frames (3.4 and newer).",
+            **{
+                "with": Key(
+                    Choice("state function", STATE_FUNCTIONS),
+                    "a state function that ships with the suite",
+                    required=True,
+                )
+            },
             timeout=Key(Choice("timeout", TIMEOUTS), "The timeout of a group's state; `NoTimeout` when absent."),
         ),
         _stateful(

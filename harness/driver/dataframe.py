@@ -9,6 +9,8 @@ from typing import Any, Dict
 
 from pyspark.sql import functions as F
 
+from .state_functions import STATE_FUNCTIONS, check_packages
+
 Operation = Dict[str, Any]
 
 _WINDOW = re.compile(r"\s*(window|session_window)\s*\(", re.IGNORECASE)
@@ -89,6 +91,19 @@ class _Builder:
     def _dropDuplicatesWithinWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         names = operation["dropDuplicatesWithinWatermark"]
         return frame.dropDuplicatesWithinWatermark(names) if names else frame.dropDuplicatesWithinWatermark()
+
+    def _applyInPandasWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        arguments = operation["applyInPandasWithState"]
+        chosen = STATE_FUNCTIONS[arguments["with"]]
+        apply = frame.groupBy(*arguments["by"]).applyInPandasWithState  # before 3.4 there is no such method
+        check_packages()
+        return apply(
+            chosen.function,
+            chosen.emits,
+            chosen.keeps,
+            arguments.get("outputMode", "append"),
+            arguments.get("timeout", "NoTimeout"),
+        )
 
     def _sql(self, frame: Any, operation: Operation) -> Any:
         frame.createOrReplaceTempView(operation["as"])

@@ -12,6 +12,7 @@ from .dataframe import build
 from .errors import describe
 from .progress import batch_seen, executed
 from .session import forget_state_stores, is_alive
+from .state_functions import MissingPackages
 
 
 class _Failed(Exception):
@@ -127,6 +128,8 @@ class Execution:
             raise _Failed("start", error) from error
         try:
             self._frame = self._build()
+        except MissingPackages:
+            raise
         except Exception as error:
             raise _Failed("analysis", error) from error
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in self._frame.schema.fields]

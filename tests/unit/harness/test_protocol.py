@@ -8,6 +8,8 @@ import pytest
 
 import harness
 from conformance import suite
+from conformance.pipeline import STATE_FUNCTIONS
+from harness.driver import state_functions as driver
 from harness.protocol import schemas
 from harness.request import calls_code, request_for
 
@@ -71,3 +73,7 @@ def test_a_micro_batch_always_has_as_many_files_as_the_most_partitions(tmp_path)
         "  - add: {b: [[3]]}\n    expect: {rows: [[3]]}\n",
     )
     assert {name: stream.files for name, stream in request_for(case, tmp_path).streams.items()} == {"a": 3, "b": 1}
+
+
+def test_the_state_functions_of_the_language_are_those_of_the_driver():
+    assert set(STATE_FUNCTIONS) == set(driver.STATE_FUNCTIONS)

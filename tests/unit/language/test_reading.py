@@ -153,7 +153,7 @@ def test_nested_pipelines(every: Case) -> None:
 
 
 def test_what_cannot_run_yet_still_parses(every: Case) -> None:
-    assert list(every.not_yet_runnable()) == ["applyInPandasWithState", "transformWithState", "restart: kill"]
+    assert list(every.not_yet_runnable()) == ["transformWithState", "restart: kill"]
 
 
 def test_a_case_is_frozen(example: Case) -> None:
