@@ -109,8 +109,17 @@ class Uv:
         )
 
     def install(self, python: Path, requirements: Sequence[str], *, say: Say) -> None:
+        # Without uv's cache: it would keep, for every build of a pyspark, its source, its wheel and that unpacked, 1.5 GB and
+        # more, and nobody asks for the same one twice while the environment is there.
         self._run(
-            f"Installing {', '.join(requirements)}", "pip", "install", "--python", str(python), *requirements, say=say
+            f"Installing {', '.join(requirements)}",
+            "pip",
+            "install",
+            "--no-cache",
+            "--python",
+            str(python),
+            *requirements,
+            say=say,
         )
 
     def managed_pythons(self) -> tuple[Path, ...]:
@@ -190,12 +199,12 @@ def _find() -> str:
 
 def _advice(text: str) -> str:
     said = text.lower()
+    if "no space left" in said:  # first: a download that finds no room speaks of the network as well
+        return "The disk is full: point CONFORMANCE_CACHE at a larger one; an environment takes about 500 MB."
     if any(word in said for word in _CERTIFICATE):
         return "The index's certificate is not trusted: point SSL_CERT_FILE at your authority's certificates."
     if any(word in said for word in _NETWORK):
         return "The index was not reached: a mirror is UV_DEFAULT_INDEX (or pip's index-url), a proxy HTTPS_PROXY."
-    if "no space left" in said:
-        return "The disk is full: point CONFORMANCE_CACHE at a larger one; an environment takes about 500 MB."
     if "no solution found" in said or "not found in the package registry" in said:
         return "The index does not have it: is your mirror complete, and is there a wheel for this platform?"
     return "Run it again; what is half made is removed first."
