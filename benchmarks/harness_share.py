@@ -27,7 +27,9 @@ def main() -> None:
     options = parser.parse_args()
     loaded = suite.load(options.cases or None)
     (target,) = Targets.load().select([options.spark])
-    cases = [case for case in loaded.cases if (options.cases or options.tag in case.tags) and case.applies_to(target.version)]
+    cases = [
+        case for case in loaded.cases if (options.cases or options.tag in case.tags) and case.applies_to(target.version)
+    ]
     with tempfile.TemporaryDirectory() as root:
         begun = time.monotonic()
         engine = LocalRuntime(Path(root)).start(target, say=print)
@@ -35,7 +37,9 @@ def main() -> None:
         try:
             engine.observe(request_for(cases[0], engine.new_directory("warm-up")), step_timeout=120)
             warm = time.monotonic()
-            seen = [engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=120) for case in cases]
+            seen = [
+                engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=120) for case in cases
+            ]
             wall = time.monotonic() - warm
         finally:
             engine.close()

@@ -18,7 +18,6 @@ from harness.say import silently
 pytestmark = pytest.mark.xdist_group("driver")
 
 
-
 def case_of(tmp_path, text):
     folder = tmp_path / "cases"
     folder.mkdir(exist_ok=True)

@@ -49,6 +49,9 @@ def test_its_pytest_plugin_is_there(installed, tmp_path):
     (folder / "one.yaml").write_text((ROOT / "cases/late-drops/window-still-open.yaml").read_text())
     done = subprocess.run(
         [installed / "pytest", "cases", "--spark", "3.5", "--collect-only", "-q"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "cases/one.yaml::[spark-3.5." in done.stdout, done.stdout + done.stderr

@@ -14,7 +14,10 @@ from tests.unit.miniature.target import SPARK_359
 
 def request(directory):
     def add(*rows):
-        return {"action": "add", "batches": [{"events": [[{"event_time": f"1970-01-01T{t}:00.000000Z", "count": c} for t, c in rows]]}]}
+        return {
+            "action": "add",
+            "batches": [{"events": [[{"event_time": f"1970-01-01T{t}:00.000000Z", "count": c} for t, c in rows]]}],
+        }
 
     return CaseRequest.model_validate(
         {

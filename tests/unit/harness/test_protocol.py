@@ -17,7 +17,9 @@ PUBLISHED = Path(harness.__file__).parent / "messages"
 
 
 def test_the_published_schemas_are_those_of_the_code():
-    published = {path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in PUBLISHED.glob("*.json")}
+    published = {
+        path.name.removesuffix(".schema.json"): json.loads(path.read_text()) for path in PUBLISHED.glob("*.json")
+    }
     assert published == dict(schemas()), "run: python -m harness.protocol harness/messages"
 
 

@@ -107,7 +107,8 @@ def run(request, mode, say):
         }
         say(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
     columns = [
-        {"name": name, "type": kind} for name, kind in (("start", "timestamp"), ("end", "timestamp"), ("total", "bigint"))
+        {"name": name, "type": kind}
+        for name, kind in (("start", "timestamp"), ("end", "timestamp"), ("total", "bigint"))
     ]
     if mode == "drops-a-column":
         del columns[-1]

@@ -1,0 +1,58 @@
+"""What the documentation tells people to type, typed. Commands over the whole suite are typed for its smoke cases."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WHOLE_SUITE = re.compile(r"conformance run( --spark \S+)*$")
+
+
+def commands():
+    for page in DOCS:
+        for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            for line in block.strip().splitlines():
+                yield pytest.param(line.strip(), id=f"{page.name}: {line.strip()[:60]}")
+
+
+def run(command, folder):
+    programs = str(Path(sys.executable).parent)
+    environ = {**os.environ, "PATH": programs + os.pathsep + os.environ["PATH"]}
+    return subprocess.run(command, shell=True, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", [*commands()])
+def test_a_command_of_the_documentation(command, tmp_path):
+    if "pytest tests" in command:
+        # It is the command that runs this very test; that CI and the README have the same one is all there is to see.
+        assert "<!-- the test command -->" in (ROOT / ".ci" / "run").read_text()
+        return
+    # The package is installed where this test runs, and the clone must not be littered.
+    command = command.removeprefix("pip install -e . && ")
+    if WHOLE_SUITE.fullmatch(command):
+        command += " --tag smoke"
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_ten_lines_of_tox_work_in_a_repository_of_ones_own(tmp_path):
+    page = (ROOT / "docs" / "run-it-with-tox.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    assert len([line for line in text.splitlines() if line]) <= 10
+    (tmp_path / "tox.ini").write_text(text.replace("    watermark-conformance\n", f"    {ROOT}\n"))
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "mine.yaml").write_text((ROOT / "cases/late-drops/window-still-open.yaml").read_text())
+    done = run(f"{sys.executable} -m tox run -e spark35", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in DOCS:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
