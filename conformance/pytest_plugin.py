@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     specs = config.getoption("--spark")
     if specs:
         shipped = Catalogue.at(suite.shipped())
-        for tag, entry in (shipped and shipped.tags or {}).items():
+        for tag, entry in ((shipped and shipped.tags) or {}).items():
             config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
         try:
             choice = Targets.load().choose(specs)
@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
 
 
-class Violation(Exception):  # noqa: N818 — a verdict, not an error of ours
+class Violation(Exception):
     """The engine did not do what the case expects."""
 
     def __init__(self, verdict: Verdict) -> None:
@@ -135,10 +135,10 @@ class CaseItem(pytest.Item):
         if verdict.status not in ("conforms", "differs", "unsupported"):
             raise Violation(verdict)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         if isinstance(excinfo.value, Violation):
             return str(excinfo.value)
-        return str(super().repr_failure(excinfo))
+        return str(super().repr_failure(excinfo, style))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"

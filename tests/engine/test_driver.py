@@ -68,7 +68,7 @@ def test_partitions_are_partitions_and_an_empty_one_is_no_row(engine, tmp_path):
         """,
     )
     rows = observe(engine, case).steps[0].batches[0].rows
-    partition = {n: p for n, p in rows}
+    partition = dict(rows)
     assert partition[1] == partition[2] != partition[3]
 
 
