@@ -3,11 +3,13 @@
 An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``. Cases are collected only where ``--spark`` is given, from YAML files in a
 folder named ``cases`` or in a suite (a folder that holds ``behaviours.yaml``), so that nobody's other YAML is touched.
 
-One engine lives per version and process; with pytest-xdist, ``--dist loadgroup`` keeps each version on one worker.
+One engine lives per version and process; with pytest-xdist, ``--dist loadgroup`` keeps each version on one worker. xdist 3.8 does that
+by a suffix it gives to node ids, which pytest 9.2 no longer lets it; so the scheduler here reads the version from the id itself.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,9 @@ from harness.local import LocalRuntime
 from harness.scheduler import CellRun, EngineSeat, Limits, run_cell
 from harness.target import Target
 from harness.targets import Targets
+
+_CELL = re.compile(r"\.ya?ml::\[([^\]]+)\]")
+"""The target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _ENGINES = pytest.StashKey["Engines"]()
@@ -74,6 +79,22 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if root is None or suite.is_catalogue(file_path, root):
         return None
     return CaseFile.from_parent(parent, path=file_path, root=root)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadgroup" or _TARGETS not in config.stash:
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByTarget(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
+        """Cells of one target are one group; everything else is grouped as without us."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            cell = _CELL.search(nodeid)
+            return cell[1] if cell else super()._split_scope(nodeid)
+
+    return ByTarget(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,9 +5,7 @@ Each line is a JSON object with a ``record`` that names its kind; ``results.sche
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -50,7 +48,7 @@ class Header(_Record):
     record: Literal["header"] = "header"
     format: int = FORMAT
     suite: str
-    """Digest over the cases (``suite_digest``): results of different suites are not to be mixed."""
+    """``conformance.suite.Suite.digest``: results of different suites are not to be mixed."""
     cases: tuple[str, ...]
     targets: tuple[Target, ...]
     started: datetime
@@ -168,12 +166,6 @@ class Footer(_Record):
 Record: TypeAlias = Annotated[Header | Introduction | Cell | Footer, Field(discriminator="record")]
 
 RECORD: TypeAdapter[Header | Introduction | Cell | Footer] = TypeAdapter(Record)
-
-
-def suite_digest(cases: Iterable[Case]) -> str:
-    """SHA-256 over the ids and digests of the cases of a suite, in whatever order they come."""
-    content = sorted((case.id, case.digest) for case in cases)
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def json_schema() -> dict[str, Any]:

@@ -15,8 +15,6 @@ from harness.local import LocalRuntime
 from harness.request import request_for
 from harness.say import silently
 
-pytestmark = pytest.mark.xdist_group("driver")
-
 
 def case_of(tmp_path, text):
     folder = tmp_path / "cases"

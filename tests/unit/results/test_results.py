@@ -11,8 +11,9 @@ import pytest
 
 import reports.records
 from conformance.observation import Observation
+from conformance.suite import Suite
 from conformance.verdict import combine, judge
-from reports.records import Cell, Target, json_schema, suite_digest
+from reports.records import Cell, Target, json_schema
 from reports.results import Results, ResultsWriter, together
 from reports.unusable import TruncatedResults
 from tests.unit.results.runs import FINISHED, STARTED, case_named, cell, header, written
@@ -147,9 +148,9 @@ def test_lines_are_as_the_schema_says(tmp_path: Path) -> None:
 
 def test_the_suite_digest_is_of_the_cases_and_not_of_their_order() -> None:
     one, two = case_named("a"), case_named("b")
-    assert suite_digest([one, two]) == suite_digest([two, one])
-    assert suite_digest([one]) != suite_digest([one, two])
-    assert suite_digest([one]) != suite_digest([one.model_copy(update={"digest": "1" * 64})])
+    assert Suite((one, two)).digest == Suite((two, one)).digest
+    assert Suite((one,)).digest != Suite((one, two)).digest
+    assert Suite((one,)).digest != Suite((one.model_copy(update={"digest": "1" * 64}),)).digest
 
 
 class TestTogether:
