@@ -26,17 +26,22 @@ _IS_A_RELEASE = re.compile(r"\d+\.\d+\.\d+")
 def show(results: Results, console: Console) -> None:
     """Print the matrix, its legend, the findings of every cell that is not green, and the sentence that sums it up."""
     matrix = Matrix.of(results)
+    draw(matrix, console)
+    for line in _findings(matrix):
+        _print(console, line)
+    _print(console, Text())
+    style = {0: "bold green", 1: "bold red"}.get(matrix.exit_code, "bold yellow")
+    _print(console, Text(summary(matrix), style=style))
+
+
+def draw(matrix: Matrix, console: Console) -> None:
+    """Print the table and its legend alone."""
     for line in _table(matrix, console.width):
         _print(console, line)
     if matrix.cases and matrix.targets:
         _print(console, Text())
         for line in _legend(matrix, console.width):
             _print(console, line)
-    for line in _findings(matrix):
-        _print(console, line)
-    _print(console, Text())
-    style = {0: "bold green", 1: "bold red"}.get(matrix.exit_code, "bold yellow")
-    _print(console, Text(summary(matrix), style=style))
 
 
 def exit_code(results: Results) -> int:
