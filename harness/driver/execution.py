@@ -11,7 +11,7 @@ from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe
 from .progress import batch_seen, executed
-from .session import forget_state_stores, is_alive
+from .session import forget_state_stores, is_alive, new_session
 from .state_functions import MissingPackages
 
 
@@ -33,7 +33,7 @@ class Execution:
 
     def __init__(self, spark: Any, request: dict[str, Any]) -> None:
         self._spark = spark
-        self._session = spark.newSession()
+        self._session = new_session(spark)
         self._request = request
         self._query_text = request["query"]
         self._output_mode = request["outputMode"]

@@ -65,6 +65,21 @@ def identity(spark: Any) -> dict[str, Any]:
     }
 
 
+def new_session(spark: Any) -> Any:
+    """A session of its own for one case, active in this thread as a user's only session would be.
+
+    Some checks read the active session's settings and not those of the query's (the chained-operator check of 3.1, for one).
+    """
+    session = spark.newSession()
+    jvm = spark.sparkContext._jvm
+    try:
+        companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer
+        companion.setActiveSession(session._jsparkSession)
+    except TypeError:  # before, the name is a package that cannot be called
+        jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+    return session
+
+
 def forget_state_stores(spark: Any) -> None:
     """Unload every state store of this JVM, as a dead process would have: a replay must read its state from the checkpoint."""
     spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
