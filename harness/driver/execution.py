@@ -45,6 +45,7 @@ class Execution:
         self._query: Any = None
         self._capture = Capture()
         self._entries = 0
+        self._has_executed = False
         self.columns: list[dict[str, str]] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
@@ -135,6 +136,7 @@ class Execution:
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in self._frame.schema.fields]
         self._capture = Capture()
         self._entries = 0
+        self._has_executed = False
         try:
             writer = self._frame.writeStream.outputMode(self._output_mode)
             if self._trigger != "default":
@@ -184,6 +186,7 @@ class Execution:
 
     def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
         entries, self._entries = executed(self._query._jsq, self._entries)
+        self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:
             try:
@@ -194,7 +197,8 @@ class Execution:
         return seen
 
     def _plan(self) -> str:
-        if self._query is None or not self._query._jsq.recentProgress():
+        # Not by the progress there is: an idle query reports some too, and has no physical plan yet.
+        if not self._has_executed:
             return str(self._frame._jdf.queryExecution().analyzed().toString())
         return str(self._query._jsq.explainInternal(True))
 
