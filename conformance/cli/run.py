@@ -129,7 +129,7 @@ def run(
 @contextmanager
 def _said_when_interrupted(writer: ResultsWriter, results: Path, errors: Console) -> Iterator[None]:
     """Let SIGTERM end the engines as Ctrl-C does, and say what is left of the run."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
@@ -140,6 +140,11 @@ def _said_when_interrupted(writer: ResultsWriter, results: Path, errors: Console
         raise typer.Exit(INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    # Not by raising SIGINT: a process that a shell put in the background ignores that one.
+    raise KeyboardInterrupt
 
 
 def _unknown_tags(tags: list[str], cases: tuple[Case, ...]) -> str:
