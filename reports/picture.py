@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Collection
 from dataclasses import replace
@@ -23,7 +24,9 @@ def picture(results: Results, families: Collection[str]) -> str:
     chosen = tuple(case for family in families for case in matrix.families[family])
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     draw(replace(matrix, cases=chosen), console)
-    return console.export_svg(title="conformance run --spark lines", unique_id="matrix")
+    drawn = console.export_svg(title="conformance run --spark lines", unique_id="matrix")
+    # Every system has a monospaced font; a picture that is looked at must not fetch one from somewhere.
+    return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -16,3 +16,4 @@ def test_the_picture_has_the_rows_of_the_families_asked_for(tmp_path: Path) -> N
     assert "two" in drawn
     assert "three" not in drawn
     assert drawn == picture(results, ["late"])
+    assert "url(http" not in drawn
