@@ -23,10 +23,14 @@ def installed(tmp_path_factory):
     return programs
 
 
+def environ():
+    """Nothing of ours but the program itself: no path into the checkout, no options for another pytest."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTEST_ADDOPTS")}
+
+
 def call(installed, tmp_path, *arguments):
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
-        [installed / "conformance", *arguments], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+        [installed / "conformance", *arguments], cwd=tmp_path, env=environ(), capture_output=True, text=True, check=False
     )
 
 
@@ -50,6 +54,7 @@ def test_its_pytest_plugin_is_there(installed, tmp_path):
     done = subprocess.run(
         [installed / "pytest", "cases", "--spark", "3.5", "--collect-only", "-q"],
         cwd=tmp_path,
+        env=environ(),
         capture_output=True,
         text=True,
         check=False,
