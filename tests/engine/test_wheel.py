@@ -30,7 +30,12 @@ def environ():
 
 def call(installed, tmp_path, *arguments):
     return subprocess.run(
-        [installed / "conformance", *arguments], cwd=tmp_path, env=environ(), capture_output=True, text=True, check=False
+        [installed / "conformance", *arguments],
+        cwd=tmp_path,
+        env=environ(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
