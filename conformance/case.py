@@ -201,6 +201,13 @@ class Case(Frozen):
         """The entry this version falls into; entries never overlap."""
         return next((entry for entry in self.differs if version in entry.spark), None)
 
+    def pipelines(self) -> Iterator[Pipeline]:
+        """The query, and each query that a restart puts in its place."""
+        yield self.query
+        for step in self.steps:
+            if isinstance(step.action, Restart) and step.action.change.query is not None:
+                yield step.action.change.query
+
     def not_yet_runnable(self) -> Iterator[str]:
         """Names of the constructs in this case that parse but that no runtime can carry out yet."""
         return (name for _, name in self.not_yet_runnable_at())

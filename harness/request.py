@@ -36,11 +36,7 @@ def request_for(case: Case, directory: Path, code_path: Path | None = None) -> C
 
 def calls_code(case: Case) -> bool:
     """Whether the case runs somebody's Python inside the engine."""
-    pipelines = [case.query]
-    for step in case.steps:
-        if isinstance(step.action, Restart) and step.action.change.query is not None:
-            pipelines.append(step.action.change.query)
-    return any(operation.name == "call" for pipeline in pipelines for operation in pipeline.walk())
+    return any(operation.name == "call" for pipeline in case.pipelines() for operation in pipeline.walk())
 
 
 def _step(step: Step, case: Case) -> StepRequest:

@@ -150,11 +150,8 @@ class EngineSeat:
             self._listener.engine_ready(self.target, self._engine.identity)
         return self._engine
 
-    def lost(self) -> None:
-        """The engine is gone; the next use starts another."""
-        self.close()
-
     def close(self) -> None:
+        """End the engine, if there is one; the next use starts another."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
@@ -177,7 +174,7 @@ def run_cell(case: Case, seat: EngineSeat, limits: Limits, code_path: Path | Non
         except DriverFailed as error:
             failure = str(error)
         except EngineFailed as error:
-            seat.lost()
+            seat.close()
             failure = str(error)
         except (SurroundingsFailed, SplitBatch) as error:
             failure = str(error)
