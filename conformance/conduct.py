@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from conformance.case import Case
 from conformance.observation import Identity
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
-from harness.engine import Runtime
+from harness.engine import Place, Runtime
 from harness.scheduler import CellRun, Lane, Limits, Scheduler
 from harness.target import Target
 
@@ -20,7 +19,7 @@ class Display(Protocol):
 
     def says(self, target: Target, line: str) -> None: ...
 
-    def ready(self, target: Target, identity: Identity) -> None: ...
+    def ready(self, target: Target, identity: Identity, place: Place) -> None: ...
 
     def started(self, case: Case, target: Target) -> None: ...
 
@@ -30,7 +29,7 @@ class Display(Protocol):
 class Sink(Protocol):
     """Where cells are kept. Calls never overlap."""
 
-    def introduce(self, target: Target, identity: Identity) -> None:
+    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
         """An engine has introduced itself; once or more per target."""
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
@@ -45,7 +44,7 @@ def conduct(
     *,
     display: Display,
     sink: Sink,
-    code_path: Path | None = None,
+    allow_code: bool = False,
 ) -> None:
     """Run every case on every target and hand each judged cell to the sink; returns when all are in.
 
@@ -57,7 +56,7 @@ def conduct(
         for case in cases:
             judging.without_running(case, target)
     lanes = (Lane(target, tuple(case for case in cases if case.applies_to(target.version))) for target in targets)
-    Scheduler(runtime, limits, judging, code_path).run(lane for lane in lanes if lane.cases)
+    Scheduler(runtime, limits, judging, allow_code=allow_code).run(lane for lane in lanes if lane.cases)
 
 
 class _Judging:
@@ -77,10 +76,10 @@ class _Judging:
         with self._lock:
             self._display.says(target, line)
 
-    def engine_ready(self, target: Target, identity: Identity) -> None:
+    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
         with self._lock:
-            self._sink.introduce(target, identity)
-            self._display.ready(target, identity)
+            self._sink.introduce(target, identity, place)
+            self._display.ready(target, identity, place)
 
     def cell_started(self, case: Case, target: Target) -> None:
         with self._lock:

@@ -24,7 +24,9 @@ from conformance.conduct import verdict_on
 from conformance.language import InvalidCase, read_case
 from conformance.observation import Identity
 from conformance.verdict import Verdict, not_applicable
-from harness.local import LocalRuntime
+from harness.engine import Place, Runtime
+from harness.runtimes import NAMES, Wishes
+from harness.runtimes import runtime as runtime_for
 from harness.scheduler import CellRun, EngineSeat, Limits, run_cell
 from harness.target import Target
 from harness.targets import Targets
@@ -47,6 +49,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--spark-step-timeout", type=float, default=120.0, metavar="SECONDS", help="seconds one step of a case may take"
+    )
+    group.addoption(
+        "--spark-runtime", choices=NAMES, default="local", help="run engines on this machine, or each in a container"
+    )
+    group.addoption(
+        "--spark-image",
+        action="append",
+        metavar="VERSION=IMAGE",
+        help="the container image for a version, a line or all; {spark} in it is the version; repeatable",
     )
     group.addoption("--allow-code", action="store_true", help="let cases call Python code of their authors")
 
@@ -170,9 +181,14 @@ class Engines:
 
     def __init__(self, config: pytest.Config) -> None:
         self._limits = Limits(jobs=1, step_timeout=config.getoption("--spark-step-timeout"))
-        self._code_path = config.rootpath if config.getoption("--allow-code") else None
-        self._config = config
+        self._allow_code = bool(config.getoption("--allow-code"))
+        self._wishes = Wishes(
+            runtime=config.getoption("--spark-runtime"),
+            images=tuple(config.getoption("--spark-image") or ()),
+            code_path=config.rootpath if self._allow_code else None,
+        )
         self._root: tempfile.TemporaryDirectory[str] | None = None
+        self._runtime: Runtime | None = None
         self._seat: EngineSeat | None = None
 
     def run(self, case: Case, target: Target) -> CellRun:
@@ -180,11 +196,15 @@ class Engines:
             self._close_seat()
             if self._root is None:
                 self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
-            self._seat = EngineSeat(LocalRuntime(Path(self._root.name).resolve()), target, _Silent())
-        return run_cell(case, self._seat, self._limits, self._code_path)
+            if self._runtime is None:
+                self._runtime = runtime_for(self._wishes, Path(self._root.name).resolve(), keep=False)
+            self._seat = EngineSeat(self._runtime, target, _Silent())
+        return run_cell(case, self._seat, self._limits, self._allow_code)
 
     def close(self) -> None:
         self._close_seat()
+        if self._runtime is not None:
+            self._runtime.close()
         if self._root is not None:
             self._root.cleanup()
 
@@ -199,7 +219,7 @@ class _Silent:
 
     def engine_says(self, target: Target, line: str) -> None: ...
 
-    def engine_ready(self, target: Target, identity: Identity) -> None: ...
+    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None: ...
 
     def cell_started(self, case: Case, target: Target) -> None: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Protocol
 
 from conformance.observation import Identity, Observation, StepSeen
@@ -12,13 +12,31 @@ from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an engine runs."""
+
+    runtime: str
+    """``local``, ``container`` …"""
+    image: str | None = None
+    """The reference of the container image it was asked for by."""
+    image_digest: str | None = None
+    """``registry/name@sha256:…`` where the image came from a registry, else the image's own id, ``sha256:…``."""
+
+    def __str__(self) -> str:
+        return self.runtime + (f" {self.image}" if self.image else "")
+
+
 class Engine(Protocol):
     """A running Spark with our driver inside; many cases, one after the other."""
 
     identity: Identity
+    place: Place
+    code_path: str | None
+    """Where the engine finds the modules that ``call`` names; None where the user did not allow code."""
 
-    def new_directory(self, case: str) -> Path:
-        """A directory for one run of a case, new and empty, on the engine's file system."""
+    def new_directory(self, case: str) -> str:
+        """A directory on the engine's file system for one run of a case; the driver makes it and removes it again."""
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         """Run one case.
@@ -36,7 +54,7 @@ class Engine(Protocol):
 
 
 class Runtime(Protocol):
-    """A way to bring engines up: ``local``, later ``container``."""
+    """A way to bring engines up: ``local``, ``container``."""
 
     name: str
 
@@ -46,6 +64,9 @@ class Runtime(Protocol):
         Raises:
             SurroundingsFailed: this machine cannot run it; the error says why and how to mend it.
         """
+
+    def close(self) -> None:
+        """End whatever is left of every engine it started, and what they shared; may be called twice."""
 
 
 class EngineFailed(SurroundingsFailed):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from harness.engine import Engine
+from harness.engine import Engine, Place
 from harness.pipe import PipeEngine
+from harness.process import ProcessLink
 from harness.provision import prepare
 from harness.say import Say
 from harness.target import Target
@@ -25,13 +25,15 @@ class LocalRuntime:
     Args:
         root: where engines get their working directories; the caller removes it.
         plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
+        code_path: folder for modules that ``call`` names, None where the user did not allow code.
     """
 
     name = "local"
 
-    def __init__(self, root: Path, *, plain: bool = False) -> None:
+    def __init__(self, root: Path, *, plain: bool = False, code_path: Path | None = None) -> None:
         self._root = root
         self._plain = plain
+        self._code_path = code_path
 
     def start(self, target: Target, *, say: Say) -> Engine:
         environment = prepare(target, say=say)
@@ -42,19 +44,21 @@ class LocalRuntime:
         environ = environment.environ()
         # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
         path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
-        process = subprocess.Popen(
+        link = ProcessLink(
             [str(environment.python), "-m", "driver", str(work), *(f"{key}={value}" for key, value in tuned.items())],
             cwd=work,
             env={**environ, "PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
         )
-        return PipeEngine(process, work, start_timeout=_START_SECONDS)
+        return PipeEngine(
+            link,
+            work=str(work),
+            place=Place(self.name),
+            code_path=str(self._code_path) if self._code_path else None,
+            start_timeout=_START_SECONDS,
+        )
+
+    def close(self) -> None:
+        """Nothing is shared between engines, and each ends with its seat."""
 
 
 def stage_driver(work: Path) -> None:

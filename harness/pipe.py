@@ -1,24 +1,19 @@
-"""An engine at the other end of a process's standard input and output."""
+"""An engine at the other end of a driver's standard input and output."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import queue
 import re
-import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections import deque
 from itertools import count
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from conformance.observation import Identity, Observation, StepSeen
-from harness.engine import DriverFailed, EngineDied, EngineFailed, ProtocolBroken, StepTimedOut
+from harness.engine import DriverFailed, EngineDied, EngineFailed, Place, ProtocolBroken, StepTimedOut
+from harness.link import Link, LinkClosed
 from harness.protocol import ANSWERS, VERSION, CaseRequest, Done, Failed, Hello, StepAnswer
 
 _LOG_LINES = 200
@@ -27,19 +22,25 @@ _CLOSING_SECONDS = 10.0
 
 
 class PipeEngine:
-    """Speaks the driver protocol with a child process that leads its own process group.
+    """Speaks the driver protocol.
 
     Args:
-        process: started with pipes on standard input, output and error, and ``start_new_session``.
-        work: the engine's directory; cases get theirs below it.
+        link: to a driver that was just started; the engine's from here on.
+        work: the engine's directory on its own file system; cases get theirs below it.
+        place: where it runs.
+        code_path: where it finds the modules that ``call`` names; None where the user did not allow code.
         start_timeout: seconds until the driver must have introduced itself.
 
     Raises:
         EngineFailed: it did not introduce itself, or speaks another version of the protocol.
     """
 
-    def __init__(self, process: subprocess.Popen[str], work: Path, *, start_timeout: float) -> None:
-        self._process = process
+    def __init__(
+        self, link: Link, *, work: str, place: Place, code_path: str | None = None, start_timeout: float
+    ) -> None:
+        self.place = place
+        self.code_path = code_path
+        self._link = link
         self._work = work
         self._numbers = count(1)
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -51,16 +52,14 @@ class PipeEngine:
             reader.start()
         try:
             self.identity = self._introduction(start_timeout)
-        except EngineFailed:
+        except BaseException:  # Ctrl-C too must not leave it running
             self.close()
             raise
 
     identity: Identity
 
-    def new_directory(self, case: str) -> Path:
-        directory = self._work / "cases" / f"{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
-        directory.mkdir(parents=True)
-        return directory
+    def new_directory(self, case: str) -> str:
+        return f"{self._work}/cases/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         steps: list[StepSeen] = []
@@ -76,7 +75,6 @@ class PipeEngine:
                     case StepAnswer(case=case, step=step) if case == request.case:
                         steps.append(step)
                     case Done(case=case, columns=columns) if case == request.case:
-                        shutil.rmtree(request.directory, ignore_errors=True)
                         return Observation(case=case, columns=columns, steps=tuple(steps))
                     case Failed(message=message):
                         raise DriverFailed(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
@@ -90,27 +88,10 @@ class PipeEngine:
             raise
 
     def close(self) -> None:
-        """End the whole process group: the driver and the JVM it started."""
-        if self._process.stdin and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self._process.pid, how)
-            except ProcessLookupError:
-                break
-            try:
-                self._process.wait(_CLOSING_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            if not _group_lives(self._process.pid):
-                break
-        self._process.wait(_CLOSING_SECONDS)
+        """End the driver and everything it started."""
+        self._link.close()
         for reader in self._readers:
             reader.join(_CLOSING_SECONDS)
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream:
-                stream.close()
 
     def _introduction(self, timeout: float) -> Identity:
         match self._answer(timeout, "its start", ()):
@@ -126,11 +107,9 @@ class PipeEngine:
                 raise ProtocolBroken(f"the driver said {other.kind!r} before it introduced itself", log=self._tail())
 
     def _send(self, line: str) -> None:
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
-        except (BrokenPipeError, ValueError) as error:
+            self._link.write(line)
+        except LinkClosed as error:
             raise EngineDied("the engine's process has ended before it could be asked", log=self._tail()) from error
 
     def _answer(self, timeout: float, doing: str, steps: tuple[StepSeen, ...]) -> Hello | StepAnswer | Done | Failed:
@@ -141,10 +120,8 @@ class PipeEngine:
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self._tail(), steps=steps
             ) from None
         if line is None:
-            self._process.wait(_CLOSING_SECONDS)
-            raise EngineDied(
-                f"the engine's process ended with {self._exit()} at {doing}", log=self._tail(), steps=steps
-            )
+            ending = self._link.ending()
+            raise EngineDied(f"the engine's process ended with {ending} at {doing}", log=self._tail(), steps=steps)
         try:
             return ANSWERS.validate_json(line)
         except ValidationError as error:
@@ -152,29 +129,15 @@ class PipeEngine:
                 f"the driver said at {doing} what is no message: {line[:200]!r} ({error})", steps=steps
             ) from error
 
-    def _exit(self) -> str:
-        code = self._process.returncode
-        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
     def _tail(self) -> str:
         time.sleep(0.1)  # the last words may still be on their way through the pipe
         return "\n".join(list(self._log)[-_SHOWN_LINES:])
 
     def _read_answers(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._link.answers():
             self._lines.put(line)
         self._lines.put(None)
 
     def _read_log(self) -> None:
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
+        for line in self._link.log():
             self._log.append(line.rstrip("\n"))
-
-
-def _group_lives(leader: int) -> bool:
-    try:
-        os.killpg(leader, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -62,7 +62,7 @@ class CaseRequest(_Message):
 
     case: str
     directory: str
-    """Where checkpoint and input live: an absolute path on the engine's file system, new and empty."""
+    """Where checkpoint and input live: an absolute path on the engine's file system. The driver makes it, and removes it when done."""
     streams: dict[str, StreamRequest]
     query: list[dict[str, Json]]
     output_mode: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from conformance.case import Add, Arrival, Backlog, Case, Change, Idle, Partitioned, Restart, Row, Start, Step
 from conformance.pipeline import Pipeline
 from conformance.types import Schema
@@ -11,17 +9,17 @@ from conformance.values import to_json_value
 from harness.protocol import CaseRequest, ChangeRequest, Json, Partitions, StepRequest, StreamRequest
 
 
-def request_for(case: Case, directory: Path, code_path: Path | None = None) -> CaseRequest:
+def request_for(case: Case, directory: str, code_path: str | None = None) -> CaseRequest:
     """The request for a case.
 
     Args:
         case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
-        directory: a new, empty directory on the engine's file system.
+        directory: an absolute path on the engine's file system, where nothing is yet.
         code_path: where modules that ``call`` names are looked for; None forbids calling.
     """
     return CaseRequest(
         case=case.id,
-        directory=str(directory),
+        directory=directory,
         streams={
             name: StreamRequest(ddl=schema.ddl, files=_files(name, case)) for name, schema in case.streams.items()
         },
@@ -30,7 +28,7 @@ def request_for(case: Case, directory: Path, code_path: Path | None = None) -> C
         trigger=case.trigger,
         conf=dict(case.conf),
         steps=tuple(_step(step, case) for step in case.steps),
-        code_path=str(code_path) if code_path else None,
+        code_path=code_path,
     )
 
 

@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from conformance.case import Case
 from conformance.observation import Identity, Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, Engine, EngineFailed, Runtime
+from harness.engine import DriverFailed, Engine, EngineFailed, Place, Runtime
 from harness.request import calls_code, request_for
 from harness.say import Say
 from harness.surroundings import SurroundingsFailed
@@ -50,7 +49,7 @@ class Listener(Protocol):
     def engine_says(self, target: Target, line: str) -> None:
         """Progress of installing and starting."""
 
-    def engine_ready(self, target: Target, identity: Identity) -> None:
+    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
         """The engine has introduced itself; once per target, and again when it was replaced."""
 
     def cell_started(self, case: Case, target: Target) -> None: ...
@@ -77,14 +76,14 @@ class Scheduler:
         runtime: where engines come from.
         limits: budget.
         listener: hears every event; its methods are called from several threads.
-        code_path: folder for modules that ``call`` names, None where the user did not allow code.
+        allow_code: whether cases may call Python code of their authors.
     """
 
-    def __init__(self, runtime: Runtime, limits: Limits, listener: Listener, code_path: Path | None = None) -> None:
+    def __init__(self, runtime: Runtime, limits: Limits, listener: Listener, *, allow_code: bool = False) -> None:
         self._runtime = runtime
         self._limits = limits
         self._listener = listener
-        self._code_path = code_path
+        self._allow_code = allow_code
         self._stopping = threading.Event()
         self._seats: list[EngineSeat] = []
 
@@ -113,7 +112,7 @@ class Scheduler:
                 if self._stopping.is_set():
                     return
                 self._listener.cell_started(case, lane.target)
-                run = run_cell(case, seat, self._limits, self._code_path)
+                run = run_cell(case, seat, self._limits, self._allow_code)
                 if not self._stopping.is_set():
                     self._listener.cell_done(run)
         finally:
@@ -147,7 +146,7 @@ class EngineSeat:
             except SurroundingsFailed as error:
                 self._unstartable = error
                 raise
-            self._listener.engine_ready(self.target, self._engine.identity)
+            self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
         return self._engine
 
     def close(self) -> None:
@@ -160,17 +159,17 @@ class EngineSeat:
         return lambda line, /: self._listener.engine_says(self.target, line)
 
 
-def run_cell(case: Case, seat: EngineSeat, limits: Limits, code_path: Path | None) -> CellRun:
+def run_cell(case: Case, seat: EngineSeat, limits: Limits, allow_code: bool) -> CellRun:
     """Run one case on one target, as often as ``limits.repeat`` says. Never raises for what an engine or this machine did."""
     begun = time.monotonic()
     observations: list[Observation] = []
-    failure, runnable = _not_runnable(case, code_path), True
+    failure, runnable = _not_runnable(case, allow_code), True
     if failure is not None:
         runnable = False
     else:
         try:
             for _ in range(limits.repeat):
-                observations.append(_observe(case, seat, limits, code_path))
+                observations.append(_observe(case, seat, limits))
         except DriverFailed as error:
             failure = str(error)
         except EngineFailed as error:
@@ -181,10 +180,10 @@ def run_cell(case: Case, seat: EngineSeat, limits: Limits, code_path: Path | Non
     return CellRun(case, seat.target, tuple(observations), failure, runnable, time.monotonic() - begun)
 
 
-def _observe(case: Case, seat: EngineSeat, limits: Limits, code_path: Path | None) -> Observation:
+def _observe(case: Case, seat: EngineSeat, limits: Limits) -> Observation:
     for attempt in range(1, _SPLIT_ATTEMPTS + 1):
         engine = seat.engine()
-        request = request_for(case, engine.new_directory(case.id), code_path)
+        request = request_for(case, engine.new_directory(case.id), engine.code_path)
         observation = engine.observe(request, step_timeout=limits.step_timeout)
         try:
             check_alignment(request, observation)
@@ -196,10 +195,10 @@ def _observe(case: Case, seat: EngineSeat, limits: Limits, code_path: Path | Non
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _not_runnable(case: Case, code_path: Path | None) -> str | None:
+def _not_runnable(case: Case, allow_code: bool) -> str | None:
     constructs = sorted(set(case.not_yet_runnable()))
     if constructs:
         return f"not yet runnable: {', '.join(constructs)}"
-    if calls_code(case) and code_path is None:
+    if calls_code(case) and not allow_code:
         return "not run: the case calls Python code of its author (`call`); allow it with --allow-code"
     return None

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from conformance.case import Case
 from conformance.observation import Identity
 from conformance.verdict import Verdict
+from harness.engine import Place
 from harness.target import Target
 from reports.status import GLYPHS
 
@@ -34,8 +35,8 @@ class PlainDisplay:
     def says(self, target: Target, line: str) -> None:
         print(f"{target.name}: {line.removeprefix(f'{target.name}: ')}", file=sys.stderr, flush=True)
 
-    def ready(self, target: Target, identity: Identity) -> None:
-        self.says(target, _introduced(identity))
+    def ready(self, target: Target, identity: Identity, place: Place) -> None:
+        self.says(target, _introduced(identity, place))
 
     def started(self, case: Case, target: Target) -> None:
         pass
@@ -79,8 +80,8 @@ class LiveDisplay:
     def says(self, target: Target, line: str) -> None:
         self._doing(target, line)
 
-    def ready(self, target: Target, identity: Identity) -> None:
-        self._doing(target, _introduced(identity))
+    def ready(self, target: Target, identity: Identity, place: Place) -> None:
+        self._doing(target, _introduced(identity, place))
 
     def started(self, case: Case, target: Target) -> None:
         self._doing(target, case.id)
@@ -101,5 +102,6 @@ class LiveDisplay:
         self._progress.update(task, doing=what)
 
 
-def _introduced(identity: Identity) -> str:
-    return f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
+def _introduced(identity: Identity, place: Place) -> str:
+    versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
+    return f"{versions}, {place}"

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,7 +23,9 @@ from conformance.cli.progress import LiveDisplay, PlainDisplay
 from conformance.conduct import Sink, conduct, only_tagged
 from conformance.observation import Identity
 from conformance.verdict import Verdict
-from harness.local import LocalRuntime
+from harness.engine import Place
+from harness.runtimes import Name, Wishes
+from harness.runtimes import runtime as runtime_for
 from harness.scheduler import CellRun, Limits
 from harness.target import Target
 from harness.targets import Targets
@@ -49,6 +51,10 @@ Examples:
   conformance run cases/late-drops --tag smoke       some of the cases
 
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
+
+  conformance run --spark 3.5 --runtime container    in a container of Apache's image, with nothing installed here
+
+  conformance run --runtime container --image 3.5=registry/my-spark:1     in one's own image
 """
 
 
@@ -69,6 +75,18 @@ def run(
     ),
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
+    runtime: Annotated[
+        Name, typer.Option(help="Where engines run: on this machine, or each in a container.")
+    ] = "local",
+    image: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VERSION=IMAGE",
+            help="The container image for a version, a line or `all`; {spark} in it is the version. Repeatable.",
+        ),
+    ] = None,
+    memory: Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")] = None,
+    cpus: Annotated[float | None, typer.Option(help="Of each container; 2 by default.")] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")
     ] = False,
@@ -76,10 +94,22 @@ def run(
         bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")
     ] = False,
     work: Annotated[
-        Path | None, typer.Option(help="Folder for engines' working files; a temporary one by default.")
+        Path | None, typer.Option(help="Folder for engines' working files, kept; a temporary one by default.")
     ] = None,
 ) -> None:
     """Run cases on real Spark versions and print the compatibility matrix."""
+    for option, given in (("--image", image), ("--memory", memory), ("--cpus", cpus)):
+        if given and runtime != "container":
+            raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
+    wishes = Wishes(
+        runtime=runtime,
+        images=tuple(image or ()),
+        memory=memory,
+        cpus=cpus,
+        plain=plain,
+        # People's own modules lie beside where they work, as for `python -m`.
+        code_path=Path.cwd() if allow_code else None,
+    )
     errors = Console(stderr=True, soft_wrap=True)
     loaded = suite.load(paths or None)
     loaded.raise_for_problems()
@@ -92,19 +122,24 @@ def run(
     header = Header(
         suite=loaded.digest,
         cases=tuple(case.id for case in cases),
-        targets=tuple(TargetRecord(name=target.name, spark=str(target.version)) for target in chosen.targets),
+        targets=tuple(
+            TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in chosen.targets
+        ),
         started=datetime.now(UTC),
         command=shlex.join(["conformance", *sys.argv[1:]]),
     )
     many = (
         f"{len(cases)} case{'s' * (len(cases) != 1)} × {len(chosen.targets)} version{'s' * (len(chosen.targets) != 1)}"
     )
-    errors.print(f"{many}, locally, into {results}", markup=False, highlight=False)
+    where = {"local": "locally", "container": "in containers"}[runtime]
+    errors.print(f"{many}, {where}, into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
         root = Path(
             work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
         )
         root.mkdir(parents=True, exist_ok=True)
+        # What makes no engine possible is said before anything is written over.
+        engines = stack.enter_context(closing(runtime_for(wishes, root.resolve(), keep=work is not None)))
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(chosen.targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
@@ -113,12 +148,11 @@ def run(
         conduct(
             cases,
             chosen.targets,
-            LocalRuntime(root.resolve(), plain=plain),
+            engines,
             Limits(jobs=min(jobs, len(chosen.targets)), step_timeout=step_timeout, repeat=repeat),
             display=display,
             sink=_Kept(writer),
-            # People's own modules lie beside where they work, as for `python -m`.
-            code_path=Path.cwd() if allow_code else None,
+            allow_code=allow_code,
         )
         writer.finish()
     answered = Results.read(results)
@@ -161,7 +195,7 @@ class _Kept(Sink):
         self._writer = writer
         self._introduced: set[str] = set()
 
-    def introduce(self, target: Target, identity: Identity) -> None:
+    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
             self._writer.introduce(
@@ -172,6 +206,9 @@ class _Kept(Sink):
                     python=identity.python,
                     scala=identity.scala,
                     os=identity.os,
+                    runtime=place.runtime,
+                    image=place.image,
+                    image_digest=place.image_digest,
                 )
             )
 

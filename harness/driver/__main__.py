@@ -1,21 +1,31 @@
-"""``python -m driver WORK [KEY=VALUE …]``: start the engine, introduce it, and answer requests until standard input ends."""
+"""``python -m driver [--shared] WORK [KEY=VALUE …]``: start the engine, introduce it, answer requests until standard input ends.
+
+``--shared``: what it writes may be changed by other users of the machine too, whose engines may resume a query.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import traceback
 
+from . import places
 from .channel import Channel
-from .errors import keep_origins
 
 
 def main(arguments: list[str]) -> int:
     channel = Channel()
     try:
+        places.find_pyspark()
         from . import session
+        from .errors import keep_origins
         from .execution import Execution
 
         keep_origins()
+        if arguments[0] == "--shared":
+            os.umask(0)
+            arguments = arguments[1:]
         work, settings = arguments[0], dict(setting.split("=", 1) for setting in arguments[1:])
         spark = session.start(work, settings)
         channel.send("hello", identity=session.identity(spark))
@@ -27,6 +37,7 @@ def main(arguments: list[str]) -> int:
             execution = Execution(spark, request)
             for step in execution.run():
                 channel.send("step", case=request["case"], step=step)
+            shutil.rmtree(request["directory"], ignore_errors=True)
             channel.send("done", case=request["case"], columns=execution.columns)
         except Exception:
             if not session.is_alive(spark):

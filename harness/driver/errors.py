@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from typing import Any, Iterable
 
@@ -42,6 +44,12 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
         "classes": [c for c in _without_repeats(classes) if c not in _TOO_GENERAL],
         "message": message,
     }
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether the error comes from a disk with no room left: it says nothing about Spark's semantics."""
+    message = describe(error, "run")["message"]
+    return any(sign in message for sign in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)))
 
 
 def _walk_python(error: BaseException | None, classes: list[str], texts: list[str], depth: int) -> None:

@@ -9,7 +9,7 @@ from .arrivals import Arrivals, Staged
 from .capture import Capture
 from .checkpoint import Checkpoint
 from .dataframe import build
-from .errors import describe
+from .errors import describe, is_full_disk
 from .progress import batch_seen, executed
 from .session import forget_state_stores, is_alive, new_session
 from .state_functions import MissingPackages
@@ -26,6 +26,10 @@ class _Failed(Exception):
 
 class EngineGone(Exception):
     """The JVM has died under us: there is nothing to observe."""
+
+
+class DiskFull(Exception):
+    """There is no room for checkpoint or input: what the engine did says nothing about Spark."""
 
 
 class Execution:
@@ -60,6 +64,10 @@ class Execution:
                 except _Failed as failure:
                     if not is_alive(self._spark):
                         raise EngineGone from failure.cause
+                    if is_full_disk(failure.cause):
+                        raise DiskFull(
+                            "no space is left where this engine works, {}".format(self._request["directory"])
+                        ) from failure.cause
                     error = describe(failure.cause, failure.stage)
                     failed = True
                 if self._query is not None:

@@ -6,6 +6,7 @@ import platform
 from typing import Any
 
 from . import PROTOCOL
+from .places import operating_system
 
 _APIS = {
     "dropDuplicatesWithinWatermark": "DataFrame",
@@ -60,7 +61,7 @@ def identity(spark: Any) -> dict[str, Any]:
         "scala": jvm.scala.util.Properties.versionNumberString(),
         "java": jvm.System.getProperty("java.version"),
         "python": platform.python_version(),
-        "os": "{} {}".format(platform.system(), platform.release()),
+        "os": operating_system(),
         "apis": sorted(name for name, holder in _APIS.items() if hasattr(holders[holder], name)),
     }
 

@@ -110,7 +110,7 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
         steps: [{add: {a: [[4]]}}]
         """,
     )
-    assert observe(engine, case, tmp_path).steps[0].batches[0].rows == ((8,),)
+    assert observe(engine, case, str(tmp_path)).steps[0].batches[0].rows == ((8,),)
     refused = observe(engine, case).steps[0].error
     assert refused.stage == "analysis"
     assert "not allowed" in refused.message
@@ -119,7 +119,7 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
     engine = LocalRuntime(tmp_path).start(target, say=silently)
     try:
-        children = subprocess.run(["pgrep", "-P", str(engine._process.pid)], capture_output=True, text=True, check=True)
+        children = subprocess.run(["pgrep", "-P", str(engine._link.pid)], capture_output=True, text=True, check=True)
         for child in children.stdout.split():
             os.kill(int(child), signal.SIGKILL)
         case = case_of(tmp_path, "title: x\nstreams: {a: n INT}\nquery: [{from: a}]\nsteps: [{add: {a: [[4]]}}]\n")

@@ -77,7 +77,7 @@ def test_an_engine_that_hangs_is_ended(start):
     with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
         observe(engine, timeout=0.5)
     with pytest.raises(ProcessLookupError):
-        os.kill(engine._process.pid, 0)
+        os.kill(engine._link.pid, 0)
 
 
 def test_what_is_no_message_is_named(start):

@@ -1,11 +1,12 @@
 """A runtime whose engines are miniatures: real processes, no JVM."""
 
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from harness.engine import Place
 from harness.pipe import PipeEngine
+from harness.process import ProcessLink
 
 PROGRAM = Path(__file__).with_name("engine.py")
 
@@ -23,12 +24,9 @@ class MiniatureRuntime:
         self.started += 1
         mode = "right" if self._only_first and self.started > 1 else self._mode
         say(f"{target.name}: starting")
-        process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), mode],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        return PipeEngine(process, Path(tempfile.mkdtemp(dir=self._root)), start_timeout=10)
+        link = ProcessLink([sys.executable, str(PROGRAM), mode])
+        work = tempfile.mkdtemp(dir=self._root)
+        return PipeEngine(link, work=work, place=Place(self.name), start_timeout=10)
+
+    def close(self):
+        pass

@@ -1,0 +1,237 @@
+"""The ``container`` runtime: each engine in a container, confined, without network, removed when it is done."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+from importlib.resources import as_file, files
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+from testcontainers.core.container import DockerContainer
+
+from harness.containers import leftovers
+from harness.containers.accounts import Account, choose
+from harness.containers.attached import AttachedLink
+from harness.containers.code import modules
+from harness.containers.confinement import WORK, Confinement
+from harness.containers.daemon import Abilities, DaemonRefused, abilities, explained, reach
+from harness.containers.images import Image, Images
+from harness.containers.labels import Owner
+from harness.containers.volume import Volume, packed
+from harness.engine import Engine, EngineDied, Place
+from harness.pipe import PipeEngine
+from harness.say import Say
+from harness.surroundings import SurroundingsFailed
+from harness.target import Target
+from harness.tuning import settings
+
+_START_SECONDS = 180.0
+_NO_PROGRAM = ("executable file not found", "no such file or directory")
+
+
+class UnusableImage(SurroundingsFailed):
+    """The image is there, and no driver can run in it."""
+
+    def __init__(self, image: Image, target: Target, why: str) -> None:
+        super().__init__(f"The image {image.reference} cannot run Spark {target.version}: {why}")
+        self.image = image
+
+
+class ContainerRuntime:
+    """Starts engines in containers.
+
+    Args:
+        images: which image each target runs in.
+        confinement: what a container may use.
+        keep: a folder that gets a copy of the working files when the runtime is closed; None keeps none.
+        plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
+        code_path: folder for modules that ``call`` names, None where the user did not allow code.
+
+    Raises:
+        NoDaemon: no container engine answers.
+    """
+
+    name = "container"
+
+    def __init__(
+        self,
+        images: Images,
+        confinement: Confinement,
+        *,
+        keep: Path | None = None,
+        plain: bool = False,
+        code_path: Path | None = None,
+    ) -> None:
+        self._images = images
+        self._confinement = confinement
+        self._keep = keep
+        self._plain = plain
+        self._code_path = code_path
+        self._client = reach()
+        self._abilities = abilities(self._client)
+        self._owner = Owner.new()
+        self._lock = threading.Lock()
+        self._volume: Volume | None = None
+        self._accounts: dict[str, Account] = {}
+        self._numbers = count(1)
+        self._copied_through: Image | None = None
+
+    @property
+    def limits(self) -> Abilities:
+        """Which limits this daemon keeps."""
+        return self._abilities
+
+    def start(self, target: Target, *, say: Say) -> Engine:
+        image = self._images.get(target, self._client, say)
+        account = self._account(image, target)
+        volume = self._shared_volume()
+        say(f"starting in {image.reference}")
+        work = f"{target.name}-{next(self._numbers)}"
+        container = self._create(image, target, account, volume, f"{WORK}/{work}")
+        try:
+            volume.put(container, self._files(work))
+            self._copied_through = image
+            link = AttachedLink(container, memory=self._confinement.memory)
+        except BaseException:
+            leftovers.remove_container(self._client.client.api, container.id)
+            raise
+        try:
+            link.start()
+        except APIError as error:
+            link.close()
+            raise _not_started(image, target, error) from error
+        except BaseException:
+            link.close()
+            raise
+        engine = self._engine(link, image, target, f"{WORK}/{work}")
+        if not _is_release(engine.identity.spark, target):
+            engine.close()
+            raise UnusableImage(
+                image,
+                target,
+                f"what is in it is Spark {engine.identity.spark}. "
+                f"Name another: --image {target.version}=registry/spark:tag",
+            )
+        return engine
+
+    def close(self) -> None:
+        """Remove every container of this run, keep the working files where that was asked for, remove the volume."""
+        for leftover in leftovers.find(self._client, self._owner):
+            if leftover.kind == "container":
+                leftovers.remove(self._client, leftover)
+        with self._lock:
+            volume, self._volume = self._volume, None
+        if volume is None:
+            return
+        try:
+            if self._keep is not None and self._copied_through is not None:
+                through = self._bare(self._copied_through, volume)
+                try:
+                    volume.fetch(through, self._keep)
+                finally:
+                    leftovers.remove_container(self._client.client.api, through.id)
+        finally:
+            volume.remove()
+
+    def _engine(self, link: AttachedLink, image: Image, target: Target, work: str) -> PipeEngine:
+        try:
+            return PipeEngine(
+                link,
+                work=work,
+                place=Place(self.name, image.reference, image.digest),
+                code_path=f"{work}/code" if self._code_path else None,
+                start_timeout=_START_SECONDS,
+            )
+        except EngineDied as error:
+            if "there is no pyspark" in str(error):
+                raise UnusableImage(image, target, "it holds no pyspark that its python3 finds.") from error
+            if "No module named" in str(error) or "SyntaxError" in str(error):
+                raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
+            raise
+
+    def _shared_volume(self) -> Volume:
+        with self._lock:
+            if self._volume is None:
+                self._volume = Volume(self._client, self._owner, self._confinement.volume)
+            return self._volume
+
+    def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
+        """The container, not started: testcontainers' own `start` would start it before anyone listens."""
+        tuned = {} if self._plain else settings(target.version)
+        # Directories must be writable for the users of other images too, that may resume a query.
+        tuned = {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
+        arguments = self._confinement.arguments(self._abilities)
+        environment = arguments.pop("environment")
+        wanted = DockerContainer(image.reference, env=environment, docker_client_kw={})
+        try:
+            return wanted.get_docker_client().create(
+                wanted.image,
+                command=["-m", "driver", "--shared", work, *(f"{key}={value}" for key, value in tuned.items())],
+                environment=wanted.env,
+                labels=self._owner.labels,
+                entrypoint=["python3"],
+                working_dir=f"{work}/engine",
+                user=str(account),
+                volumes=volume.mounts,
+                stdin_open=True,
+                log_config={"Type": "none"},
+                **arguments,
+            )
+        except (APIError, NotFound) as error:
+            raise DaemonRefused(f"a container of {image.reference}", error) from error
+
+    def _bare(self, image: Image, volume: Volume | None = None) -> Any:
+        """A container that never runs: to copy out of."""
+        return self._client.create(
+            image.reference,
+            command=["true"],
+            entrypoint=["true"],
+            labels=self._owner.labels,
+            network="none",
+            volumes=volume.mounts if volume else None,
+        )
+
+    def _account(self, image: Image, target: Target) -> Account:
+        if image.id not in self._accounts:
+            account = choose(self._passwd(image), image.user)
+            if account is None:
+                raise UnusableImage(
+                    image, target, "its /etc/passwd names no user but root; add one, by the name of spark."
+                )
+            self._accounts[image.id] = account
+        return self._accounts[image.id]
+
+    def _passwd(self, image: Image) -> str:
+        container = self._bare(image)
+        try:
+            chunks, _ = container.get_archive("/etc/passwd")
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+                member = archive.extractfile("passwd")
+                return member.read().decode("utf-8", errors="replace") if member else ""
+        except NotFound:
+            return ""
+        finally:
+            leftovers.remove_container(self._client.client.api, container.id)
+
+    def _files(self, work: str) -> bytes:
+        with as_file(files("harness") / "driver") as driver:
+            trees = [("engine", driver.parent, tuple(driver.glob("*.py")))]
+            if self._code_path is not None:
+                trees.append(("code", self._code_path, tuple(modules(self._code_path))))
+            return packed(work, trees)
+
+
+def _not_started(image: Image, target: Target, error: APIError) -> SurroundingsFailed:
+    why = explained(error)
+    if any(sign in why for sign in _NO_PROGRAM) and "python3" in why:
+        return UnusableImage(image, target, "there is no python3 in it.")
+    return DaemonRefused(f"to start a container of {image.reference}", error)
+
+
+def _is_release(spark: str, target: Target) -> bool:
+    """Whether a version is the target's; a vendor's suffix makes no other release of it."""
+    return spark == str(target.version) or spark.startswith((f"{target.version}-", f"{target.version}."))

@@ -1,0 +1,67 @@
+"""The ways to bring engines up, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from harness.configuration import Configuration
+from harness.containers.choice import parse
+from harness.engine import Runtime
+from harness.local import LocalRuntime
+from harness.targets import Targets
+
+Name = Literal["local", "container"]
+NAMES: tuple[str, ...] = get_args(Name)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person said about where engines run."""
+
+    runtime: str = "local"
+    """One of ``NAMES``."""
+    images: Iterable[str] = ()
+    """``VERSION=REFERENCE``, stronger than the project's configuration."""
+    memory: str | None = None
+    """Of a container, such as ``3g``."""
+    cpus: float | None = None
+    """Of a container."""
+    plain: bool = False
+    """Whether Spark's defaults are left as they are."""
+    code_path: Path | None = None
+    """Folder for modules that ``call`` names, None where the user did not allow code."""
+
+
+def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
+    """The runtime somebody wishes for.
+
+    Args:
+        wishes: what was said.
+        root: a folder of this machine for working files.
+        keep: whether working files shall be in ``root`` when the runtime is closed, wherever engines ran.
+
+    Raises:
+        NotAnImage, NotALimit, InvalidCase: a wish, or the project's configuration, makes no sense.
+        NoDaemon: ``container``, and no container engine answers.
+    """
+    if wishes.runtime == "local":
+        return LocalRuntime(root, plain=wishes.plain, code_path=wishes.code_path)
+    # Only who asks for containers waits for their client to be imported.
+    from harness.containers.confinement import Confinement
+    from harness.containers.images import Images
+    from harness.containers.runtime import ContainerRuntime
+
+    versions = [target.version for target in Targets.load().entries]
+    said = {**Configuration.read(Path.cwd()).images, **parse(wishes.images, versions)}
+    limits = {"memory": wishes.memory, "cpus": wishes.cpus}
+    confinement = Confinement(**{name: limit for name, limit in limits.items() if limit is not None})  # type: ignore[arg-type]
+    return ContainerRuntime(
+        Images(said),
+        confinement,
+        keep=root if keep else None,
+        plain=wishes.plain,
+        code_path=wishes.code_path,
+    )
