@@ -1,0 +1,134 @@
+"""Hazelcast Jet's four policies against the tables of its own unit tests, and what 0.6 changed.
+
+Sources, all of Hazelcast Jet 0.5: WatermarkPolicies_withFixedLagTest, WatermarkPolicies_limitingLagAndDelayTest,
+WatermarkPolicies_limitingLagAndLullTest, WatermarkPolicies_limitingTimestampAndWallClockLag.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.policies.fixed_lag import FixedLag
+from conformance.policies.int64 import MAX, MIN
+from conformance.policies.limiting_lag_and_delay import LimitingLagAndDelay
+from conformance.policies.limiting_lag_and_lull import LimitingLagAndLull
+from conformance.policies.limiting_timestamp_and_wall_clock_lag import LimitingTimestampAndWallClockLag
+from conformance.policies.policy import NotAPolicy, Policy
+
+OUT_OF_ORDER = [(timestamp, i - 10) for i in range(10) for timestamp in (i, i - 1, i - 2)]
+"""when_outOfOrderEvents_then_monotonicWm of withFixedLag, lag 10: event → watermark."""
+
+
+def after_events(policy: Policy, events: list[tuple[int, int]], now: int = 0) -> Policy:
+    for timestamp, watermark in events:
+        policy = policy.event(timestamp, now)
+        assert policy.watermark == watermark, timestamp
+    return policy
+
+
+class TestFixedLag:
+    def test_out_of_order_events_leave_it_monotonic(self) -> None:
+        after_events(FixedLag(10), OUT_OF_ORDER)
+
+    def test_when_events_stop_it_stops(self) -> None:
+        policy: Policy = after_events(FixedLag(10), [(10, 0)])
+        for _ in range(10):
+            policy = policy.poll(0)
+            assert policy.watermark == 0
+
+    def test_without_an_event_there_is_none(self) -> None:
+        policy: Policy = FixedLag(10)
+        for _ in range(10):
+            policy = policy.poll(0)
+            assert policy.watermark == MIN
+
+    @pytest.mark.parametrize(("guarded", "watermark"), [(False, MAX - 2), (True, MIN)])
+    def test_an_event_near_the_lowest_time_runs_over_in_0_5_alone(self, guarded: bool, watermark: int) -> None:
+        assert FixedLag(10, guarded).event(MIN + 7, 0).watermark == watermark
+
+    def test_the_lag_is_not_negative(self) -> None:
+        with pytest.raises(NotAPolicy, match="lag of with-fixed-lag is -1: it must be at least 0"):
+            FixedLag(-1)
+
+
+LAG_8 = [(10, 2), (9, 2), (8, 2), (7, 2), (11, 3)]
+"""when_outOfOrderEvents_then_monotonicWm of limitingLagAndDelay: event → watermark; the current watermark is the same."""
+
+
+class TestLimitingLagAndDelay:
+    POLICY = LimitingLagAndDelay.of(lag=8, max_delay=8, samples=8)
+
+    def test_out_of_order_events_leave_it_monotonic(self) -> None:
+        policy: Policy = self.POLICY
+        for timestamp, watermark in LAG_8:
+            policy = policy.event(timestamp, 0)
+            assert policy.watermark == watermark
+            policy = policy.poll(0)
+            assert policy.watermark == watermark
+
+    def test_when_events_stop_it_catches_up_after_the_delay(self) -> None:
+        policy: Policy = self.POLICY
+        for now, timestamp, watermark in [(0, 10, 2), (1, 11, 3), (2, 12, 4), (3, 13, 5)]:
+            policy = policy.event(timestamp, now)
+            assert policy.watermark == watermark
+        policy = policy.poll(4)
+        assert policy.watermark == 5
+        for now, watermark in [(8, 10), (9, 11), (10, 12), (11, 13)]:
+            policy = policy.poll(now)
+            assert policy.watermark == watermark, now
+
+    def test_the_lag_may_be_negative(self) -> None:
+        assert LimitingLagAndDelay.of(lag=-5, max_delay=16).event(10, 0).watermark == 15
+
+
+class TestLimitingLagAndLull:
+    POLICY = LimitingLagAndLull(lag=2, max_lull=3)
+
+    def test_out_of_order_events_leave_it_monotonic(self) -> None:
+        after_events(self.POLICY, [(10, 8), (9, 8), (8, 8), (7, 8), (11, 9)])
+
+    @pytest.mark.parametrize("stride", [1, 2, 5])
+    def test_after_the_lull_it_advances_with_the_clock(self, stride: int) -> None:
+        """when_eventsStop_then_wmIncreases polls every millisecond; how often it is polled makes no difference."""
+        policy: Policy = self.POLICY.event(12, 0)
+        for now in range(0, 11, stride):
+            policy = policy.poll(now)
+            assert policy.watermark == (10 if now < 3 else 10 + now - 3), now
+
+    def test_without_an_event_there_is_none(self) -> None:
+        policy: Policy = self.POLICY
+        for now in range(11):
+            policy = policy.poll(now)
+            assert policy.watermark == MIN
+
+    def test_an_event_does_not_make_up_for_the_lull_before_it(self) -> None:
+        policy = self.POLICY.event(12, 0).event(5, 9)
+        assert policy.watermark == 10
+        assert policy.poll(12).watermark == 10
+        assert policy.poll(13).watermark == 11
+
+
+class TestLimitingTimestampAndWallClockLag:
+    POLICY = LimitingTimestampAndWallClockLag(timestamp_lag=3, wall_clock_lag=10)
+
+    def test_out_of_order_events_leave_it_monotonic(self) -> None:
+        after_events(self.POLICY, [(10, 7), (9, 7), (8, 7), (7, 7), (11, 8)], now=-1_000_000)
+
+    def test_it_follows_the_clock_with_old_events(self) -> None:
+        policy: Policy = self.POLICY
+        for now in range(100, 110):
+            policy = policy.event(0, now)
+            assert policy.watermark == now - 10
+            policy = policy.poll(now)
+            assert policy.watermark == now - 10
+
+    def test_it_follows_the_clock_without_events(self) -> None:
+        policy: Policy = self.POLICY
+        for now in range(100, 110):
+            policy = policy.poll(now)
+            assert policy.watermark == now - 10
+
+    @pytest.mark.parametrize(("guarded", "watermark"), [(False, MAX - 1), (True, 90)])
+    def test_an_event_near_the_lowest_time_runs_over_in_0_5_alone(self, guarded: bool, watermark: int) -> None:
+        policy = LimitingTimestampAndWallClockLag(timestamp_lag=3, wall_clock_lag=10, guarded=guarded)
+        assert policy.event(MIN + 1, 100).watermark == watermark

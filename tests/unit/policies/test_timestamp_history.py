@@ -1,0 +1,40 @@
+"""Hazelcast Jet's TimestampHistory against the tables of its TimestampHistoryTest (0.5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.policies.int64 import MIN
+from conformance.policies.policy import NotAPolicy
+from conformance.policies.timestamp_history import TimestampHistory
+
+TABLES: dict[str, tuple[int, int, list[tuple[int, int, int]]]] = {
+    "time advances by one": (
+        6,
+        3,
+        [(n, n, MIN) for n in range(1, 7)]
+        + [(7, 7, 2), (8, 8, 2), (9, 8, 4), (10, 10, 4), (11, 10, 6), (12, 10, 6), (13, 10, 8)],
+    ),
+    "time advances by five": (
+        6,
+        3,
+        [(1, 1, MIN), (6, 2, MIN), (11, 3, 2), (16, 4, 2), (17, 4, 3), (18, 4, 3), (19, 4, 3), (20, 4, 3), (21, 4, 4)],
+    ),
+    "one sample": (3, 1, [(0, 0, MIN), (1, 1, MIN), (2, 2, MIN), (3, 3, 2)]),
+    "nothing but the lowest value": (6, 3, [(n, MIN, MIN) for n in range(1, 30)]),
+}
+"""Name → delay, samples, and rows of (now, value entered, oldest value)."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_oldest_value(name: str) -> None:
+    delay, samples, rows = TABLES[name]
+    history = TimestampHistory(delay, samples)
+    for now, value, oldest in rows:
+        history, found = history.sample(now, value)
+        assert found == oldest, now
+
+
+def test_a_delay_shorter_than_its_samples_has_no_interval() -> None:
+    with pytest.raises(NotAPolicy, match="maxDelay of TimestampHistory is 2: it must be at least its 3 samples"):
+        TimestampHistory(2, 3)
