@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from conformance.case import Case
 from conformance.catalogue import Catalogue
+from conformance.policies.case import PolicyCase
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Category:
         return f"{self.name} {len(self.pinned)} of {len(self.entries)}"
 
 
-def coverage(cases: Iterable[Case], catalogue: Catalogue) -> tuple[Category, ...]:
+def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
     """What the cases pin of each catalogue that the suite has.
 
     A case that no runtime can carry out yet pins nothing, and what no case can pin is not asked for.

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from conformance.case import Case
 from conformance.catalogue import FILES, Catalogue
-from conformance.language import InvalidCase, Problem, read_case
+from conformance.language import InvalidCase, Problem, read_any
+from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")
 ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
@@ -28,7 +29,7 @@ class Suite:
     """Cases that were found, and all that is wrong with those that are none."""
 
     cases: tuple[Case, ...]
-    """By id."""
+    """Those for Spark, by id."""
     problems: tuple[Problem, ...] = ()
     """By file and position."""
     roots: tuple[Path, ...] = ()
@@ -37,10 +38,12 @@ class Suite:
     """Root → its catalogues, where it has any."""
     invalid: int = 0
     """How many files are no cases."""
+    policy_cases: tuple[PolicyCase, ...] = ()
+    """Those on watermark policies, by id: no engine is their target, ``conformance.policies`` is."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the ids and digests of the cases."""
+        """SHA-256 over the ids and digests of the cases for Spark: what results are results of."""
         content = sorted((case.id, case.digest) for case in self.cases)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -98,7 +101,7 @@ def id_of(file: Path, root: Path) -> str:
 
 class _Reading:
     def __init__(self) -> None:
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[str, Case | PolicyCase] = {}
         self._problems: list[Problem] = []
         self._catalogues: dict[Path, Catalogue | None] = {}
         self._seen: set[Path] = set()
@@ -119,8 +122,10 @@ class _Reading:
                 self._case(file, self._root(file, top))
 
     def suite(self) -> Suite:
+        found = [self._cases[id] for id in sorted(self._cases)]
         return Suite(
-            cases=tuple(self._cases[id] for id in sorted(self._cases)),
+            cases=tuple(case for case in found if isinstance(case, Case)),
+            policy_cases=tuple(case for case in found if isinstance(case, PolicyCase)),
             problems=tuple(sorted(self._problems)),
             roots=tuple(sorted(self._catalogues)),
             catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
@@ -147,7 +152,7 @@ class _Reading:
             self._reject(file, f"the id {id!r} is that of {shown} already")
         else:
             try:
-                self._cases[id] = read_case(file, id, self._catalogues[root])
+                self._cases[id] = read_any(file, id, self._catalogues[root])
             except InvalidCase as invalid:
                 self._invalid.add(file)
                 self._problems += invalid.problems

@@ -3,10 +3,12 @@
 One module per thing: ``source`` reads YAML into ``node``; ``shape`` and ``nested`` say what may stand where, for the
 readers and for the JSON Schema at once; ``streams``, ``pipelines``, ``rows``, ``steps``, ``expectations``,
 ``differing`` and ``case_file`` are the language in these shapes; ``meaning`` and the ``…_checks`` are what shapes
-cannot say. See ``docs/case-language.md``.
+cannot say. ``policy_shapes``, ``policy_checks`` and ``policy_file`` are the same for cases on watermark policies, and
+``any_file`` reads either. See ``docs/case-language.md``.
 """
 
+from conformance.language.any_file import read_any
 from conformance.language.case_file import read_case
 from conformance.language.problem import InvalidCase, Problem
 
-__all__ = ["InvalidCase", "Problem", "read_case"]
+__all__ = ["InvalidCase", "Problem", "read_any", "read_case"]

@@ -77,13 +77,17 @@ def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
         InvalidCase: with every problem there is.
     """
     report = Report(path)
-    node = read_yaml(path, report)
+    return case_of(read_yaml(path, report), report, id, catalogue)
+
+
+def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | None) -> Case:
+    """The case that a document describes, as ``read_case``; None where nothing could be read."""
     if node is not None:
         CASE.check(node, report)
         check_meaning(node, report, catalogue)
     if node is None or report.problems:
         raise InvalidCase(report.problems)
-    return _case(node, path, id)
+    return _case(node, report.path, id)
 
 
 def digest(content: Json) -> str:

@@ -10,18 +10,25 @@ import json
 from typing import Any
 
 from conformance.language.case_file import CASE
+from conformance.language.policy_file import TELLING
+from conformance.language.policy_shapes import POLICY_CASE
 from conformance.language.shape import Definitions
 
 
 def json_schema() -> dict[str, Any]:
     """The schema of one case file."""
     definitions: Definitions = {}
-    schema = CASE.schema(definitions)
+    # Told apart as the reader does, so that an editor completes and blames the keys of one of them, not of either.
+    kinds = {
+        "if": {"anyOf": [{"required": [key]} for key in TELLING]},
+        "then": POLICY_CASE.schema(definitions),
+        "else": CASE.schema(definitions),
+    }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A case of watermark-conformance",
         "description": "One case: streams, a query, steps and what each must show. See docs/case-language.md.",
-        **schema,
+        **kinds,
         "definitions": dict(sorted(definitions.items())),
     }
 

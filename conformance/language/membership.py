@@ -18,13 +18,28 @@ def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
         return
     if case.get("behaviour") is None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
-    if case.get("links") is None and text_of(child(case, "strength")) != "observed":
-        advice = "name the promise under `links`, or write `strength: observed`"
-        report.add(case.key("strength"), f"strength is documented and `links` is missing: {advice}")
+    _check_links(case, report)
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         if isinstance(entry, Entries) and entry.get("link") is None:
             report.add(entry, f"`link` is missing in entry {number} of differs: a suite says where each is documented")
     _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
+    _check_tags_and_mirrors(case, report, catalogue)
+
+
+def check_policy_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
+    """The same of a case on a policy: behaviours are Spark's, so it names none."""
+    if isinstance(case, Entries):
+        _check_links(case, report)
+        _check_tags_and_mirrors(case, report, catalogue)
+
+
+def _check_links(case: Entries, report: Report) -> None:
+    if case.get("links") is None and text_of(child(case, "strength")) != "observed":
+        advice = "name the promise under `links`, or write `strength: observed`"
+        report.add(case.key("strength"), f"strength is documented and `links` is missing: {advice}")
+
+
+def _check_tags_and_mirrors(case: Entries, report: Report, catalogue: Catalogue) -> None:
     _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
     for mirror in items_of(child(case, "mirrors")):
         statement = (text_of(mirror) or "").startswith("S")

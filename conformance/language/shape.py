@@ -158,6 +158,62 @@ class Count(Shape):
 
 
 @dataclass(frozen=True)
+class Whole(Shape):
+    """A whole number of 64 bits, from ``least`` up; where ``nullable``, or null."""
+
+    least: int = -(2**63)
+    nullable: bool = False
+
+    @property
+    def what(self) -> str:
+        kind = "a whole number" if self.least < 0 else f"a whole number from {self.least} up"
+        return f"{kind}, or null" if self.nullable else kind
+
+    def sound(self, node: Node, report: Report) -> bool:
+        value = node.value if isinstance(node, Scalar) else ""
+        if value is None and self.nullable:
+            return True
+        whole = isinstance(value, int) and not isinstance(value, bool) and self.least <= value < 2**63
+        return whole or self.reject(node, report)
+
+    def schema(self, definitions: Definitions) -> Json:
+        found: Json = {"type": ["integer", "null"] if self.nullable else "integer", "maximum": 2**63 - 1}
+        return {**found, "minimum": self.least}
+
+
+@dataclass(frozen=True)
+class Share(Shape):
+    """A number above 0 and at most 1."""
+
+    @property
+    def what(self) -> str:
+        return "a share: a number above 0 and at most 1"
+
+    def sound(self, node: Node, report: Report) -> bool:
+        value = node.value if isinstance(node, Scalar) else None
+        number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        return (number and 0 < Decimal(str(value)) <= 1) or self.reject(node, report)
+
+    def schema(self, definitions: Definitions) -> Json:
+        return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+
+@dataclass(frozen=True)
+class Flag(Shape):
+    """true or false."""
+
+    @property
+    def what(self) -> str:
+        return "true or false"
+
+    def sound(self, node: Node, report: Report) -> bool:
+        return (isinstance(node, Scalar) and isinstance(node.value, bool)) or self.reject(node, report)
+
+    def schema(self, definitions: Definitions) -> Json:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
 class Only(Shape):
     """One value and no other."""
 

@@ -81,7 +81,7 @@ def rules(name: str, given: Given, throttle: tuple[str, Given] | None = None) ->
     complete = {**defaults, **given}
     made: Throttle = SuppressDuplicates()
     if throttle is not None:
-        made = THROTTLES[throttle[0]].make(throttle[1], complete.get("release", "0.5"))
+        made = THROTTLES[throttle[0]].make(throttle[1], complete.get("release", "jet-0.5"))
     shown = {one: complete[one] for one in known.parameters if one in complete}
     return replace(known.make(complete, made), name=name, parameters=shown)
 
@@ -99,7 +99,7 @@ def comparable(name: str, delay: int) -> Rules:
 
 
 _RELEASE = Parameter(
-    "the release of Hazelcast Jet whose rules hold", words=("0.5", "0.6"), default="0.5", required=False
+    "the release of Hazelcast Jet whose rules hold", words=("jet-0.5", "jet-0.6"), default="jet-0.5", required=False
 )
 _IDLE_TIMEOUT = Parameter(
     f"0.6 only: after so many milliseconds without an event an input is left out; 0 = never ({DEFAULT} by default)",
@@ -109,7 +109,7 @@ _JET_PACKAGE = "com.hazelcast.jet.core"
 
 
 def _jet(policy: Policy, given: Given, throttle: Throttle) -> Rules:
-    if given["release"] == "0.5":
+    if given["release"] == "jet-0.5":
         return Rules("", "Hazelcast Jet 0.5", policy, BelowOwnWatermark(), Lowest(), throttle)
     return Rules(
         "",
@@ -123,7 +123,7 @@ def _jet(policy: Policy, given: Given, throttle: Throttle) -> Rules:
 
 
 def _guarded(given: Given) -> bool:
-    return bool(given["release"] != "0.5")
+    return bool(given["release"] != "jet-0.5")
 
 
 def _spark(given: Given, throttle: Throttle) -> Rules:

@@ -10,7 +10,7 @@ from conformance.policies.frames import Frames
 from conformance.policies.parameter import Parameter
 from conformance.policies.throttling import ByFrame, FrameBorder, MinStep, SuppressDuplicates, Throttle
 
-Release: TypeAlias = Literal["0.5", "0.6"]
+Release: TypeAlias = Literal["jet-0.5", "jet-0.6"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class KnownThrottle:
 
 def _by_frame(given: Mapping[str, Any], release: Release) -> Throttle:
     frames = Frames(given["frame"], given.get("offset", 0))
-    return ByFrame(frames) if release == "0.5" else FrameBorder(frames)
+    return ByFrame(frames) if release == "jet-0.5" else FrameBorder(frames)
 
 
 THROTTLES: Mapping[str, KnownThrottle] = {

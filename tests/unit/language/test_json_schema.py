@@ -136,7 +136,7 @@ def defined(*path: str) -> dict[str, Any]:
         (models.ExpectedBatch, ("definitions", "batch", "properties")),
         (models.ExpectedError, ("definitions", "expectation", "properties", "error", "properties")),
         (models.ExpectedEventTime, ("definitions", "expectation", "properties", "eventTime", "properties")),
-        (models.Differs, ("properties", "differs", "items", "properties")),
+        (models.Differs, ("else", "properties", "differs", "items", "properties")),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )

@@ -62,7 +62,7 @@ TABLES: list[tuple[str, str, Any, Any, list[int], list[Any]]] = [
 )
 def test_insert_watermarks(release: str, given: Any, throttle: Any, events: list[int], expected: list[Any]) -> None:
     trace = Trace(tuple(Event(at) for at in events))
-    assert output(read(trace, rules("with-fixed-lag", {**given, "release": release}, throttle))) == expected
+    assert output(read(trace, rules("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle))) == expected
 
 
 def test_an_event_behind_the_wall_clock_is_dropped() -> None:
@@ -77,7 +77,7 @@ def partitions(
 ) -> list[tuple[int | None, tuple[str, ...]]]:
     """What is emitted and which partitions are idle, entry by entry; the clock starts at 0."""
     names = tuple(f"p{number}" for number in range(inputs))
-    given = {"lag": lag, "release": "0.6", "idleTimeout": timeout}
+    given = {"lag": lag, "release": "jet-0.6", "idleTimeout": timeout}
     moments = read(Trace((Clock(0), *entries), names), rules("with-fixed-lag", given)).moments[1:]
     return [(moment.emitted, moment.idle) for moment in moments if not isinstance(moment.entry, Clock)]
 
