@@ -29,7 +29,7 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
 
     A variable uv already has is left alone; so is everything where uv has an index of its own.
     """
-    said = _of_pip(environ)
+    said = settings(environ)
     told: dict[str, str] = {}
     for setting, variable in _PIP_TO_UV.items():
         value = said.get(setting, "").strip()
@@ -47,8 +47,9 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
     return told
 
 
-def _of_pip(environ: Mapping[str, str]) -> dict[str, str]:
-    settings: dict[str, str] = {}
+def settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """What pip's variables and files say, by the names pip's files use; only what concerns where packages come from."""
+    found: dict[str, str] = {}
     for path in _files(environ):
         parser = configparser.RawConfigParser()
         try:
@@ -57,11 +58,11 @@ def _of_pip(environ: Mapping[str, str]) -> dict[str, str]:
             continue
         for section in _SECTIONS:
             if parser.has_section(section):
-                settings |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
+                found |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
     for setting in _PIP_TO_UV:
         if value := environ.get("PIP_" + setting.upper().replace("-", "_")):
-            settings[setting] = value
-    return settings
+            found[setting] = value
+    return found
 
 
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:

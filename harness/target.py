@@ -23,6 +23,10 @@ class Target:
     """What is installed beside it, for state functions over pandas frames: PyPI requirements."""
     image: str | None = None
     """The official container image by its long tag, None where there is none."""
+    base: str = ""
+    """The image ``targets build`` starts from: a Debian whose own Python and Java this Spark runs with."""
+    base_java: int = 17
+    """The major version of the Java installed there, where the base has none."""
     installed: InstalledSpark | None = None
     """The pyspark that was found, where this target is the installed one and not Apache's release."""
 

@@ -220,4 +220,6 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
         ),
         packages=tuple(said.get("packages", ())),
         image=said["image"] and said["image"].format(spark=version),
+        base=said["build"]["base"],
+        base_java=said["build"]["java"],
     )

@@ -164,6 +164,17 @@ class Results:
         met = header.model_copy(update={"targets": tuple(targets.values())})
         return cls(met, tuple(cells.values()), footer, (path,))
 
+    def write(self, path: Path) -> None:
+        """Write them as one file, as a single run would have.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with ResultsWriter(path, self.header) as writer:
+            for cell in self.cells:
+                writer.write(cell)
+            writer.finish(self.footer.finished)
+
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
         """Read several files and put them together.

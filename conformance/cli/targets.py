@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,11 +19,24 @@ from harness.environment import Environment
 from harness.installed import NoPyspark, UnusablePyspark
 from harness.pythons import spelled
 from harness.readiness import Readiness
+from harness.say import Say
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 from harness.targets import Targets, UnknownTarget
 
 app = typer.Typer(help="The Spark versions cases are run against, and whether they can run here.")
+
+BUILD_EXAMPLES = """
+Examples:
+
+  conformance targets build 3.5.9                                    on Debian, with what PyPI and Debian have
+
+  conformance targets build 3.5.9 --base registry/java17:bookworm    on an image of one's mirror
+
+  conformance targets build lines --ca corporate.pem --index-url https://mirror/simple
+
+A run with --runtime container then uses these images.
+"""
 
 _PREPARED = "[green]✓ prepared[/]"
 _PREPARABLE = "○ can be prepared"
@@ -57,6 +71,85 @@ def prepare(
 ) -> None:
     """Install targets into the cache directory, so that a run finds them ready."""
     console = Console(stderr=True, highlight=False)
+    failed = [target for target in _chosen(specs, console) if not _prepare(target, console)]
+    if failed:
+        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}", soft_wrap=True)
+        raise typer.Exit(SurroundingsFailed.exit_code)
+
+
+@app.command(epilog=BUILD_EXAMPLES)
+def build(
+    specs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET...",
+            help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all or lines.",
+            show_default=False,
+        ),
+    ],
+    base: Annotated[
+        str | None,
+        typer.Option(help="A Debian or Ubuntu image to build on; Python and Java are added where it lacks them."),
+    ] = None,
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CA bundle for the build, by default the one this machine's variables name. It stays in no layer."
+        ),
+    ] = None,
+    index_url: Annotated[
+        str | None, typer.Option(help="A package index, by default that of this machine's pip. It stays in no layer.")
+    ] = None,
+) -> None:
+    """Build container images of targets from PyPI, for those who cannot or will not pull the official ones."""
+    from harness.containers.builder import build as build_image
+
+    console = Console(stderr=True, highlight=False)
+    failed = []
+    for target in _chosen(specs, console):
+        began = time.monotonic()
+        try:
+            with _telling(target.name, console) as say:
+                name = build_image(target, base=base, ca=ca, index_url=index_url, say=say)
+        except SurroundingsFailed as error:
+            console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
+            failed.append((target, error.exit_code))
+        else:
+            Console(highlight=False).print(
+                f"[green]✓[/] {target.name} built: {escape(name)}, {time.monotonic() - began:.0f} s", soft_wrap=True
+            )
+    if failed:
+        console.print(f"[red]✗[/] not built: {', '.join(target.name for target, _ in failed)}", soft_wrap=True)
+        raise typer.Exit(max(code for _, code in failed))
+
+
+@app.command()
+def clean(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also of runs that are going on, and of other machines with this daemon.")
+    ] = False,
+) -> None:
+    """Remove the containers and volumes of runs that were killed before they could do so themselves."""
+    from harness.containers import leftovers
+    from harness.containers.daemon import reach
+
+    console = Console(highlight=False)
+    client = reach()
+    removed, left = 0, 0
+    for leftover in leftovers.find(client):
+        if not everything and leftover.owner.lives() is not False:
+            console.print(
+                f"○ left: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
+            )
+            left += 1
+            continue
+        leftovers.remove(client, leftover)
+        console.print(f"✓ removed: {leftover.kind} {leftover.name}")
+        removed += 1
+    console.print(f"{removed} removed" + (f", {left} left: --all removes them too" if left else ""))
+
+
+def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
     try:
         choice = Targets.load().choose(specs)
     except (UnknownTarget, SurroundingsFailed) as error:
@@ -64,26 +157,29 @@ def prepare(
         raise typer.Exit(error.exit_code) from None
     for note in choice.notes:
         console.print(escape(note), soft_wrap=True)
-    failed = [target for target in choice.targets if not _prepare(target, console)]
-    if failed:
-        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}", soft_wrap=True)
-        raise typer.Exit(SurroundingsFailed.exit_code)
+    return choice.targets
+
+
+@contextmanager
+def _telling(name: str, console: Console) -> Iterator[Say]:
+    """What long work says: one line that changes on a terminal, line after line elsewhere."""
+    began = time.monotonic()
+    spinner = console.status(f"{name}: looking") if console.is_terminal else None
+
+    def say(line: str, /) -> None:
+        if spinner is None:
+            console.print(f"{name}: {escape(line)}", soft_wrap=True)
+        else:
+            spinner.update(f"{name}: {escape(line)} [dim]{time.monotonic() - began:.0f} s[/]")
+
+    with spinner or nullcontext():
+        yield say
 
 
 def _prepare(target: Target, console: Console) -> bool:
     """Prepare one and tell how it went; False where it did not."""
-    began = time.monotonic()
-    spinner = console.status(f"{target.name}: looking") if console.is_terminal else None
-
-    def say(line: str, /) -> None:
-        seconds = time.monotonic() - began
-        if spinner is None:
-            console.print(f"{target.name}: {escape(line)}", soft_wrap=True)
-        else:
-            spinner.update(f"{target.name}: {escape(line)} [dim]{seconds:.0f} s[/]")
-
     try:
-        with spinner or nullcontext():
+        with _telling(target.name, console) as say:
             environment = provision.prepare(target, say=say)
     except SurroundingsFailed as error:
         console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)

@@ -18,7 +18,7 @@ from harness.containers.accounts import Account, choose
 from harness.containers.attached import AttachedLink
 from harness.containers.code import modules
 from harness.containers.confinement import WORK, Confinement
-from harness.containers.daemon import Abilities, DaemonRefused, abilities, explained, reach
+from harness.containers.daemon import DaemonRefused, abilities, explained, reach
 from harness.containers.images import Image, Images
 from harness.containers.labels import Owner
 from harness.containers.volume import Volume, packed
@@ -73,6 +73,7 @@ class ContainerRuntime:
         self._code_path = code_path
         self._client = reach()
         self._abilities = abilities(self._client)
+        self._unlimited = self._abilities.missing
         self._owner = Owner.new()
         self._lock = threading.Lock()
         self._volume: Volume | None = None
@@ -80,16 +81,12 @@ class ContainerRuntime:
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
-    @property
-    def limits(self) -> Abilities:
-        """Which limits this daemon keeps."""
-        return self._abilities
-
     def start(self, target: Target, *, say: Say) -> Engine:
         image = self._images.get(target, self._client, say)
         account = self._account(image, target)
         volume = self._shared_volume()
         say(f"starting in {image.reference}")
+        self._say_once_what_is_not_limited(say)
         work = f"{target.name}-{next(self._numbers)}"
         container = self._create(image, target, account, volume, f"{WORK}/{work}")
         try:
@@ -152,6 +149,12 @@ class ContainerRuntime:
             if "No module named" in str(error) or "SyntaxError" in str(error):
                 raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
             raise
+
+    def _say_once_what_is_not_limited(self, say: Say) -> None:
+        with self._lock:
+            missing, self._unlimited = self._unlimited, ()
+        if missing:
+            say(f"this container engine does not limit {' and '.join(missing)}")
 
     def _shared_volume(self) -> Volume:
         with self._lock:
