@@ -1,0 +1,123 @@
+"""A real daemon, and images of real Sparks on it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+import pytest
+
+from harness.containers.daemon import NoDaemon, reach
+from harness.containers.images import built
+from harness.containers.labels import RUN
+from harness.targets import Targets
+
+ROOT = Path(__file__).parents[2]
+SMOKE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+
+
+@pytest.fixture(scope="session")
+def daemon():
+    """Docker's own client. Without a daemon these tests say nothing, and are skipped as such; CI insists on one."""
+    try:
+        return reach().client
+    except NoDaemon as error:
+        if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
+            raise
+        pytest.skip(str(error))
+
+
+def image_of(daemon, version):
+    (target,) = Targets.load().select([version])
+    try:
+        return daemon.images.get(built(target)).tags[0]
+    except docker.errors.ImageNotFound:
+        if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
+            raise
+        pytest.skip(f"no image of Spark {version} here: conformance targets build {version}")
+
+
+@pytest.fixture(scope="session")
+def spark_35(daemon):
+    return image_of(daemon, "3.5")
+
+
+@pytest.fixture(scope="session")
+def spark_33(daemon):
+    return image_of(daemon, "3.3")
+
+
+@dataclass
+class Finished:
+    code: int
+    out: str
+    said: str
+
+
+class Command:
+    """``conformance`` in a folder of its own, run to its end or let go on."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.running = []
+
+    def start(self, *arguments, **environ):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "conformance.cli.main", *map(str, arguments)],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.running.append(process)
+        return process
+
+    def __call__(self, *arguments, **environ):
+        process = self.start(*arguments, **environ)
+        out, said = process.communicate(timeout=300)
+        return Finished(process.returncode, out, said)
+
+
+@pytest.fixture
+def conformance(tmp_path):
+    command = Command(tmp_path)
+    yield command
+    for process in command.running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def ours(daemon):
+    """Containers and volumes of the suite's, by name."""
+    filters = {"label": RUN}
+    containers = [container["Id"] for container in daemon.api.containers(all=True, filters=filters)]
+    volumes = [volume["Name"] for volume in daemon.api.volumes(filters=filters)["Volumes"] or ()]
+    return sorted(containers + volumes)
+
+
+@pytest.fixture
+def nothing_left(daemon, tmp_path):
+    """After the test no container and no volume is there that was not before, and no file of another user's."""
+    before = set(ours(daemon))
+    yield
+    assert set(ours(daemon)) <= before
+    foreign = [path for path in tmp_path.rglob("*") if path.lstat().st_uid != os.getuid()]
+    assert foreign == []
+
+
+def running_container(daemon, command_process, seconds=120):
+    """The container of the run that a process of ours drives, once its engine answers."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = daemon.containers.list(filters={"label": f"watermark-conformance.process={command_process.pid}"})
+        if found:
+            return found[0]
+        assert command_process.poll() is None, command_process.communicate()[1]
+        time.sleep(0.1)
+    raise AssertionError(f"no container of process {command_process.pid} on {socket.gethostname()}")
