@@ -1,6 +1,7 @@
 """Cases as pytest items: ``pytest cases --spark 3.5``.
 
-An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``. Cases are collected only where ``--spark`` is given, from YAML files in a
+An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``, and ``cases/policies/x.yaml::[model]`` for a case on a watermark policy, which
+needs no engine. Cases are collected only where ``--spark`` is given, from YAML files in a
 folder named ``cases`` or in a suite (a folder that holds ``behaviours.yaml``), so that nobody's other YAML is touched.
 
 One engine lives per version and process; with pytest-xdist, ``--dist loadgroup`` keeps each version on one worker. xdist 3.8 does that
@@ -21,8 +22,10 @@ from conformance import suite
 from conformance.case import Case
 from conformance.catalogue import Catalogue
 from conformance.conduct import verdict_on
-from conformance.language import InvalidCase, read_case
+from conformance.language import InvalidCase, read_any
 from conformance.observation import Identity
+from conformance.policies.case import TARGET, PolicyCase
+from conformance.policies.checking import Disagreement, check
 from conformance.verdict import Verdict, not_applicable
 from harness.engine import Place, Runtime
 from harness.runtimes import NAMES, Wishes
@@ -123,6 +126,13 @@ class Violation(Exception):
         super().__init__(verdict.describe())
 
 
+class Disagrees(Exception):
+    """The reading of a trace is not what the case expects."""
+
+    def __init__(self, case: PolicyCase, found: tuple[Disagreement, ...]) -> None:
+        super().__init__("\n".join([case.title, *map(str, found)]))
+
+
 class CaseFile(pytest.File):
     """One case; one item per target."""
 
@@ -130,12 +140,15 @@ class CaseFile(pytest.File):
         super().__init__(**kwargs)
         self._root = root
 
-    def collect(self) -> Iterator[CaseItem]:
+    def collect(self) -> Iterator[CaseItem | PolicyItem]:
         try:
-            case = read_case(self.path, suite.id_of(self.path, self._root), self._catalogue())
+            case = read_any(self.path, suite.id_of(self.path, self._root), self._catalogue())
         except InvalidCase as error:
             problems = (problem.render(relative_to=self.config.rootpath) for problem in error.problems)
             raise self.CollectError("\n".join(problems)) from error
+        if isinstance(case, PolicyCase):
+            yield PolicyItem.from_parent(self, name=f"[{TARGET}]", case=case)
+            return
         for target in self.config.stash[_TARGETS]:
             yield CaseItem.from_parent(self, name=f"[{target.name}]", case=case, target=target)
 
@@ -174,6 +187,30 @@ class CaseItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"
+
+
+class PolicyItem(pytest.Item):
+    """A case on a watermark policy, held against the reading of its trace."""
+
+    def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+        for tag in case.tags:
+            self.add_marker(tag)
+        self.user_properties.append(("case", case.id))
+
+    def runtest(self) -> None:
+        found = check(self.case)
+        if found:
+            raise Disagrees(self.case, found)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        if isinstance(excinfo.value, Disagrees):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {TARGET}"
 
 
 class Engines:

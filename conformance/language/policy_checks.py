@@ -31,7 +31,7 @@ def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -
 
 def inputs_of(case: Node) -> tuple[str, ...]:
     """The inputs of the trace; the one without a name where none are given."""
-    return tuple(filter(None, (text_of(item) for item in items_of(child(case, "inputs"))))) or (INPUT,)
+    return tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(case, "inputs")))))) or (INPUT,)
 
 
 def named(node: Node | None) -> tuple[str, dict[str, Json]]:

@@ -166,7 +166,7 @@ class Whole(Shape):
 
     @property
     def what(self) -> str:
-        kind = "a whole number" if self.least < 0 else f"a whole number from {self.least} up"
+        kind = "a whole number of 64 bits" if self.least < 0 else f"a whole number from {self.least} up"
         return f"{kind}, or null" if self.nullable else kind
 
     def sound(self, node: Node, report: Report) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeAlias
+from difflib import get_close_matches
+from typing import Any, ClassVar, TypeAlias
 
 from conformance.policies.bounded_out_of_orderness import BoundedOutOfOrderness
 from conformance.policies.coalescing import Lowest, LowestOfActive, SparkGlobal
@@ -48,6 +49,8 @@ class Known:
     """From parameters that are complete. The name is set by ``rules``."""
     comparable: Callable[[int], Given]
     """From one delay in milliseconds: the parameters with which the policy waits about as long."""
+    delay: str
+    """The parameter that is its delay in milliseconds."""
     throttled: bool = False
     """Whether it takes a throttle."""
 
@@ -55,10 +58,13 @@ class Known:
 class UnknownPolicy(ValueError):
     """There is no policy of that name."""
 
-    exit_code = 2
+    exit_code: ClassVar[int] = 2
+    """Of a command that it ends."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"unknown policy {name!r}: it must be one of {', '.join(POLICIES)}")
+        near = get_close_matches(name, POLICIES, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it must be one of {', '.join(POLICIES)}"
+        super().__init__(f"unknown policy {name!r}: {hint}")
         self.name = name
 
 
@@ -86,12 +92,20 @@ def rules(name: str, given: Given, throttle: tuple[str, Given] | None = None) ->
     return replace(known.make(complete, made), name=name, parameters=shown)
 
 
+def delay_of(made: Rules) -> int:
+    """The delay of rules that ``rules`` or ``comparable`` has made, in milliseconds."""
+    return int(made.parameters[POLICIES[made.name].delay])
+
+
 def comparable(name: str, delay: int) -> Rules:
     """The rules of a policy that waits for late events about as long as others with the same delay.
 
     Args:
         name: a key of ``POLICIES``.
         delay: milliseconds; counted as at least 1 where a policy cannot do with 0.
+
+    Raises:
+        UnknownPolicy: there is none of that name.
     """
     if name not in POLICIES:
         raise UnknownPolicy(name)
@@ -183,6 +197,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _spark,
         lambda delay: {"delay": delay},
+        "delay",
     ),
     "quantile": Known(
         "A quantile of the event times of each micro-batch, minus a delay: proposed for Spark, never built.",
@@ -194,6 +209,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _quantile,
         lambda delay: {"quantile": Decimal("0.9"), "delay": delay},
+        "delay",
     ),
     "with-fixed-lag": Known(
         "The highest event time minus the lag, moved by every event.",
@@ -206,6 +222,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _fixed_lag,
         lambda delay: {"lag": delay},
+        "lag",
         throttled=True,
     ),
     "limiting-lag-and-delay": Known(
@@ -223,6 +240,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _lag_and_delay,
         lambda delay: {"lag": delay, "maxDelay": max(delay, 1) * NANOS_PER_MILLI},
+        "lag",
         throttled=True,
     ),
     "limiting-lag-and-lull": Known(
@@ -237,6 +255,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _lag_and_lull,
         lambda delay: {"lag": delay, "maxLull": delay},
+        "lag",
         throttled=True,
     ),
     "limiting-timestamp-and-wall-clock-lag": Known(
@@ -251,6 +270,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _wall_clock,
         lambda delay: {"timestampLag": delay, "wallClockLag": delay},
+        "timestampLag",
         throttled=True,
     ),
     "bounded-out-of-orderness": Known(
@@ -267,6 +287,7 @@ POLICIES: Mapping[str, Known] = {
         },
         _flink,
         lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)},
+        "bound",
     ),
     "limited-delay": Known(
         "The highest event time, at most what the clock shows, minus the delay; follows the clock where all is read.",
@@ -275,6 +296,7 @@ POLICIES: Mapping[str, Known] = {
         {"maxDelay": Parameter("how far behind, in milliseconds")},
         _beam,
         lambda delay: {"maxDelay": delay},
+        "maxDelay",
     ),
     "stream-time": Known(
         "Stream time, the highest event time of a task, minus the grace; every record moves it before it is judged.",
@@ -283,6 +305,7 @@ POLICIES: Mapping[str, Known] = {
         {"grace": Parameter("how long a window stays open behind stream time, in milliseconds")},
         _kafka,
         lambda delay: {"grace": delay},
+        "grace",
     ),
 }
 """Name → policy, in the order in which they are shown."""

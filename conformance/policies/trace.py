@@ -68,6 +68,8 @@ class Trace:
     clock_unit: ClockUnit = "ms"
     window: int | None = None
     """Length of the tumbling windows, aligned to the epoch, in the unit of the event times; None where rows are in none."""
+    instants: bool = False
+    """Whether event times and the clock are milliseconds since the epoch, and so shown as times."""
     assumptions: tuple[str, ...] = field(default=())
     """What was added to make this a trace, in sentences; for who reads the result."""
 

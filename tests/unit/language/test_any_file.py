@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import Catalogue
-from conformance.language import InvalidCase, Problem, read_case
+from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.node import Node
 from conformance.language.problem import Report
 from conformance.language.source import read_yaml
@@ -65,7 +65,7 @@ def readable(tmp_path: Path, content: bytes) -> None:
         problems: tuple[Problem, ...] = ()
         digest = ""
         try:
-            digest = read_case(path, "case", catalogue).digest
+            digest = read_any(path, "case", catalogue).digest
         except InvalidCase as invalid:
             problems = invalid.problems
         assert bool(problems) is not bool(digest)

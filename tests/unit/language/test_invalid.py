@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.language import InvalidCase, Problem, read_case
+from conformance.language import InvalidCase, Problem, read_any
 from conformance.suite import discover
 
 HERE = Path(__file__).parent
@@ -17,7 +17,7 @@ FILES = sorted((HERE / "invalid").glob("*.yaml"))
 @cache
 def problems_of(path: Path) -> tuple[Problem, ...]:
     with pytest.raises(InvalidCase) as caught:
-        read_case(path, path.stem)
+        read_any(path, path.stem)
     return caught.value.problems
 
 

@@ -18,6 +18,7 @@ from conformance.language.json_schema import json_schema, rendered
 from conformance.language.node import Node
 from conformance.language.problem import Report
 from conformance.language.source import read_yaml
+from conformance.policies.case import PolicyCase, PolicyExpectation
 from conformance.suite import shipped
 
 HERE = Path(__file__).parent
@@ -75,6 +76,10 @@ BEYOND_A_SCHEMA = {
     "not-reached",
     "nothing-to-replay",
     "overlaps",
+    "policy-parts-that-disagree",
+    "policy-shorter-than-its-samples",
+    "policy-that-cannot-be",
+    "policy-throttle-of-another",
     "query-of-a-restart",
     "row-widths",
     "start-too-late",
@@ -147,6 +152,14 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 def test_a_case_has_the_keys_of_the_model() -> None:
     of_the_file = {"id", "path", "digest", "lines"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file
+
+
+def test_a_case_on_a_policy_has_the_keys_of_its_model() -> None:
+    of_the_file = {"id", "path", "digest", "lines"}
+    in_the_trace = {"inputs", "clockUnit", "window"}
+    assert set(defined("then", "properties")) == aliases(PolicyCase) - of_the_file - {"given", "steps"} | in_the_trace
+    entry = defined("definitions", "entry")["oneOf"][0]["properties"]["expect"]["properties"]
+    assert set(entry) == aliases(PolicyExpectation)
 
 
 def test_a_restart_changes_what_the_model_can_hold() -> None:

@@ -1,0 +1,97 @@
+"""``conformance policies``: one trace read under the watermark rules of several engines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from conformance import suite
+from conformance.case import Case
+from conformance.policies import tables
+from conformance.policies.case import PolicyCase
+from conformance.policies.checking import check
+from conformance.policies.record import record
+from conformance.policies.view import ALL, view
+
+VIOLATES = 1
+
+EXAMPLES = """
+Examples:
+
+  conformance policies                                          the policies there are
+
+  conformance policies late-drops/window-still-open             a case of the suite under Spark's own rules
+
+  conformance policies late-drops/window-still-open --policy all    and under every engine's, side by side
+
+  conformance policies my/trace.yaml --policy limiting-lag-and-lull    a trace of one's own
+
+  conformance policies --check                                  every case on a policy, against its reading
+"""
+
+
+def policies(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="A case, on a policy or for Spark: its file, or its id in the suite.")
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help=f"A policy, or {ALL}; by default that of the case, and spark for a case for Spark."),
+    ] = None,
+    checked: Annotated[
+        bool, typer.Option("--check", help="Hold cases on policies against their readings; the suite's own by default.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Read a trace under watermark policies: what is late, what is emitted, when windows are complete.
+
+    With --check, exits with 1 where a case on a policy expects otherwise.
+    """
+    out = Console(soft_wrap=not sys.stdout.isatty(), highlight=False, width=None if sys.stdout.isatty() else 140)
+    if checked:
+        _check(paths, out)
+    elif not paths:
+        out.print(tables.policies())
+    elif len(paths) > 1:
+        raise typer.BadParameter("one case at a time, or --check", param_hint="PATHS")
+    else:
+        shown = view(_case(paths[0]), policy)
+        if as_json:
+            typer.echo(json.dumps([record(reading) for reading in shown.readings], indent=1, ensure_ascii=False))
+            return
+        for number, renderable in enumerate(shown.renderables()):
+            if number:
+                out.print()
+            out.print(renderable)
+
+
+def _case(path: Path) -> Case | PolicyCase:
+    by_id = suite.shipped() / f"{path}.yaml"
+    loaded = suite.load([by_id if not path.exists() and by_id.is_file() else path])
+    loaded.raise_for_problems()
+    found: list[Case | PolicyCase] = [*loaded.cases, *loaded.policy_cases]
+    if len(found) != 1:
+        raise typer.BadParameter(f"{path} holds {len(found)} cases: name one of them", param_hint="PATHS")
+    return found[0]
+
+
+def _check(paths: list[Path] | None, out: Console) -> None:
+    loaded = suite.load(paths)
+    loaded.raise_for_problems()
+    wrong = 0
+    for case in loaded.policy_cases:
+        for one in check(case):
+            wrong += 1
+            shown = case.path.relative_to(Path.cwd()) if case.path.is_relative_to(Path.cwd()) else case.path
+            out.print(Text(f"{shown}:{one.line}: {one}", style="red"))
+    cases = len(loaded.policy_cases)
+    summary = f"{cases} case{'s' * (cases != 1)} on policies, {wrong or 'no'} disagreement{'s' * (wrong != 1)}"
+    Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if wrong else "green"))
+    if wrong:
+        raise typer.Exit(VIOLATES)

@@ -1,0 +1,194 @@
+"""A Spark case as a trace, so that its rows can be read under other engines' rules.
+
+Rows become events, micro-batches boundaries, and steps in which nothing arrives idle polls. Each stream that has a watermark with
+the delay of the first is an input. What a Spark case does not have is added, and the trace says what: a clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from conformance.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.pipeline import Pipeline
+from conformance.policies import trace
+from conformance.policies.trace import Boundary, Clock, Entry, Event, Trace
+from conformance.types import Schema
+from conformance.values import canonical
+
+LEAST_PACE = 1000
+"""Milliseconds between two steps where the delay is shorter."""
+
+_TUMBLING = re.compile(r"window\((?P<column>\w+), '(?P<length>[^']+)'\)")
+
+
+class NoTrace(ValueError):
+    """A case from which no trace can be made."""
+
+    exit_code: ClassVar[int] = 2
+    """Of a command that it ends."""
+
+    def __init__(self, case: Case, reason: str) -> None:
+        super().__init__(f"{case.id} cannot be read under watermark policies: {reason}")
+        self.case = case
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class FromCase:
+    """A trace and the delay it was written for."""
+
+    trace: Trace
+    delay: int
+    """Milliseconds."""
+
+
+@dataclass(frozen=True)
+class _Watermark:
+    stream: str
+    column: str
+    delay: str
+
+
+def trace_of(case: Case) -> FromCase:
+    """The trace of a case, event times and clock in milliseconds since the epoch.
+
+    Raises:
+        NoTrace: its query has no ``withWatermark`` with a delay that can be read, on a TIMESTAMP column of a stream.
+    """
+    watermarks = {one.stream: one for one in reversed(list(_watermarks(case.query)))}
+    if not watermarks:
+        raise NoTrace(case, "its query has no withWatermark")
+    first = next(one for one in _watermarks(case.query))
+    read = {name: one for name, one in watermarks.items() if one.delay == first.delay}
+    for one in read.values():
+        _check_column(case, one)
+    delay = _milliseconds(case, first.delay)
+    if delay < 0:
+        raise NoTrace(case, f"its delay {first.delay!r} is negative")
+    inputs = tuple(name for name in case.streams if name in read)
+    columns = {name: read[name].column for name in inputs}
+    window = _window(case, first.column)
+    return FromCase(
+        Trace(
+            tuple(_entries(case, columns, max(delay, LEAST_PACE))),
+            inputs,
+            window=window,
+            instants=True,
+            assumptions=tuple(_assumptions(case, columns, window, max(delay, LEAST_PACE))),
+        ),
+        delay,
+    )
+
+
+def _watermarks(pipeline: Pipeline) -> Iterator[_Watermark]:
+    stream: str | None = None
+    for operation in pipeline.operations:
+        if operation.name == "from":
+            stream = operation.arguments["from"]
+        elif operation.name == "withWatermark" and stream is not None:
+            column, delay = operation.arguments["withWatermark"]
+            yield _Watermark(stream, column, delay)
+            stream = None  # a second one on the same rows is the newest Spark's to refuse
+        if operation.nested is not None:
+            yield from _watermarks(operation.nested)
+
+
+def _check_column(case: Case, watermark: _Watermark) -> None:
+    types = {field.name: field.type.name for field in case.streams[watermark.stream].fields}
+    if types.get(watermark.column) != "timestamp":
+        what = "no column" if watermark.column not in types else "no TIMESTAMP column"
+        raise NoTrace(case, f"its event time {watermark.column!r} is {what} of the stream {watermark.stream!r}")
+
+
+def _milliseconds(case: Case, delay: str) -> int:
+    try:
+        return parse_interval(delay).delay_ms
+    except NotAnInterval:
+        raise NoTrace(case, f"its delay {delay!r} is no interval") from None
+
+
+def _window(case: Case, column: str) -> int | None:
+    """The length of the tumbling windows on the event time, in milliseconds; None where there are no such windows."""
+    for operation in case.query.walk():
+        for expression in (*operation.arguments.get("groupBy", ()), *operation.arguments.get("select", ())):
+            found = _TUMBLING.match(expression)
+            if found and found["column"] == column:
+                return parse_interval(found["length"]).delay_ms or None
+    return None
+
+
+def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[Entry]:
+    now: int | None = None
+    for arrivals in _steps(case):
+        events = [] if arrivals is None else list(_events(case, arrivals, columns))
+        if now is not None:
+            now += pace
+            yield Clock(now)
+        elif events:
+            now = max(event.at for event in events)
+            yield Clock(now)
+        yield from events
+        yield trace.Idle() if arrivals is None else Boundary()
+
+
+def _steps(case: Case) -> Iterator[Arrival | None]:
+    """What arrives, micro-batch by micro-batch; None for a look at streams that have nothing."""
+    for step in case.steps:
+        match step.action:
+            case Add(streams=streams):
+                yield streams
+            case Backlog(entries=entries):
+                yield from entries
+            case Idle():
+                yield None
+
+
+def _events(case: Case, arrivals: Arrival, columns: Mapping[str, str]) -> Iterator[Event]:
+    for name, column in columns.items():
+        for row in _rows(arrivals, name):
+            micros = _event_time(row, case.streams[name], column)
+            if micros is not None:
+                yield Event(micros // 1000, name)
+
+
+def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
+    if name in arrivals:
+        for partition in arrivals[name].partitions:
+            yield from partition
+
+
+def _event_time(row: Row, schema: Schema, column: str) -> int | None:
+    """Microseconds since the epoch; None where the row has none."""
+    at, field = next((at, field) for at, field in enumerate(schema.fields) if field.name == column)
+    found: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
+    return found
+
+
+def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pace: int) -> Iterator[str]:
+    yield (
+        "The clock, which a Spark case has not, starts at the highest event time of the first micro-batch and is "
+        f"{pace} ms further at each step."
+    )
+    if left_out := sorted(case.streams.keys() - columns.keys()):
+        yield f"Left out, for want of a watermark with the same delay: {', '.join(left_out)}."
+    times = [
+        _event_time(row, case.streams[name], column)
+        for arrivals in _steps(case)
+        for name, column in columns.items()
+        for row in _rows(arrivals or {}, name)
+    ]
+    if None in times:
+        yield f"Left out, for want of an event time: {times.count(None)} row{'s' * (times.count(None) != 1)}."
+    if any(micros is not None and micros % 1000 for micros in times):
+        yield "Event times are cut to milliseconds."
+    names = {operation.name for operation in case.query.walk()}
+    if "where" in names:
+        yield "Every row counts, also one that the query filters away."
+    if window is None and any("window(" in str(operation.arguments) for operation in case.query.walk()):
+        yield "Only tumbling windows on the event time are read, and this query has others: rows are judged one by one."
+    if any(isinstance(step.action, Restart) for step in case.steps):
+        yield "Restarts are left out."

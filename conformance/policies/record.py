@@ -1,0 +1,44 @@
+"""Readings as JSON, for programs: watermarks that are not there yet are null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.policies import notation
+from conformance.policies.checking import seen
+from conformance.policies.known import delay_of
+from conformance.policies.probes import far_future_row, silent_input
+from conformance.policies.reading import Moment, Reading
+
+
+def record(reading: Reading) -> dict[str, Any]:
+    """A reading with all its moments, times in the unit of the trace."""
+    rules, delay = reading.rules, delay_of(reading.rules)
+    return {
+        "policy": rules.name,
+        "engine": rules.engine,
+        "parameters": {name: _plain(value) for name, value in rules.parameters.items()},
+        "assumptions": list(reading.trace.assumptions),
+        "moments": [_moment(moment, reading) for moment in reading.moments],
+        "late": [moment.number for moment in reading.late],
+        "windows": {str(end): moment.number for end, moment in reading.closings.items()},
+        "open": list(reading.open),
+        "inGeneral": {
+            "anInputFallsSilent": silent_input(rules, delay, spoke=True),
+            "anInputNeverSpeaks": silent_input(rules, delay, spoke=False),
+            "oneFarFutureRow": far_future_row(rules, delay),
+        },
+    }
+
+
+def _moment(moment: Moment, reading: Reading) -> dict[str, Any]:
+    return {
+        "number": moment.number,
+        "entry": notation.entry(moment.entry, reading.trace),
+        "clock": moment.now,
+        **{key: list(value) if isinstance(value, tuple) else value for key, value in seen(moment).items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | str) else float(value)
