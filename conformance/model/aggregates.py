@@ -1,0 +1,87 @@
+"""Aggregate functions: the value of one over the operands of a group's rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.model.columns import BIGINT, DOUBLE, Value
+from conformance.model.unpredictable import Unpredictable
+from conformance.types import DataType
+
+Operands = tuple[Value, ...]
+"""What one row gives an aggregate function: a value for each of its arguments."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate function: its value over rows, and its type for the types of its arguments."""
+
+    value: Callable[[Sequence[Operands]], Value]
+    type: Callable[[Sequence[DataType]], DataType]
+
+
+def _present(rows: Sequence[Operands]) -> list[Value]:
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _count(rows: Sequence[Operands]) -> int:
+    return sum(1 for row in rows if None not in row)
+
+
+def _sum(rows: Sequence[Operands]) -> Value:
+    values = _present(rows)
+    return sum(values) if values else None
+
+
+def _mean(rows: Sequence[Operands]) -> float | None:
+    values = _present(rows)
+    return sum(values) / len(values) if values else None
+
+
+def _deviation(rows: Sequence[Operands]) -> float | None:
+    values = _present(rows)
+    if not values:
+        return None
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+
+
+def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value]:
+    def value(rows: Sequence[Operands]) -> Value:
+        ordered = [row for row in rows if row[1] is not None]
+        return choose(ordered, key=lambda row: row[1])[0] if ordered else None
+
+    return value
+
+
+def _sum_type(kinds: Sequence[DataType]) -> DataType:
+    kind = kinds[0]
+    if kind.name in ("tinyint", "smallint", "int", "bigint"):
+        return BIGINT
+    if kind.name in ("float", "double"):
+        return DOUBLE
+    raise Unpredictable(f"sum over {kind}")
+
+
+def _first(kinds: Sequence[DataType]) -> DataType:
+    return kinds[0]
+
+
+def _array(kinds: Sequence[DataType]) -> DataType:
+    return DataType("array", elements=(kinds[0],))
+
+
+AGGREGATES: Mapping[str, Aggregate] = {
+    "count": Aggregate(_count, lambda _: BIGINT),
+    "sum": Aggregate(_sum, _sum_type),
+    "min": Aggregate(lambda rows: min(_present(rows), default=None), _first),
+    "max": Aggregate(lambda rows: max(_present(rows), default=None), _first),
+    "avg": Aggregate(_mean, lambda _: DOUBLE),
+    "stddev_pop": Aggregate(_deviation, lambda _: DOUBLE),
+    "max_by": Aggregate(_by(max), _first),
+    "min_by": Aggregate(_by(min), _first),
+    "collect_set": Aggregate(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
+}
+"""Every aggregate function the model knows. ``count(*)`` is ``count`` without arguments."""

@@ -1,0 +1,145 @@
+"""Aggregation over groups: which groups take rows, come out and go. Source: SPARK-18124, the guide's «Output modes»."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.model.aggregates import AGGREGATES, Operands
+from conformance.model.boundary import event_time_among, is_late, is_over
+from conformance.model.columns import Column, Row, Value
+from conformance.model.expressions import Expression, evaluate
+from conformance.model.optimizer import constant_of
+from conformance.model.parsing import refused
+from conformance.model.plan import Aggregate
+from conformance.model.turn import Outcome, Turn, judged
+
+Key = tuple[Value, ...]
+Contribution = tuple[Operands, ...]
+"""What one row gives each aggregate function of the query."""
+Groups = Mapping[Key, tuple[Contribution, ...]]
+
+
+def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -> Outcome:
+    """One micro-batch of an aggregation without session windows.
+
+    Args:
+        node: the aggregation.
+        rows: of this micro-batch, with the columns of the keys.
+        state: the groups so far.
+        turn: watermarks, mode and rules.
+    """
+    rules = turn.rules
+    key_columns = tuple(key.column for key in node.keys)
+    if node.from_distinct and turn.mode == "append" and "distinct unnoticed in append" in rules.refusals:
+        raise refused(rules, "distinct unnoticed in append")
+    judges = turn.mode != "complete" or rules.drops_in_complete_mode
+    time = event_time_among(key_columns, rules) if judges else None
+    arrived = grouped(node, rows)
+    late = [
+        key
+        for key in arrived
+        if time is not None and _drops(turn) and is_late(_time(key, key_columns, time), time, turn.late_ms, rules)
+    ]
+    taken = {key: contributions for key, contributions in arrived.items() if key not in late}
+    groups = {**state, **{key: (*state.get(key, ()), *contributions) for key, contributions in taken.items()}}
+    evicts = turn.mode in rules.evicts_in
+    evicting = time if time is not None else (event_time_among(key_columns, rules) if evicts else None)
+    over = [
+        key
+        for key in groups
+        if evicts
+        and evicting is not None
+        and is_over(_time(key, key_columns, evicting), evicting, turn.evicting_ms, rules)
+    ]
+    kept = {key: contributions for key, contributions in groups.items() if key not in over}
+    emitted = _emitted(turn, groups, changed=list(taken), over=over)
+    as_rows = {key: dict(zip((one.id for one in key_columns), key, strict=True)) for key in (*arrived, *groups)}
+    return Outcome(
+        rows=[output(node, _shown_keys(node, key, turn), groups[key]) for key in emitted],
+        state=kept,
+        held=len(kept),
+        late=tuple(judged(as_rows[key], key_columns, time, turn.late_ms, len(arrived[key])) for key in late),
+        dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
+        evicted=tuple(judged(as_rows[key], key_columns, evicting, turn.evicting_ms) for key in over),
+        updated=len(taken),
+        removed=len(over),
+        shown=tuple(judged(as_rows[key], key_columns, evicting, turn.evicting_ms, len(kept[key])) for key in kept),
+    )
+
+
+def _drops(turn: Turn) -> bool:
+    match turn.mode:
+        case "complete":
+            return turn.rules.drops_in_complete_mode
+        case "update":
+            return turn.rules.drops_in_update_mode
+        case _:
+            return True
+
+
+def _emitted(turn: Turn, groups: Groups, changed: list[Key], over: list[Key]) -> list[Key]:
+    rules = turn.rules
+    match turn.mode:
+        case "complete":
+            return list(groups) if rules.complete_emits == "all groups" else changed
+        case "update":
+            return changed if rules.update_emits == "changed groups" else list(groups)
+        case _:
+            return over if rules.append_emits == "evicted groups" else changed
+
+
+def _time(key: Key, columns: Sequence[Column], time: Column) -> Value:
+    return key[[one.id for one in columns].index(time.id)]
+
+
+def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
+    """The rows of a micro-batch by their keys. Without keys there is one group, whether rows came or not."""
+    found: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
+    for row in rows:
+        key = tuple(row[one.column.id] for one in node.keys)
+        found.setdefault(key, []).append(contribution(node, row))
+    return {key: tuple(contributions) for key, contributions in found.items()}
+
+
+def contribution(node: Aggregate, row: Row) -> Contribution:
+    """What a row gives the aggregate functions."""
+    return tuple(tuple(evaluate(arg, row) for arg in call.args) for call in _calls(node))
+
+
+def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
+    """The row of a group."""
+    results = {
+        call: AGGREGATES[call.name].value([one[place] for one in contributions])
+        for place, call in enumerate(_calls(node))
+    }
+    return {one.column.id: _value(one.expression, key, results) for one in node.outputs}
+
+
+def _calls(node: Aggregate) -> tuple[Expression, ...]:
+    """The different calls of aggregate functions, in order."""
+    return tuple(dict.fromkeys(call for one in node.outputs for call in one.expression.aggregates))
+
+
+def _value(expression: Expression, key: Row, results: Mapping[Expression, Value]) -> Value:
+    if not expression.aggregates:
+        return evaluate(expression, key)
+    if expression.kind == "aggregate":
+        return results[expression]
+    computed = tuple(Expression("literal", arg.type, value=_value(arg, key, results)) for arg in expression.args)
+    return evaluate(Expression(expression.kind, expression.type, computed, expression.name, expression.value), key)
+
+
+def _shown_keys(node: Aggregate, key: Key, turn: Turn) -> Row:
+    """The columns of the key, as the plan of this micro-batch has them (SPARK-47840)."""
+    row = {one.column.id: value for one, value in zip(node.keys, key, strict=True)}
+    if turn.rules.constant_keys == "of the present plan":
+        for one in node.keys:
+            expression = one.expression
+            literal = (
+                constant_of(expression.value, node.child, turn.silent, turn.rules)
+                if expression.kind == "column"
+                else None
+            )
+            if literal is not None:
+                row[one.column.id] = literal.value
+    return row

@@ -1,0 +1,82 @@
+"""What survives a query: the offset log, the commit log and the state. Source: the guide's «Recovering from Failures»."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from conformance.model.execution import Data, States
+from conformance.model.watermark import Policy, Tracker
+
+Schema: TypeAlias = tuple[str, ...]
+"""What state was written for, as text: compared where a version does."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An entry of the offset log: a micro-batch that was planned."""
+
+    id: int
+    data: Data
+    watermark_ms: int
+    """What it runs with."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """An entry of the commit log, and the state as the micro-batch left it."""
+
+    next_ms: int
+    """The watermark for the micro-batch after it."""
+    states: States
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The logs of a query."""
+
+    planned: tuple[Planned, ...] = ()
+    committed: dict[int, Committed] = field(default_factory=dict)
+    policy: Policy | None = None
+    """As the first run had it."""
+    partitions: str | None = None
+    """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
+    tracker: Tracker | None = None
+    """What no real checkpoint holds; for models that are wrong on purpose."""
+
+    @property
+    def next_id(self) -> int:
+        return len(self.planned)
+
+    @property
+    def uncommitted(self) -> Planned | None:
+        """The newest micro-batch, where it was planned and not committed."""
+        newest = self.planned[-1] if self.planned else None
+        return newest if newest is not None and newest.id not in self.committed else None
+
+    @property
+    def watermark_ms(self) -> int:
+        """What the next micro-batch would run with, or the uncommitted one will be replayed with."""
+        if self.uncommitted is not None:
+            return self.uncommitted.watermark_ms
+        return self.committed[self.planned[-1].id].next_ms if self.planned else 0
+
+    def before(self, id: int) -> Committed | None:
+        """The commit before a micro-batch; None for the first."""
+        return self.committed.get(id - 1)
+
+    def logged_ms(self, id: int) -> int:
+        """The watermark that a micro-batch was planned with; 0 for one before the first."""
+        return self.planned[id].watermark_ms if 0 <= id < len(self.planned) else 0
+
+    def with_planned(self, planned: Planned) -> Checkpoint:
+        return replace(self, planned=(*self.planned[: planned.id], planned))
+
+    def with_committed(self, id: int, committed: Committed) -> Checkpoint:
+        return replace(self, committed={**self.committed, id: committed})
+
+    def without_newest_commit(self) -> Checkpoint:
+        """As if the engine had died after planning its last micro-batch and before committing it."""
+        newest = self.planned[-1].id if self.planned else None
+        return replace(self, committed={id: one for id, one in self.committed.items() if id != newest})

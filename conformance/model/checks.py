@@ -1,0 +1,120 @@
+"""What Spark refuses when a query starts, whatever rows will come. Source: UnsupportedOperationChecker, SPARK-33259, SPARK-40940."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from conformance.model.join_bounds import ByKey, bounds, is_time_interval, ranges_of
+from conformance.model.parsing import refused
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, stateful, walk
+from conformance.model.rules import Rules
+from conformance.model.turn import OutputMode
+
+
+def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
+    """
+    Args:
+        plan: the query.
+        mode: its output mode.
+        rules: say which refusals are in force.
+        check_correctness: the conf ``statefulOperator.checkCorrectness.enabled``.
+
+    Raises:
+        Refused: the query may not start.
+        Unpredictable: the model does not know what would happen.
+    """
+    aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
+    names = [
+        *_several_aggregations(aggregations),
+        *_modes(aggregations, mode),
+        *_deduplications(plan),
+    ]
+    _refuse_first(names, rules)
+    for node in walk(plan):
+        if isinstance(node, Join) and node.is_of_streams:
+            _check_join(node, mode, rules)
+    if check_correctness:
+        _refuse_first(_chains(plan, mode), rules)
+
+
+def _refuse_first(names: Iterable[tuple[str, str]], rules: Rules) -> None:
+    for name, what in names:
+        if name in rules.refusals:
+            raise refused(rules, name, what)
+
+
+Named = Iterator[tuple[str, str]]
+"""Names of refusals that would apply, and what they are about."""
+
+
+def _is_noticed(node: Aggregate, rules: Rules) -> bool:
+    """3.0.0 overlooked that DISTINCT is an aggregation (SPARK-32456)."""
+    return not (node.from_distinct and "distinct unnoticed in append" in rules.refusals)
+
+
+def _several_aggregations(aggregations: list[Aggregate]) -> Named:
+    if len(aggregations) > 1:
+        yield "several aggregations", ""
+
+
+def _chains(plan: Plan, mode: OutputMode) -> Named:
+    """Stateful operators above ones whose output may be late for them."""
+    for above in stateful(plan):
+        for below in (node for child in above.children for node in stateful(child)):
+            if isinstance(below, Aggregate):
+                yield (
+                    (
+                        "stateful after append aggregation"
+                        if mode == "append"
+                        else "stateful after update or complete aggregation"
+                    ),
+                    "",
+                )
+            if isinstance(below, Join) and below.how != "inner":
+                yield "stateful after outer join", ""
+            if isinstance(below, Join) and is_time_interval(below):
+                yield "stateful after time-interval join", ""
+
+
+def _modes(aggregations: list[Aggregate], mode: OutputMode) -> Named:
+    # Of several aggregations Spark looks at the topmost only.
+    if mode == "append" and aggregations and not any(key.column.is_event_time for key in aggregations[0].keys):
+        yield "append without watermark", ""
+    if mode == "complete" and not aggregations:
+        yield "complete without aggregation", ""
+    if mode == "update" and any(node.session is not None for node in aggregations):
+        yield "update of sessions", ""
+
+
+def _deduplications(plan: Plan) -> Named:
+    for node in walk(plan):
+        if isinstance(node, Deduplicate):
+            if any(isinstance(below, Aggregate) for below in walk(node.child)):
+                yield "deduplication after aggregation", ""
+            if node.within_watermark and not any(one.is_event_time for one in node.child.columns):
+                yield "dropDuplicatesWithinWatermark without watermark", ""
+
+
+def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
+    if mode != "append":
+        allowed = (
+            mode == "update" and node.how in ("inner", "leftSemi") and "inner join in update mode" not in rules.refusals
+        )
+        if not allowed:
+            name = (
+                "inner join in update mode"
+                if mode == "update" and node.how == "inner"
+                else "join in update or complete mode"
+            )
+            raise refused(rules, name, mode.capitalize())
+    if node.how != "inner" and not _has_bound(node):
+        raise refused(rules, "outer join without bound", node.how)
+
+
+def _has_bound(node: Join) -> bool:
+    """A watermark among the keys, or on the nullable side with a range that bounds the other."""
+    if isinstance(bounds(node)[0], ByKey):
+        return True
+    left = bool(ranges_of(node.left.columns, node.right.columns, node))
+    right = bool(ranges_of(node.right.columns, node.left.columns, node))
+    return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]

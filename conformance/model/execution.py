@@ -1,0 +1,276 @@
+"""One micro-batch through the plan: rows go up from the sources, stateful operators take and give state on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.model.aggregation import aggregate
+from conformance.model.columns import Row, Value
+from conformance.model.deduplication import deduplicate
+from conformance.model.expressions import Named, evaluate
+from conformance.model.joins import EMPTY, check_runs, join
+from conformance.model.optimizer import Needed
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Filter,
+    Join,
+    Limit,
+    Plan,
+    Project,
+    Source,
+    Static,
+    Union,
+    Watermark,
+    is_stateful,
+    stateful,
+    watermarks,
+)
+from conformance.model.rules import Rules
+from conformance.model.sessions import aggregate_sessions, session_rows
+from conformance.model.story import OperatorStory
+from conformance.model.turn import Outcome, OutputMode, State, Turn
+from conformance.model.unpredictable import Unpredictable
+from conformance.model.watermark import Statistics
+from conformance.model.windows import windows_of
+
+Data = Mapping[str, Sequence[tuple[Value, ...]]]
+"""Stream → its new rows, values in the order of its columns; a stream that is missing has nothing new."""
+States = tuple[State, ...]
+"""The state of each stateful operator, in the order of ``plan.stateful``."""
+
+_TITLES = {
+    "stateStoreSave": "aggregation",
+    "sessionWindowStateStoreSaveExec": "session windows",
+    "dedupe": "deduplication",
+    "dedupeWithinWatermark": "deduplication within the watermark",
+    "symmetricHashJoin": "join",
+    "globalLimit": "limit",
+}
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What a micro-batch gave."""
+
+    rows: tuple[tuple[Value, ...], ...]
+    """In the order of the query's columns."""
+    states: States
+    statistics: tuple[Statistics | None, ...]
+    operators: tuple[OperatorStory, ...]
+
+
+def initial(plan: Plan) -> States:
+    """The state before anything has run."""
+    return tuple(EMPTY if isinstance(node, Join) else 0 if isinstance(node, Limit) else {} for node in stateful(plan))
+
+
+def operator_name(node: Plan) -> str:
+    """What the progress calls a stateful operator."""
+    match node:
+        case Aggregate():
+            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
+        case Deduplicate():
+            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
+        case Join():
+            return "symmetricHashJoin"
+        case _:
+            return "globalLimit"
+
+
+def operator_title(node: Plan) -> str:
+    """The operator in words: ``aggregation by window, id``."""
+    title = _TITLES[operator_name(node)]
+    match node:
+        case Aggregate():
+            names = [key.column.name for key in node.keys]
+        case Deduplicate():
+            names = [key.name for key in node.keys]
+        case _:
+            names = []
+    return f"{title} by {', '.join(names)}" if names else title
+
+
+def execute(
+    plan: Plan,
+    data: Data,
+    states: States,
+    late_ms: Sequence[int],
+    eviction_ms: Sequence[int],
+    mode: OutputMode,
+    needed: Needed,
+    rules: Rules,
+) -> Executed:
+    """Run one micro-batch.
+
+    Args:
+        plan: the query.
+        data: what is new.
+        states: as the micro-batch before left them.
+        late_ms, eviction_ms: the watermarks of each stateful operator, in the order of ``plan.stateful``.
+        mode: of the query.
+        needed: which columns the plan keeps.
+        rules: of the version.
+
+    Raises:
+        Refused: Spark fails in this micro-batch.
+        Unpredictable: what comes is not known.
+    """
+    run = _Run(plan, data, states, late_ms, eviction_ms, mode, needed, rules)
+    rows = run.rows(plan)
+    columns = plan.columns
+    return Executed(
+        rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
+        states=tuple(run.outcomes[id(node)].state for node in run.operators),
+        statistics=tuple(run.statistics[id(node)] for node in watermarks(plan)),
+        operators=tuple(_story(node, run) for node in run.operators),
+    )
+
+
+class _Run:
+    def __init__(
+        self,
+        plan: Plan,
+        data: Data,
+        states: States,
+        late_ms: Sequence[int],
+        eviction_ms: Sequence[int],
+        mode: OutputMode,
+        needed: Needed,
+        rules: Rules,
+    ) -> None:
+        self.operators = stateful(plan)
+        self.outcomes: dict[int, Outcome] = {}
+        self.statistics: dict[int, Statistics | None] = {}
+        self._data = data
+        self._states = {id(node): state for node, state in zip(self.operators, states, strict=True)}
+        silent = frozenset(_streams(plan)) - frozenset(data)
+        self.turns = {
+            id(node): Turn(late, eviction, mode, silent, rules)
+            for node, late, eviction in zip(self.operators, late_ms, eviction_ms, strict=True)
+        }
+        self._needed = needed
+        self._rules = rules
+
+    def rows(self, node: Plan) -> list[Row]:
+        match node:
+            case Source():
+                ids = [one.id for one in node.columns]
+                return [dict(zip(ids, row, strict=True)) for row in self._data.get(node.stream, ())]
+            case Static():
+                return [dict(zip((one.id for one in node.columns), row, strict=True)) for row in node.rows]
+            case Filter():
+                return [row for row in self.rows(node.child) if evaluate(node.condition, row)]
+            case Watermark():
+                return self._watermarked(node)
+            case Project():
+                return project(self.rows(node.child), node.named, self._rules)
+            case Union():
+                return [row for branch in node.branches for row in self._renamed(branch, node)]
+            case _ if is_stateful(node):
+                outcome = self._stateful(node)
+                self.outcomes[id(node)] = outcome
+                return list(outcome.rows)
+            case Join():
+                return self._static_join(node)
+        raise AssertionError(node)
+
+    def _watermarked(self, node: Watermark) -> list[Row]:
+        rows = self.rows(node.child)
+        times = [row[node.column.id] for row in rows]
+        is_window = node.column.type.name == "struct"
+        self.statistics[id(node)] = Statistics.of(times, is_window=is_window, rules=self._rules)
+        return rows
+
+    def _renamed(self, branch: Plan, union: Union) -> list[Row]:
+        ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
+        return [{ours: row[its] for its, ours in ids} for row in self.rows(branch)]
+
+    def _stateful(self, node: Plan) -> Outcome:
+        turn, state = self.turns[id(node)], self._states[id(node)]
+        match node:
+            case Aggregate(session=None):
+                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, turn)
+            case Aggregate(session=session) if session is not None:
+                others = [key for key in node.keys if key is not session]
+                rows = session_rows(self.rows(node.child), session, self._rules)
+                return aggregate_sessions(node, _with_named(rows, others, self._rules), state, turn)
+            case Deduplicate():
+                return deduplicate(node, self.rows(node.child), state, turn, self._needed.of(node.child))
+            case Join():
+                check_runs(node, self._rules)
+                visible = self._needed.of(node.left) | self._needed.of(node.right)
+                return join(node, self.rows(node.left), self.rows(node.right), state, turn, visible)
+            case Limit():
+                rows = self.rows(node.child)[: max(node.rows - state, 0)]
+                return Outcome(rows, state + len(rows), held=1)
+        raise AssertionError(node)
+
+    def _static_join(self, node: Join) -> list[Row]:
+        if node.how != "inner":
+            raise Unpredictable(f"a {node.how} join with static rows")
+        right = self.rows(node.right)
+        return [
+            {**mine, **theirs}
+            for mine in self.rows(node.left)
+            for theirs in right
+            if evaluate(node.condition, {**mine, **theirs})
+        ]
+
+
+def project(rows: Sequence[Row], named: Sequence[Named], rules: Rules) -> list[Row]:
+    """The rows with these columns alone."""
+    ids = {one.column.id for one in named}
+    return [{id: row[id] for id in ids} for row in _with_named(rows, named, rules)]
+
+
+def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
+    return _with_named(rows, node.keys, rules)
+
+
+def _with_named(rows: Sequence[Row], named: Sequence[Named], rules: Rules) -> list[Row]:
+    """The rows with these columns added; a row is there once for each window it is in, and not at all without time."""
+    windows = [one for one in named if one.expression.kind == "window"]
+    plain = [one for one in named if one.expression.kind != "window"]
+    if any(one.expression.kind == "session" for one in plain):
+        raise Unpredictable("session_window outside groupBy")
+    if len({one.expression for one in windows}) > 1:
+        raise Unpredictable("several time windows at once")
+    found = []
+    for row in rows:
+        added = {one.column.id: evaluate(one.expression, row) for one in plain}
+        if not windows:
+            found.append({**row, **added})
+            continue
+        window = windows[0].expression
+        time = evaluate(window.args[0], row)
+        if time is not None:
+            size, slide, start = window.value
+            for one in windows_of(time, size, slide, start, rules):
+                found.append({**row, **added, **{named.column.id: one for named in windows}})
+    return found
+
+
+def _story(node: Plan, run: _Run) -> OperatorStory:
+    outcome, turn = run.outcomes[id(node)], run.turns[id(node)]
+    return OperatorStory(
+        operator=operator_name(node),
+        title=operator_title(node),
+        late_ms=turn.late_ms,
+        eviction_ms=turn.evicting_ms,
+        late=outcome.late,
+        evicted=outcome.evicted,
+        dropped=outcome.dropped,
+        updated=outcome.updated,
+        removed=outcome.removed,
+        duplicates=outcome.duplicates,
+        held=outcome.held,
+        state=outcome.shown,
+    )
+
+
+def _streams(plan: Plan) -> list[str]:
+    if isinstance(plan, Source):
+        return [plan.stream]
+    return [stream for child in plan.children for stream in _streams(child)]

@@ -1,0 +1,182 @@
+"""A frame: the operations of a query, named after the DataFrame methods they stand for, as Spark's analyser takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from conformance.model.columns import WINDOW_MADE, Column, Ids
+from conformance.model.expressions import Expression, Named
+from conformance.model.expressions import column as column_expression
+from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.model.parsing import Parsed, need, parse, read, refused, resolve, syntax
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Filter,
+    JoinType,
+    Limit,
+    Plan,
+    Project,
+    Source,
+    Union,
+    Watermark,
+)
+from conformance.model.plan import Join as JoinNode
+from conformance.model.refusals import Refused
+from conformance.model.rules import Rules
+from conformance.model.unpredictable import Unpredictable
+from conformance.types import Schema
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A plan under construction. Every method gives a new frame, and may be refused at analysis."""
+
+    plan: Plan
+    rules: Rules
+    ids: Ids
+
+    @classmethod
+    def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids) -> Frame:
+        """The rows of a stream."""
+        columns = tuple(Column(ids.next(), field.name, field.type) for field in schema.fields)
+        return cls(Source(stream, columns), rules, ids)
+
+    def of(self, plan: Plan) -> Frame:
+        return replace(self, plan=plan)
+
+    def with_watermark(self, column: str, delay: str) -> Frame:
+        """
+        Raises:
+            Refused: the delay is no interval or negative, or the column none that can be an event time.
+        """
+        delay_ms = _delay_ms(delay, self.rules)
+        if "." in column:
+            raise refused(self.rules, "nested event time", column)
+        of = resolve([column], self.plan.columns, self.rules)
+        marked = next(one for one in self.plan.columns if one.id == of.value)
+        if not _may_be_event_time(marked):
+            raise refused(self.rules, "event time of a wrong type", f"{column} is of type {marked.type}")
+        tagged = replace(marked, delay_ms=delay_ms)
+        columns = tuple(tagged if one.id == marked.id else one for one in self.plan.columns)
+        return self.of(Watermark(self.plan, tagged, columns))
+
+    def where(self, condition: str | exp.Expr) -> Frame:
+        return self.of(Filter(self.plan, self._expression(condition).expression))
+
+    def select(self, *texts: str | exp.Expr) -> Frame:
+        return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
+
+    def with_column(self, name: str, text: str) -> Frame:
+        """Replaces the column of that name, or adds one."""
+        added = replace(self._named(self._expression(text), name))
+        names = [one.name.lower() for one in self.plan.columns]
+        kept = [Named(column_expression(one), one) for one in self.plan.columns]
+        if name.lower() in names:
+            kept[names.index(name.lower())] = added
+        else:
+            kept.append(added)
+        return self.of(Project(self.plan, tuple(kept)))
+
+    def drop(self, *names: str) -> Frame:
+        gone = {name.lower() for name in names}
+        kept = (one for one in self.plan.columns if one.name.lower() not in gone)
+        return self.of(Project(self.plan, tuple(Named(column_expression(one), one) for one in kept)))
+
+    def alias(self, name: str) -> Frame:
+        renamed = (Named(column_expression(one), replace(one, qualifier=name)) for one in self.plan.columns)
+        return self.of(Project(self.plan, tuple(renamed)))
+
+    def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
+        """``groupBy(keys).agg(outputs)``: the keys come first."""
+        named = tuple(self._named(self._expression(key)) for key in keys)
+        computed = tuple(self._named(self._expression(output)) for output in outputs)
+        return self.of(
+            Aggregate(
+                self.plan, named, (*(Named(column_expression(key.column), key.column) for key in named), *computed)
+            )
+        )
+
+    def join(self, other: Frame, on: str | exp.Expr, how: JoinType) -> Frame:
+        if how in ("fullOuter", "leftSemi"):
+            need(how, self.rules)
+        scope = (*self.plan.columns, *other.plan.columns)
+        tree = syntax(on) if isinstance(on, str) else on
+        return self.of(JoinNode(self.plan, other.plan, how, read(tree, scope, self.rules).expression))
+
+    def union(self, other: Frame) -> Frame:
+        if len(self.plan.columns) != len(other.plan.columns):
+            raise Unpredictable("a union of frames of different widths")
+        columns = tuple(replace(one, id=self.ids.next()) for one in self.plan.columns)
+        return self.of(Union((self.plan, other.plan), columns))
+
+    def distinct(self) -> Frame:
+        return self.drop_duplicates()
+
+    def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
+        """``dropDuplicates``, or ``dropDuplicatesWithinWatermark``; without names over all columns."""
+        if within_watermark:
+            need("dropDuplicatesWithinWatermark", self.rules)
+        wanted = [resolve([name], self.plan.columns, self.rules).value for name in names]
+        keys = tuple(one for one in self.plan.columns if not names or one.id in wanted)
+        return self.of(Deduplicate(self.plan, keys, within_watermark))
+
+    def distinct_rows(self) -> Frame:
+        """SQL's DISTINCT, which is an aggregation without functions (SPARK-32456)."""
+        keys = tuple(Named(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns)
+        outputs = tuple(Named(column_expression(key.column), key.column) for key in keys)
+        return self.of(Aggregate(self.plan, keys, outputs, from_distinct=True))
+
+    def limit(self, rows: int) -> Frame:
+        return self.of(Limit(self.plan, rows))
+
+    def _expression(self, text: str | exp.Expr) -> Parsed:
+        if isinstance(text, str):
+            return parse(text, self.plan.columns, self.rules)
+        return read(text, self.plan.columns, self.rules)
+
+    def _named(self, parsed: Parsed, name: str | None = None) -> Named:
+        """The column of an expression. Only a column taken as it is keeps its id."""
+        called = name or parsed.name
+        if parsed.source is not None and called.lower() == parsed.source.name.lower():
+            return Named(parsed.expression, replace(parsed.source, name=called))
+        expression = parsed.expression
+        made_by = WINDOW_MADE if expression.kind in ("window", "session") else None
+        if parsed.source is not None:
+            made_by = parsed.source.made_by
+        return Named(
+            expression,
+            Column(self.ids.next(), called, expression.type, self._delay_ms(expression), made_by=made_by),
+        )
+
+    def _delay_ms(self, expression: Expression) -> int | None:
+        """The delay an expression inherits: a column keeps its own, a window and its time take that of their column."""
+        if expression.kind == "column":
+            return next((one.delay_ms for one in self.plan.columns if one.id == expression.value), None)
+        if expression.kind in ("window", "session", "window_time"):
+            return self._delay_ms(expression.args[0])
+        return None
+
+
+def _may_be_event_time(column: Column) -> bool:
+    ends = [field.type.name for field in column.type.fields if field.name == "end"]
+    return column.type.name == "timestamp" or ends == ["timestamp"]
+
+
+def _delay_ms(text: str, rules: Rules) -> int:
+    try:
+        interval = parse_interval(text)
+    except NotAnInterval:
+        name = "delay without a unit" if text.strip().isdigit() else "delay that is no interval"
+        raise refused(rules, name, text) from None
+    if interval.ansi:
+        need("ANSI delay", rules)
+    if interval.delay_us < 0:
+        raise refused(rules, "negative delay", text)
+    return interval.delay_ms
+
+
+__all__ = ["Frame", "Refused"]

@@ -1,0 +1,157 @@
+"""Scalar functions and operators: what each gives, and of which type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
+from conformance.model.intervals import DAY_US, Interval
+from conformance.model.unpredictable import Unpredictable
+from conformance.types import DataType, Field
+from conformance.values import NotAValue, canonical
+
+INTERVAL = DataType("interval")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A scalar function: its value for operands that are not NULL, and its type for their types."""
+
+    value: Callable[..., Value]
+    type: Callable[[Sequence[DataType]], DataType]
+
+
+def _same(kinds: Sequence[DataType]) -> DataType:
+    return next((kind for kind in kinds if kind.name != "void"), kinds[0])
+
+
+def _number(kinds: Sequence[DataType]) -> DataType:
+    names = {kind.name for kind in kinds}
+    if names <= set(_WHOLE):
+        return BIGINT if "bigint" in names else INT
+    if names <= {*_WHOLE, "double"}:
+        return DOUBLE
+    raise Unpredictable(f"arithmetic over {' and '.join(sorted(names))}")
+
+
+def _sum_type(kinds: Sequence[DataType]) -> DataType:
+    names = [kind.name for kind in kinds]
+    return TIMESTAMP if "timestamp" in names else INTERVAL if set(names) == {"interval"} else _number(kinds)
+
+
+def _add(left: Value, right: Value) -> Value:
+    if isinstance(right, Interval) and isinstance(left, int):
+        return _moved(left, right)
+    if isinstance(left, Interval) and isinstance(right, int):
+        return _moved(right, left)
+    return left + right
+
+
+def _subtract(left: Value, right: Value) -> Value:
+    return _moved(left, -right) if isinstance(right, Interval) else left - right
+
+
+def _moved(instant_us: int, by: Interval) -> int:
+    if by.months:
+        moment = _EPOCH + timedelta(microseconds=instant_us)
+        months = moment.year * 12 + moment.month - 1 + by.months
+        year, month = divmod(months, 12)
+        day = min(moment.day, _days_of(year, month + 1))
+        instant_us = (moment.replace(year=year, month=month + 1, day=day) - _EPOCH) // timedelta(microseconds=1)
+    return instant_us + by.days * DAY_US + by.micros
+
+
+def _days_of(year: int, month: int) -> int:
+    following = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+    return (following - timedelta(days=1)).day
+
+
+def _and(*operands: Value) -> Value:
+    return False if False in operands else None if None in operands else True
+
+
+def _or(*operands: Value) -> Value:
+    return True if True in operands else None if None in operands else False
+
+
+def _case(*operands: Value) -> Value:
+    """Conditions and values in turn, the value of ELSE last."""
+    for condition, value in zip(operands[:-1:2], operands[1:-1:2], strict=True):
+        if condition:
+            return value
+    return operands[-1]
+
+
+def _trunc(unit: str, instant_us: int) -> int:
+    moment = _EPOCH + timedelta(microseconds=instant_us)
+    zero: dict[str, Any] = {"microsecond": 0}
+    for name in ("second", "minute", "hour"):
+        if name == unit.lower():
+            break
+        zero[name] = 0
+    return (moment.replace(**zero) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _to_timestamp(value: Value) -> Value:
+    """CAST(… AS TIMESTAMP) of an instant or of text with its zone; text that is no instant is NULL."""
+    if isinstance(value, int):
+        return value
+    try:
+        return canonical(value.replace("T", " ") if isinstance(value, str) else value, TIMESTAMP)
+    except NotAValue:
+        raise Unpredictable("CAST of text that is no instant") from None
+
+
+def _constant(kind: DataType) -> Callable[[Sequence[DataType]], DataType]:
+    return lambda _: kind
+
+
+FUNCTIONS: dict[str, Function] = {
+    "=": Function(lambda a, b: a == b, _constant(BOOLEAN)),
+    "<>": Function(lambda a, b: a != b, _constant(BOOLEAN)),
+    "<": Function(lambda a, b: a < b, _constant(BOOLEAN)),
+    "<=": Function(lambda a, b: a <= b, _constant(BOOLEAN)),
+    ">": Function(lambda a, b: a > b, _constant(BOOLEAN)),
+    ">=": Function(lambda a, b: a >= b, _constant(BOOLEAN)),
+    "<=>": Function(lambda a, b: a == b, _constant(BOOLEAN)),
+    "+": Function(_add, _sum_type),
+    "-": Function(_subtract, _sum_type),
+    "*": Function(lambda a, b: a * b, _number),
+    "negative": Function(lambda a: -a, _same),
+    "and": Function(_and, _constant(BOOLEAN)),
+    "or": Function(_or, _constant(BOOLEAN)),
+    "not": Function(lambda a: not a, _constant(BOOLEAN)),
+    "is null": Function(lambda a: a is None, _constant(BOOLEAN)),
+    "is not null": Function(lambda a: a is not None, _constant(BOOLEAN)),
+    "case": Function(_case, lambda kinds: _same(kinds[1::2])),
+    "coalesce": Function(lambda *all: next((one for one in all if one is not None), None), _same),
+    "struct": Function(
+        lambda *all: all,
+        lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),
+    ),
+    "array_sort": Function(lambda array: tuple(sorted(array)), _same),
+    "upper": Function(lambda text: text.upper(), _constant(STRING)),
+    "lower": Function(lambda text: text.lower(), _constant(STRING)),
+    "timestamp_seconds": Function(lambda seconds: seconds * 1_000_000, _constant(TIMESTAMP)),
+    "timestamp_millis": Function(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
+    "cast to timestamp": Function(_to_timestamp, _constant(TIMESTAMP)),
+    "cast to timestamp_ntz": Function(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
+    "date_trunc": Function(_trunc, _constant(TIMESTAMP)),
+}
+"""Every function the model knows, by its name in Spark SQL or the operator."""
+
+
+def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
+    """The type of a call.
+
+    Raises:
+        Unpredictable: there is no such function in the model.
+    """
+    if name not in FUNCTIONS:
+        raise Unpredictable(f"function {name}")
+    return FUNCTIONS[name].type(kinds)

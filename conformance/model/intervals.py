@@ -1,0 +1,90 @@
+"""Intervals as Spark writes them: delays, gaps, sizes of windows, and the bounds in conditions of joins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+DAYS_OF_A_MONTH = 31
+"""A month in a delay is 31 days (SPARK-18894)."""
+
+_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+}
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {"month": 1, "year": 12}
+_PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s+([a-z]+)")
+_DAY_TIME = re.compile(r"'(-?)(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)'\s+day\s+to\s+second")
+_YEAR_MONTH = re.compile(r"'(-?)(\d+)-(\d+)'\s+year\s+to\s+month")
+DAY_US = 24 * _MICROS["hour"]
+
+
+class NotAnInterval(ValueError):
+    """The text is no interval."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Months, days and microseconds apart, as Spark's CalendarInterval keeps them."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+    ansi: bool = False
+    """Written as an ANSI interval: ``INTERVAL '1 2:3:4' DAY TO SECOND``."""
+
+    @property
+    def delay_us(self) -> int:
+        """As a delay, in µs: a month is 31 days."""
+        return (self.months * DAYS_OF_A_MONTH + self.days) * DAY_US + self.micros
+
+    @property
+    def delay_ms(self) -> int:
+        """As a delay, in ms: what is below the millisecond is cut off."""
+        return self.delay_us // 1000
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.months, -self.days, -self.micros, self.ansi)
+
+
+def parse_interval(text: str) -> Interval:
+    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '0-2' YEAR TO MONTH``.
+
+    Raises:
+        NotAnInterval: it is none.
+    """
+    words = text.strip().lower()
+    words = words.removeprefix("interval").strip() if words.startswith("interval") else words
+    if found := _DAY_TIME.fullmatch(words):
+        sign = -1 if found[1] else 1
+        micros = (int(found[3]) * 3600 + int(found[4]) * 60) * 1_000_000 + round(float(found[5]) * 1_000_000)
+        return Interval(0, sign * int(found[2]), sign * micros, ansi=True)
+    if found := _YEAR_MONTH.fullmatch(words):
+        months = int(found[2]) * 12 + int(found[3])
+        return Interval(-months if found[1] else months, ansi=True)
+    return _parts(words.strip("'"), text)
+
+
+def _parts(words: str, text: str) -> Interval:
+    months = days = micros = 0
+    rest = words
+    while rest:
+        found = _PART.match(rest)
+        unit = found[2].removesuffix("s") if found else ""
+        if found is None or unit not in {*_MICROS, *_DAYS, *_MONTHS}:
+            raise NotAnInterval(text)
+        if unit in _MICROS:
+            micros += round(float(found[1]) * _MICROS[unit]) if "." in found[1] else int(found[1]) * _MICROS[unit]
+        elif "." in found[1]:
+            raise NotAnInterval(text)
+        else:
+            days += int(found[1]) * _DAYS.get(unit, 0)
+            months += int(found[1]) * _MONTHS.get(unit, 0)
+        rest = rest[found.end() :].strip()
+    if not words:
+        raise NotAnInterval(text)
+    return Interval(months, days, micros)

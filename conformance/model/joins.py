@@ -1,0 +1,249 @@
+"""Joins of two streams: matches, null rows, and what each side keeps. Source: SPARK-22136, the guide's «Join Operations»."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.model.boundary import event_time_among, is_late, is_over
+from conformance.model.columns import Column, Row, Value
+from conformance.model.expressions import Expression, conjuncts, evaluate
+from conformance.model.join_bounds import Bound, ByKey, Equality, bounds, equalities
+from conformance.model.optimizer import PRESERVED, all_of
+from conformance.model.parsing import refused
+from conformance.model.plan import Join, Plan
+from conformance.model.rules import Rules
+from conformance.model.turn import Outcome, Turn, judged
+from conformance.model.unpredictable import Unpredictable
+
+Key = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A row in a side's state: the values of the side's columns in order, and whether it has matched."""
+
+    values: tuple[Value, ...]
+    matched: bool
+
+
+Side = Mapping[Key, tuple[Stored, ...]]
+
+
+@dataclass(frozen=True)
+class JoinState:
+    left: Side
+    right: Side
+
+    def __len__(self) -> int:
+        return sum(len(rows) for side in (self.left, self.right) for rows in side.values())
+
+
+EMPTY = JoinState({}, {})
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """The condition taken apart: what must be equal, what one side alone decides, and the rest."""
+
+    equal: tuple[Equality, ...]
+    left_alone: Expression
+    right_alone: Expression
+    rest: Expression
+
+
+def join(
+    node: Join, left: Sequence[Row], right: Sequence[Row], state: JoinState, turn: Turn, visible: frozenset[int]
+) -> Outcome:
+    """One micro-batch of a join: the left side's rows first, against what the right side has stored, then the right side's.
+
+    Args:
+        node: the join.
+        left, right: rows of this micro-batch.
+        state: the rows of both sides so far.
+        turn: watermarks and rules.
+        visible: ids of the columns of both sides that the plan keeps.
+    """
+    run = _Run(node, state, turn)
+    fresh = {}
+    late = []
+    for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
+        time = event_time_among([one for one in plan.columns if one.id in visible], turn.rules)
+        behind = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, turn.rules)]
+        late += [judged(row, plan.columns, time, turn.late_ms) for row in behind]
+        fresh[name] = [row for row in rows if row not in behind]
+    emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
+    gone = []
+    for name in ("left", "right"):
+        for row, matched, instant in run.evict(name):
+            gone.append(judged(row, run.side(name).columns, instant, turn.evicting_ms))
+            if name in PRESERVED[node.how] and (not matched or turn.rules.outer_emits_null_row == "always"):
+                emitted.append(run.with_nulls(name, row))
+    if turn.rules.outer_emits_null_row == "if unmatched, each batch":
+        emitted += run.unmatched()
+    kept = run.state()
+    return Outcome(
+        rows=emitted,
+        state=kept,
+        held=len(kept),
+        late=tuple(late),
+        dropped=len(late),
+        evicted=tuple(gone),
+        updated=len(fresh["left"]) + len(fresh["right"]),
+        removed=len(gone),
+        shown=tuple(
+            judged(run.row(name, one), run.side(name).columns, None, turn.evicting_ms)
+            for name in ("left", "right")
+            for rows in getattr(kept, name).values()
+            for one in rows
+        ),
+    )
+
+
+def can_evict(node: Join) -> bool:
+    """Whether any state can ever go: only then a micro-batch without data is worth running."""
+    return any(bound is not None for bound in bounds(node))
+
+
+def check_runs(node: Join, rules: Rules) -> None:
+    """
+    Raises:
+        Refused: nothing in the condition must be equal.
+    """
+    if not equalities(node):
+        raise refused(rules, "join without equality")
+
+
+class _Run:
+    """The sides of a join while a micro-batch goes through it."""
+
+    def __init__(self, node: Join, state: JoinState, turn: Turn) -> None:
+        self._node = node
+        self._turn = turn
+        self._rules = turn.rules
+        self._condition = _taken_apart(node)
+        self._sides: dict[str, dict[Key, list[Stored]]] = {
+            name: {key: list(rows) for key, rows in side.items()}
+            for name, side in (("left", state.left), ("right", state.right))
+        }
+        self._bounds = dict(zip(("left", "right"), bounds(node), strict=True))
+
+    def side(self, name: str) -> Plan:
+        return self._node.left if name == "left" else self._node.right
+
+    def state(self) -> JoinState:
+        left, right = (
+            {key: tuple(rows) for key, rows in self._sides[name].items() if rows} for name in ("left", "right")
+        )
+        return JoinState(left, right)
+
+    def row(self, name: str, stored: Stored) -> Row:
+        return dict(zip((one.id for one in self.side(name).columns), stored.values, strict=True))
+
+    def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
+        """Match each row with what the other side has stored, and store it."""
+        alone = self._condition.left_alone if name == "left" else self._condition.right_alone
+        for row in rows:
+            if not evaluate(alone, row):
+                if self._rules.rows_that_cannot_match == "come out at once":
+                    if name in PRESERVED[self._node.how]:
+                        yield self.with_nulls(name, row)
+                else:
+                    self._store(name, self._key(name, row), row, matched=False)
+                continue
+            key = self._key(name, row)
+            pairs = list(self._matches(name, key, row))
+            yield from pairs
+            semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
+            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._goes(name, key, row)):
+                self._store(name, key, row, matched=bool(pairs))
+
+    def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
+        other = "right" if name == "left" else "left"
+        if None in key and not self._rules.null_keys_match:
+            if self._node.how == "fullOuter":
+                raise Unpredictable("a null key in a full outer join")
+            return
+        held = self._sides[other].get(key, [])
+        semi = self._node.how == "leftSemi"
+        for place, stored in enumerate(list(held)):
+            theirs = self.row(other, stored)
+            if not evaluate(self._condition.rest, {**theirs, **row}):
+                continue
+            if semi and (name == "left" or not stored.matched):
+                if name == "left":
+                    yield row
+                    return
+                yield theirs
+            elif not semi:
+                yield {**theirs, **row}
+            held[place] = replace(stored, matched=True)
+        if semi and name == "right" and self._rules.semi_forgets_matched_rows:
+            held[:] = [stored for stored in held if not stored.matched]
+
+    def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
+        values = tuple(row[one.id] for one in self.side(name).columns)
+        self._sides[name].setdefault(key, []).append(Stored(values, matched))
+
+    def evict(self, name: str) -> list[tuple[Row, bool, Column | None]]:
+        """Take out what goes: each row, whether it had matched, and the column it was judged by."""
+        gone = []
+        column = _judging_column(self._bounds[name])
+        for key, held in self._sides[name].items():
+            over = [stored for stored in held if self._goes(name, key, self.row(name, stored))]
+            held[:] = [stored for stored in held if stored not in over]
+            if self._rules.evicted_rows_share_a_buffer and over:
+                over = [replace(stored, values=over[-1].values) for stored in over]
+            shown = (
+                column if column is not None and any(one.id == column.id for one in self.side(name).columns) else None
+            )
+            gone += [(self.row(name, stored), stored.matched, shown) for stored in over]
+        return gone
+
+    def unmatched(self) -> list[Row]:
+        return [
+            self.with_nulls(name, self.row(name, stored))
+            for name in PRESERVED[self._node.how]
+            for held in self._sides[name].values()
+            for stored in held
+            if not stored.matched
+        ]
+
+    def with_nulls(self, name: str, row: Row) -> Row:
+        other = "right" if name == "left" else "left"
+        return {**dict.fromkeys((one.id for one in self.side(other).columns), None), **row}
+
+    def _key(self, name: str, row: Row) -> Key:
+        return tuple(evaluate(pair.left if name == "left" else pair.right, row) for pair in self._condition.equal)
+
+    def _goes(self, name: str, key: Key, row: Row) -> bool:
+        bound = self._bounds[name]
+        if bound is None:
+            return False
+        watermark_ms = self._turn.evicting_ms
+        if isinstance(bound, ByKey):
+            return is_over(key[bound.place], bound.column, watermark_ms, self._rules)
+        time = row[bound.column.id]
+        return time is not None and self._rules.join_state_goes(
+            time, bound.state_watermark_ms(watermark_ms, self._rules)
+        )
+
+
+def _judging_column(bound: Bound) -> Column | None:
+    return None if bound is None else bound.column
+
+
+def _taken_apart(node: Join) -> _Condition:
+    left = {one.id for one in node.left.columns}
+    right = {one.id for one in node.right.columns}
+    equal = equalities(node)
+    pairs = {frozenset((pair.left, pair.right)) for pair in equal}
+    parts = [
+        part
+        for part in conjuncts(node.condition)
+        if not (part.kind == "call" and part.name == "=" and frozenset(part.args) in pairs)
+    ]
+    alone_left = [part for part in parts if part.references and part.references <= left]
+    alone_right = [part for part in parts if part.references and part.references <= right]
+    rest = [part for part in parts if part not in alone_left and part not in alone_right]
+    return _Condition(equal, all_of(alone_left), all_of(alone_right), all_of(rest))

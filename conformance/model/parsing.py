@@ -1,0 +1,337 @@
+"""From the text of a Spark SQL expression to an ``Expression`` over the columns of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+
+from conformance.model.aggregates import AGGREGATES
+from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Column
+from conformance.model.expressions import Expression
+from conformance.model.expressions import column as column_expression
+from conformance.model.functions import INTERVAL, type_of
+from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.model.refusals import Refused
+from conformance.model.rules import Rules
+from conformance.model.unpredictable import Unpredictable
+from conformance.types import DataType, Field
+
+_OPERATORS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.And: "and",
+    exp.Or: "or",
+}
+_AGGREGATES: Mapping[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Avg: "avg",
+    exp.StddevPop: "stddev_pop",
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
+    exp.ArrayUniqueAgg: "collect_set",
+}
+_CALLS: Mapping[type[exp.Expr], str] = {
+    exp.Coalesce: "coalesce",
+    exp.Upper: "upper",
+    exp.Lower: "lower",
+    exp.ArraySort: "array_sort",
+}
+_CASTS: Mapping[str, str] = {
+    "TIMESTAMPTZ": "cast to timestamp",
+    "TIMESTAMP": "cast to timestamp",
+    "TIMESTAMPNTZ": "cast to timestamp_ntz",
+}
+_NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
+"""Functions that some versions lack → the feature."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """An expression, and the name it gives its column."""
+
+    expression: Expression
+    name: str
+    source: Column | None
+    """The column it is, renamed or not; None where it is more than that."""
+
+
+@cache
+def syntax(text: str) -> exp.Expr:
+    """The syntax tree of an expression.
+
+    Raises:
+        Unpredictable: sqlglot does not read it.
+    """
+    try:
+        return sqlglot.parse_one(text, dialect="spark")
+    except sqlglot.ParseError:
+        raise Unpredictable(f"the syntax of {text!r}") from None
+
+
+def parse(text: str, scope: Sequence[Column], rules: Rules) -> Parsed:
+    """Read an expression.
+
+    Args:
+        text: as Spark SQL has it: ``window(event_time, '10 minutes') AS slot``.
+        scope: the columns it may name.
+        rules: say which constructs there are.
+
+    Raises:
+        Unpredictable: it uses what the model does not know.
+        Refused: it names no column of the scope, or what this version lacks.
+    """
+    return read(syntax(text), scope, rules)
+
+
+def read(tree: exp.Expr, scope: Sequence[Column], rules: Rules) -> Parsed:
+    """The same of a syntax tree."""
+    alias = None
+    if isinstance(tree, exp.Alias):
+        alias, tree = tree.alias, tree.this
+    expression = _Reader(scope, rules).read(tree)
+    source = next((one for one in scope if expression.kind == "column" and one.id == expression.value), None)
+    return Parsed(expression, alias or _name(tree, source), source)
+
+
+def resolve(parts: Sequence[str], scope: Iterable[Column], rules: Rules) -> Expression:
+    """The column, or the field of one, that a dotted name means.
+
+    Raises:
+        Refused: there is none.
+        Unpredictable: it means several.
+    """
+    columns = list(scope)
+    for taken in (2, 1):
+        if taken == 2 and len(parts) >= 2:
+            found = [
+                one for one in columns if one.qualifier and _same(one.qualifier, parts[0]) and _same(one.name, parts[1])
+            ]
+        elif taken == 1:
+            found = [one for one in columns if _same(one.name, parts[0])]
+        else:
+            continue
+        if len(found) > 1:
+            raise Unpredictable(f"the ambiguous name {'.'.join(parts)}")
+        if found:
+            expression = column_expression(found[0])
+            for field in parts[taken:]:
+                expression = _field(expression, field, rules)
+            return expression
+    raise refused(rules, "unknown column", ".".join(parts))
+
+
+def refused(rules: Rules, name: str, what: str = "") -> Refused:
+    """The error of a refusal that is in force.
+
+    Raises:
+        Unpredictable: the refusal is not in force here, and what happens instead is not known.
+    """
+    if name not in rules.refusals:
+        raise Unpredictable(f"{name} where it is not refused")
+    return rules.refusals[name].error(name, what)
+
+
+def need(feature: str, rules: Rules) -> None:
+    """
+    Raises:
+        Refused: this version does not have the feature.
+    """
+    if feature not in rules.features:
+        raise refused(rules, "not there", feature)
+
+
+class _Reader:
+    def __init__(self, scope: Sequence[Column], rules: Rules) -> None:
+        self._scope = scope
+        self._rules = rules
+
+    def read(self, tree: exp.Expr) -> Expression:
+        kind = type(tree)
+        if kind in _OPERATORS:
+            return self._call(_OPERATORS[kind], tree.this, tree.expression)
+        if kind in _AGGREGATES:
+            return self._aggregate(_AGGREGATES[kind], tree)
+        if kind in _CALLS:
+            return self._call(_CALLS[kind], tree.this, *tree.expressions)
+        method = getattr(self, f"_{kind.__name__.lower()}", None)
+        if method is None:
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        expression: Expression = method(tree)
+        return expression
+
+    def _call(self, name: str, *operands: exp.Expr) -> Expression:
+        args = tuple(self.read(operand) for operand in operands)
+        return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
+
+    def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
+        if isinstance(tree.this, exp.Distinct):
+            raise Unpredictable(f"{name}(DISTINCT …)")
+        operands = [] if isinstance(tree.this, exp.Star) else [tree.this, *tree.expressions]
+        operands += [tree.expression] if isinstance(tree, exp.ArgMax | exp.ArgMin) else []
+        args = tuple(self.read(operand) for operand in operands)
+        return Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
+
+    def _paren(self, tree: exp.Paren) -> Expression:
+        return self.read(tree.this)
+
+    def _column(self, tree: exp.Column) -> Expression:
+        return resolve([part.name for part in tree.parts], self._scope, self._rules)
+
+    def _literal(self, tree: exp.Literal) -> Expression:
+        if tree.is_string:
+            return Expression("literal", STRING, value=tree.this)
+        if tree.is_int:
+            return Expression("literal", INT, value=int(tree.this))
+        return Expression("literal", DOUBLE, value=float(tree.this))
+
+    def _null(self, _: exp.Null) -> Expression:
+        return Expression("literal", DataType("void"))
+
+    def _boolean(self, tree: exp.Boolean) -> Expression:
+        return Expression("literal", BOOLEAN, value=tree.this)
+
+    def _neg(self, tree: exp.Neg) -> Expression:
+        return self._call("negative", tree.this)
+
+    def _not(self, tree: exp.Not) -> Expression:
+        if isinstance(tree.this, exp.Is) and isinstance(tree.this.expression, exp.Null):
+            return self._call("is not null", tree.this.this)
+        return self._call("not", tree.this)
+
+    def _is(self, tree: exp.Is) -> Expression:
+        if not isinstance(tree.expression, exp.Null):
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return self._call("is null", tree.this)
+
+    def _between(self, tree: exp.Between) -> Expression:
+        return self.read(
+            exp.and_(
+                exp.GTE(this=tree.this, expression=tree.args["low"]),
+                exp.LTE(this=tree.this, expression=tree.args["high"]),
+            )
+        )
+
+    def _case(self, tree: exp.Case) -> Expression:
+        if tree.this is not None:
+            raise Unpredictable("CASE with an operand")
+        parts = [part for one in tree.args["ifs"] for part in (one.this, one.args["true"])]
+        return self._call("case", *parts, tree.args.get("default") or exp.Null())
+
+    def _struct(self, tree: exp.Struct) -> Expression:
+        named = [
+            (one.this.name, one.expression) if isinstance(one, exp.PropertyEQ) else (one.alias_or_name, one)
+            for one in tree.expressions
+        ]
+        args = tuple(self.read(value) for _, value in named)
+        fields = tuple(Field(name, arg.type) for (name, _), arg in zip(named, args, strict=True))
+        return Expression("call", DataType("struct", fields), args, "struct")
+
+    def _interval(self, tree: exp.Interval) -> Expression:
+        unit = tree.args.get("unit")
+        try:
+            value = parse_interval(f"{tree.this.name} {unit.sql() if unit else ''}")
+        except NotAnInterval:
+            raise Unpredictable(f"the interval {tree.sql('spark')}") from None
+        return Expression("literal", INTERVAL, value=value)
+
+    def _cast(self, tree: exp.Cast) -> Expression:
+        name = _CASTS.get(tree.to.this.name)
+        if name is None:
+            raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
+        if name == "cast to timestamp_ntz":
+            need("TIMESTAMP_NTZ", self._rules)
+        return self._call(name, tree.this)
+
+    _trycast = _cast
+
+    def _timestamptrunc(self, tree: exp.TimestampTrunc) -> Expression:
+        unit = tree.args["unit"].name
+        if unit.lower() not in ("second", "minute", "hour", "day"):
+            raise Unpredictable(f"date_trunc by {unit}")
+        return self._call("date_trunc", exp.Literal.string(unit), tree.this)
+
+    def _currenttimestamp(self, _: exp.CurrentTimestamp) -> Expression:
+        raise Unpredictable("current_timestamp")
+
+    def _anonymous(self, tree: exp.Anonymous) -> Expression:
+        name = tree.name.lower()
+        if name == "window":
+            return self._window(tree)
+        if name == "session_window":
+            return self._session(tree)
+        if name == "window_time":
+            need("window_time", self._rules)
+            return self._time_of_window(self.read(tree.expressions[0]))
+        if name in _NEED:
+            need(_NEED[name], self._rules)
+        return self._call(name, *tree.expressions)
+
+    def _window(self, tree: exp.Anonymous) -> Expression:
+        time = self._time(self.read(tree.expressions[0]))
+        sizes = [self._micros(one) for one in tree.expressions[1:]]
+        size = sizes[0]
+        slide = sizes[1] if len(sizes) > 1 else size
+        start = sizes[2] if len(sizes) > 2 else 0
+        return Expression("window", WINDOW, (time,), "window", (size, slide, start))
+
+    def _session(self, tree: exp.Anonymous) -> Expression:
+        need("session_window", self._rules)
+        time = self._time(self.read(tree.expressions[0]))
+        return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")
+
+    def _time(self, of: Expression) -> Expression:
+        """What a window is taken of: a window as such by its time (SPARK-40821)."""
+        if of.type == WINDOW:
+            need("window of a window", self._rules)
+            return self._time_of_window(of)
+        if of.type != TIMESTAMP:
+            raise Unpredictable(f"a window over {of.type}")
+        return of
+
+    def _time_of_window(self, window: Expression) -> Expression:
+        made = next((one.made_by for one in self._scope if window.kind == "column" and one.id == window.value), None)
+        if window.type != WINDOW or made is None:
+            raise Unpredictable("window_time of what is no window")
+        return Expression("window_time", TIMESTAMP, (window,), "window_time", self._rules.window_time_us)
+
+    def _micros(self, tree: exp.Expr) -> int:
+        try:
+            return parse_interval(tree.name).delay_us
+        except NotAnInterval:
+            raise Unpredictable(f"the interval {tree.sql('spark')}") from None
+
+
+def _field(of: Expression, name: str, rules: Rules) -> Expression:
+    for position, field in enumerate(of.type.fields):
+        if _same(field.name, name):
+            return Expression("field", field.type, (of,), field.name, position)
+    raise refused(rules, "unknown column", name)
+
+
+def _name(tree: exp.Expr, source: Column | None) -> str:
+    if source is not None:
+        return source.name
+    if isinstance(tree, exp.Column):
+        return tree.name
+    if isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window"):
+        return tree.name.lower()
+    return tree.sql("spark")
+
+
+def _same(left: str, right: str) -> bool:
+    return left.lower() == right.lower()

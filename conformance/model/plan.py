@@ -1,0 +1,203 @@
+"""The plan of a query: what its operations make of the rows of a micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from conformance.model.columns import Column, Value
+from conformance.model.expressions import Expression, Named
+
+JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream that is read; read twice, its columns have other ids each time."""
+
+    stream: str
+    columns: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Static:
+    """Rows that are written in the query."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """``withWatermark``: from here on the column is the event time."""
+
+    child: Plan
+    column: Column
+    columns: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Filter:
+    child: Plan
+    condition: Expression
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Project:
+    """``select`` and its like; a window in it makes a row for each window a row is in."""
+
+    child: Plan
+    named: tuple[Named, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(one.column for one in self.named)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Union:
+    """All rows of all branches; the columns are named, and watermarked, as in the first."""
+
+    branches: tuple[Plan, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return self.branches
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
+
+    child: Plan
+    keys: tuple[Named, ...]
+    outputs: tuple[Named, ...]
+    """Over the columns of the keys and, inside aggregate functions, over those of the child."""
+    from_distinct: bool = False
+    """Whether SQL's DISTINCT or UNION made it."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(one.column for one in self.outputs)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+    @property
+    def session(self) -> Named | None:
+        """The session window among the keys."""
+        return next((key for key in self.keys if key.expression.kind == "session"), None)
+
+
+@dataclass(frozen=True)
+class Deduplicate:
+    """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
+
+    child: Plan
+    keys: tuple[Column, ...]
+    within_watermark: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """SQL's LIMIT: so many rows of the whole stream."""
+
+    child: Plan
+    rows: int
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join of two streams, or of a stream with static rows."""
+
+    left: Plan
+    right: Plan
+    how: JoinType
+    condition: Expression
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.left.columns if self.how == "leftSemi" else (*self.left.columns, *self.right.columns)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.left, self.right)
+
+    @property
+    def is_of_streams(self) -> bool:
+        return is_streaming(self.left) and is_streaming(self.right)
+
+
+Plan: TypeAlias = Source | Static | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join
+
+
+def walk(plan: Plan) -> Iterator[Plan]:
+    """Every node, each before its children, the left before the right: the order in which Spark collects them."""
+    yield plan
+    for child in plan.children:
+        yield from walk(child)
+
+
+def is_streaming(plan: Plan) -> bool:
+    return any(isinstance(node, Source) for node in walk(plan))
+
+
+def is_stateful(plan: Plan) -> bool:
+    """Whether the operator keeps state between micro-batches."""
+    if isinstance(plan, Join):
+        return plan.is_of_streams
+    return isinstance(plan, Aggregate | Deduplicate | Limit)
+
+
+def stateful(plan: Plan) -> tuple[Plan, ...]:
+    """The stateful operators, the last of the query first: the order of ``stateOperators``."""
+    return tuple(node for node in walk(plan) if is_stateful(node))
+
+
+def watermarks(plan: Plan) -> tuple[Watermark, ...]:
+    """The watermark nodes in plan order."""
+    return tuple(node for node in walk(plan) if isinstance(node, Watermark))

@@ -1,0 +1,267 @@
+"""A streaming query: it starts, takes what arrives, plans micro-batches until it is idle, stops and goes on.
+
+Planning is Spark's: a micro-batch runs where a stream has something new, and one without data where the watermark has moved
+and the operators of the last one can use it. Source: SPARK-24156 (no-data micro-batches), SPARK-24699 (once),
+SPARK-36533 (availableNow).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from conformance.model.checkpoint import Checkpoint, Committed, Planned
+from conformance.model.checks import check_start
+from conformance.model.execution import Data, States, execute, initial, operator_name
+from conformance.model.joins import can_evict
+from conformance.model.optimizer import Needed, needed, optimized
+from conformance.model.parsing import refused
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, Source, stateful, walk
+from conformance.model.propagation import input_watermarks
+from conformance.model.rules import Rules
+from conformance.model.story import BatchStory
+from conformance.model.turn import OutputMode
+from conformance.model.unpredictable import Unpredictable
+from conformance.model.watermark import Policy, Tracker, policy_named
+
+Trigger: TypeAlias = Literal["default", "once", "availableNow"]
+
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
+CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+PARTITIONS = "spark.sql.shuffle.partitions"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+
+WITHOUT_EFFECT = frozenset(
+    {
+        "spark.sql.session.timeZone",
+        "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
+        "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
+        "spark.sql.streaming.stateStore.providerClass",
+    }
+)
+"""Confs that change no answer the model gives: where state is kept, and how fast."""
+
+KNOWN = frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT}) | WITHOUT_EFFECT
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a query is started."""
+
+    mode: OutputMode
+    trigger: Trigger
+    conf: Mapping[str, str]
+
+    def is_on(self, conf: str) -> bool:
+        """A conf that is on unless it is set otherwise."""
+        return self.conf.get(conf, "true").lower() != "false"
+
+
+class Query:
+    """One run of a query over its checkpoint: from a start to a stop.
+
+    Attributes:
+        plan: as Spark's optimiser leaves it.
+        checkpoint: as of now.
+    """
+
+    def __init__(self, plan: Plan, settings: Settings, checkpoint: Checkpoint, rules: Rules) -> None:
+        """Start it.
+
+        Raises:
+            Refused: Spark does not start it.
+            Unpredictable: the model cannot say.
+        """
+        unknown = sorted(set(settings.conf) - KNOWN)
+        if unknown:
+            raise Unpredictable(f"conf {unknown[0]}")
+        if settings.trigger == "availableNow" and "availableNow" not in rules.features:
+            raise refused(rules, "no such trigger")
+        check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
+        self.plan = optimized(plan, rules)
+        self._needed: Needed = needed(self.plan)
+        self._settings = settings
+        self._rules = rules
+        asked = policy_named(settings.conf.get(POLICY, "min"), rules)
+        self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else asked
+        partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
+        self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions)
+        restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
+        self._tracker = Tracker(restored, {})
+        if rules.restores_node_watermarks and checkpoint.tracker is not None:
+            self._tracker = checkpoint.tracker
+        self._last_eviction: tuple[int, ...] | None = None
+        """What the operators of the last micro-batch of this run went by; None where none has run."""
+        self._advanced = False
+        self._arrived: list[Data] = []
+
+    @property
+    def watermark_ms(self) -> int:
+        """What the next micro-batch would run with."""
+        return self.checkpoint.watermark_ms
+
+    @property
+    def unread(self) -> list[Data]:
+        """What has arrived and waits for the next run."""
+        return list(self._arrived)
+
+    def arrive(self, batches: Sequence[Data]) -> None:
+        """Rows arrive, an entry for each micro-batch they will be read in."""
+        self._arrived += batches
+
+    def run(self) -> Iterator[BatchStory]:
+        """Run micro-batches until nothing is left to do, or as many as the trigger lets.
+
+        Raises:
+            Refused: Spark fails.
+            Unpredictable: the model cannot say.
+        """
+        once = self._settings.trigger == "once"
+        while (planned := self._plan(once=once)) is not None:
+            yield self._execute(planned)
+            if once and not self._rules.no_data_batch_after_once:
+                return
+
+    def _plan(self, *, once: bool) -> Planned | None:
+        """The next micro-batch, written to the offset log; None where there is none."""
+        replayed = self.checkpoint.uncommitted
+        if replayed is not None:
+            if not self._rules.replays_with_logged_watermark:
+                replayed = replace(replayed, watermark_ms=self._tracker.global_ms)
+            return replayed
+        data: Data = {}
+        if self._arrived:
+            data = _together(self._arrived) if once else self._arrived[0]
+            self._arrived = [] if once else self._arrived[1:]
+        elif not self._wants_no_data():
+            return None
+        planned = Planned(self.checkpoint.next_id, data, self._tracker.global_ms)
+        self.checkpoint = self.checkpoint.with_planned(planned)
+        return planned
+
+    def _wants_no_data(self) -> bool:
+        """Whether a micro-batch without data runs: the watermark at some operator has moved since the last one of this run."""
+        if not self._settings.is_on(NO_DATA) or self._rules.no_data_batches == "none":
+            return False
+        last = self._last_eviction
+        if last is None:
+            return self._rules.no_data_batch_after_restart and bool(self.checkpoint.planned) and self._once_more()
+        if self._rules.no_data_batches == "always one":
+            return self._once_more()
+        asking = [self._asks(node) for node in stateful(self.plan)]
+        now = self._input_watermarks(self._tracker.global_ms)
+        return any(asks and new > old for asks, new, old in zip(asking, now, last, strict=True))
+
+    def _once_more(self) -> bool:
+        """One micro-batch without data after each with data, whatever the watermark did: for models that are wrong on purpose."""
+        newest = self.checkpoint.planned[-1]
+        return bool(newest.data) and bool(stateful(self.plan))
+
+    def _asks(self, node: Plan) -> bool:
+        match node:
+            case Aggregate():
+                return self._settings.mode in ("append", "update")
+            case Deduplicate():
+                return True
+            case Join():
+                return can_evict(node)
+            case _:
+                return False
+
+    def _input_watermarks(self, global_ms: int) -> tuple[int, ...]:
+        return input_watermarks(self.plan, global_ms, self._rules, single=self._single)
+
+    @property
+    def _single(self) -> bool:
+        """One watermark for everything, as before 3.4: ``allowMultiple`` is off (3.4+)."""
+        return not self._settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in self._rules.features
+
+    def _execute(self, planned: Planned) -> BatchStory:
+        rules, id = self._rules, planned.id
+        self._check_formats()
+        eviction = self._input_watermarks(planned.watermark_ms)
+        own = self._single or rules.late_watermark == "own batch"
+        late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
+        done = execute(
+            self.plan, planned.data, self._states(id), late, eviction, self._settings.mode, self._needed, rules
+        )
+        silent = frozenset(node.stream for node in walk(self.plan) if isinstance(node, Source)) - frozenset(
+            planned.data
+        )
+        self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
+        self._last_eviction = eviction
+        committed = Committed(self._tracker.global_ms, done.states, self._schema())
+        self.checkpoint = replace(self.checkpoint.with_committed(id, committed), tracker=self._tracker)
+        return BatchStory(
+            id=id,
+            kind="data" if planned.data else "no-data",
+            read=tuple((stream, tuple(rows)) for stream, rows in planned.data.items()),
+            watermark_ms=planned.watermark_ms,
+            statistics=done.statistics,
+            operators=done.operators,
+            emitted=done.rows,
+            advance=advance,
+        )
+
+    def _states(self, id: int) -> States:
+        """The state before a micro-batch."""
+        before = self.checkpoint.before(id)
+        if before is None or (self._last_eviction is None and not self._rules.restores_state):
+            return initial(self.plan)
+        if len(before.states) != len(stateful(self.plan)):
+            raise Unpredictable("a restart with other stateful operators")
+        self._check_state(before.schema)
+        return before.states
+
+    def _check_state(self, written: tuple[str, ...]) -> None:
+        """
+        Raises:
+            Refused: state written for other columns does not serve this query.
+            Unpredictable: the model does not know whether it does.
+        """
+        now = self._schema()
+        for node, before, after in zip(stateful(self.plan), written, now, strict=True):
+            if before == after:
+                continue
+            if not isinstance(node, Deduplicate) or before.partition("|")[0] != after.partition("|")[0]:
+                raise Unpredictable("a restart that changes what state is kept of")
+            if self._rules.deduplication_state_compares == "whole rows":
+                raise refused(self._rules, "deduplication state of another schema")
+
+    def _schema(self) -> tuple[str, ...]:
+        return tuple(_schema_of(node) for node in stateful(self.plan))
+
+    def _check_formats(self) -> None:
+        joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
+        name = "join state format 4 under development"
+        if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
+            raise refused(self._rules, name)
+
+
+def _schema_of(node: Plan) -> str:
+    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows."""
+    match node:
+        case Aggregate():
+            keys = [f"{key.column.name} {key.column.type}" for key in node.keys]
+            values = [str(call.type) + call.name for one in node.outputs for call in one.expression.aggregates]
+        case Deduplicate():
+            keys = [f"{key.name} {key.type}" for key in node.keys]
+            values = [f"{one.name} {one.type}" for one in node.child.columns]
+        case Join():
+            keys = [f"{one.name} {one.type}" for one in node.left.columns]
+            values = [f"{one.name} {one.type}" for one in node.right.columns]
+        case _:
+            keys, values = [], []
+    return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
+
+
+def _together(batches: Sequence[Data]) -> Data:
+    """Everything that waits, in one micro-batch."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for batch in batches:
+        for stream, rows in batch.items():
+            found.setdefault(stream, []).extend(rows)
+    return found

@@ -1,0 +1,128 @@
+"""The rules a query goes by: one frozen value, which a version of Spark fills in and a wrong model alters.
+
+What each rule says, where it is written and since when it holds is in ``catalogue``; each is read at one place in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias
+
+from conformance.model.columns import Value
+from conformance.model.refusals import Wording
+
+Boundary: TypeAlias = Callable[[int, int], bool]
+"""Of an event time in µs and a watermark in ms."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A complete set of rules."""
+
+    # How the watermark is computed.
+    event_time_ms: Callable[[int | None], int]
+    """A row's event time in µs as the statistics count it, in ms."""
+    window_reads_as_us: int
+    """What the statistics read where the event time is a window."""
+    highest_of_batch: Callable[[Sequence[int]], int]
+    """Of the event times in ms: the one a watermark is computed from."""
+    node_watermark_ms: Callable[[int, int], int]
+    """Of the highest event time and the delay, both in ms."""
+    node_keeps_its_highest: bool
+    silent_node_ms: int | None
+    """What an input without rows so far counts for, in ms; None: it does not count."""
+    watermark_never_falls: bool
+    policies: Mapping[str, Callable[[Sequence[int]], int]]
+    """``multipleWatermarkPolicy`` in lower case → the watermark of several inputs' watermarks."""
+    nodes_known_by: Literal["themselves", "position"]
+    filters_go_below_the_watermark: bool
+
+    # Which rows are late.
+    late_watermark: Literal["batch before", "own batch"]
+    is_late: Boundary
+    null_is_late: bool
+    late_time_of_window: Callable[[tuple[int, int]], int]
+    """The time of a window (start and end, µs) that is compared with the watermark to tell late rows."""
+    drops_in_complete_mode: bool
+    drops_in_update_mode: bool
+    session_drops_are_counted: bool
+    aggregation_counts_late: Literal["groups", "rows"]
+    pruned_event_time_is_filtered: bool
+
+    # When state goes.
+    is_over: Boundary
+    """Whether a key whose time is in µs goes at a watermark in ms."""
+    null_is_over: bool
+    over_time_of_window: Callable[[tuple[int, int]], int]
+    evicts_in: frozenset[str]
+    """The output modes in which aggregations forget."""
+    eviction_watermark: Literal["own batch", "batch before"]
+    update_emits: Literal["changed groups", "all groups"]
+    append_emits: Literal["evicted groups", "changed groups"]
+    complete_emits: Literal["all groups", "changed groups"]
+
+    # Windows and sessions.
+    window_before_origin: Literal["contains its rows", "rounds towards zero"]
+    window_holds_its_end: bool
+    sessions_touching_merge: bool
+    session_end_us: Callable[[int, int], int]
+    """Of a row's event time and its gap, both in µs."""
+    window_time_us: Callable[[int], int]
+    """The time of a window by its end, both in µs."""
+
+    # Micro-batches.
+    no_data_batches: Literal["one per advance", "always one", "none"]
+    no_data_batch_after_once: bool
+
+    # Deduplication.
+    deduplication_remembers: bool
+    within_expires_us: Callable[[int, int], int]
+    """Of a row's event time in µs and the delay in ms: when its key is forgotten."""
+    within_is_expired: Boundary
+    duplicates_prolong: bool
+    within_forgets: Literal["after the rows", "before the rows"]
+
+    # Joins.
+    inclusive_bound_ms: int
+    """By how many ms a bound with <= or >= lies behind the watermark."""
+    join_state_goes: Boundary
+    stores_rows_that_go_at_once: bool
+    semi_forgets_matched_rows: bool
+    outer_emits_null_row: Literal["once, if unmatched", "if unmatched, each batch", "always"]
+    evicted_rows_share_a_buffer: bool
+    rows_that_cannot_match: Literal["come out at once", "are stored"]
+    null_keys_match: bool
+
+    # Several operators.
+    watermark_per_operator: bool
+    join_output_waits: bool
+    constant_keys: Literal["of the state", "of the present plan"]
+    empty_union_branches_vanish: bool
+    window_of_window_keeps_what_is_above: bool
+
+    # Going on after a stop.
+    restores_the_watermark: bool
+    restores_node_watermarks: bool
+    policy_is_pinned: bool
+    replays_with_logged_watermark: bool
+    restores_state: bool
+    no_data_batch_after_restart: bool
+    deduplication_state_compares: Literal["keys", "whole rows"]
+
+    # What is refused, and how; and what exists at all.
+    refusals: Mapping[str, Wording]
+    """Name of a refusal in force → how it is worded."""
+    features: frozenset[str]
+    """Constructs that exist."""
+
+
+def differing(these: Rules, those: Rules) -> tuple[str, ...]:
+    """The names of the rules that two sets do not share, in the order of the catalogue."""
+    return tuple(field.name for field in fields(Rules) if getattr(these, field.name) != getattr(those, field.name))
+
+
+def window_end(window: Value) -> int:
+    """The end of a window (start and end), in µs."""
+    end: int = window[1]
+    return end

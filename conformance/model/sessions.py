@@ -1,0 +1,129 @@
+"""Session windows: rows of a group that are never further apart than the gap share one. Source: SPARK-34893, SPARK-36465."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.model.aggregation import Contribution, contribution, output
+from conformance.model.boundary import event_time_among, is_late, is_over
+from conformance.model.columns import Row, Value
+from conformance.model.expressions import Named, evaluate
+from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.model.parsing import refused
+from conformance.model.plan import Aggregate
+from conformance.model.rules import Rules
+from conformance.model.turn import Outcome, Turn, judged
+from conformance.model.unpredictable import Unpredictable
+
+
+@dataclass(frozen=True)
+class Session:
+    """From the first row to the gap after the last, in µs, with what its rows give."""
+
+    start: int
+    end: int
+    contributions: tuple[Contribution, ...]
+
+
+Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
+"""Key without the session → its sessions by their start."""
+
+
+def session_rows(rows: Sequence[Row], session: Named, rules: Rules) -> list[Row]:
+    """Each row with a session of its own; a row without time, or without a positive gap, is in none."""
+    found = []
+    time, gap = session.expression.args
+    for row in rows:
+        instant, length = evaluate(time, row), _gap_us(evaluate(gap, row))
+        if instant is not None and length is not None and length > 0:
+            found.append({**row, session.column.id: (instant, rules.session_end_us(instant, length))})
+    return found
+
+
+def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, turn: Turn) -> Outcome:
+    """One micro-batch of an aggregation with a session window.
+
+    Args:
+        node: the aggregation.
+        rows: of this micro-batch, each with a session of its own.
+        state: the sessions so far.
+        turn: watermarks, mode and rules.
+    """
+    rules = turn.rules
+    session = node.session
+    if session is None:
+        raise AssertionError("an aggregation without sessions")
+    others = [key for key in node.keys if key is not session]
+    if not others:
+        raise refused(rules, "session without another key")
+    time = event_time_among([key.column for key in node.keys], rules)
+    late = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, rules)]
+    sessions = dict(state)
+    touched: dict[tuple[Value, ...], None] = {}
+    for row in rows:
+        if row not in late:
+            key = tuple(row[one.column.id] for one in others)
+            start, end = row[session.column.id]
+            sessions[key] = (*sessions.get(key, ()), Session(start, end, (contribution(node, row),)))
+            touched[key] = None
+    sessions |= {key: merged(sessions[key], rules) for key in touched}
+    over = [
+        (key, one)
+        for key, of_key in sessions.items()
+        for one in of_key
+        if turn.mode in rules.evicts_in
+        and time is not None
+        and is_over((one.start, one.end), time, turn.evicting_ms, rules)
+    ]
+    kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
+    kept = {key: of_key for key, of_key in kept.items() if of_key}
+    everything = [(key, one) for key, of_key in sessions.items() for one in of_key]
+    columns = [one.column for one in node.keys]
+
+    def as_row(key: tuple[Value, ...], one: Session) -> Row:
+        return {
+            **dict(zip((other.column.id for other in others), key, strict=True)),
+            session.column.id: (one.start, one.end),
+        }
+
+    emitted = everything if turn.mode == "complete" else over
+    return Outcome(
+        rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
+        state=kept,
+        held=sum(len(of_key) for of_key in kept.values()),
+        late=tuple(judged(row, columns, time, turn.late_ms) for row in late),
+        dropped=len(late) if rules.session_drops_are_counted else 0,
+        evicted=tuple(judged(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
+        updated=len(touched),
+        removed=len(over),
+        shown=tuple(
+            judged(as_row(key, one), columns, time, turn.evicting_ms, len(one.contributions))
+            for key, of_key in kept.items()
+            for one in of_key
+        ),
+    )
+
+
+def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
+    """Sessions of one key with those put together that overlap or touch."""
+    found: list[Session] = []
+    for one in sorted(sessions, key=lambda session: session.start):
+        last = found[-1] if found else None
+        if last is not None and (one.start < last.end or (rules.sessions_touching_merge and one.start == last.end)):
+            found[-1] = Session(last.start, max(last.end, one.end), (*last.contributions, *one.contributions))
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _gap_us(gap: Value) -> int | None:
+    if gap is None:
+        return None
+    try:
+        interval = parse_interval(gap)
+    except NotAnInterval:
+        return None
+    if interval.months:
+        raise Unpredictable("a gap of months")
+    return interval.delay_us

@@ -1,0 +1,177 @@
+"""SQL statements over frames: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+
+from conformance.model.columns import STRING, Column
+from conformance.model.expressions import Named
+from conformance.model.expressions import column as column_expression
+from conformance.model.frame import Frame
+from conformance.model.parsing import need, parse, refused
+from conformance.model.plan import Aggregate, Project, Static
+from conformance.model.unpredictable import Unpredictable
+
+_WATERMARK = re.compile(
+    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>.+?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
+    re.I,
+)
+_WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
+
+
+def run(statement: str, views: Mapping[str, Frame]) -> Frame:
+    """The frame a statement gives.
+
+    Args:
+        statement: one SELECT.
+        views: the frames it may name, at least one.
+
+    Raises:
+        Unpredictable: it uses what the model does not know.
+        Refused: Spark refuses it.
+    """
+    any_frame = next(iter(views.values()))
+    marked = _WATERMARK.search(statement)
+    if marked is not None:
+        if marked["name"] is None and not re.fullmatch(r"\w+", marked["of"]):
+            raise refused(any_frame.rules, "unnamed expression in WATERMARK", marked["of"])
+        need("WATERMARK clause", any_frame.rules)
+        named = next((name for name in views if name.lower() == marked["table"].lower()), None)
+        if named is None or _WATERMARK.search(statement, marked.end()):
+            raise Unpredictable("WATERMARK of a subquery, or several in one statement")
+        views = {**views, named: _marked(views[named], marked)}
+        statement = statement[: marked.end("table")] + statement[marked.end() :]
+    return _statement(_syntax(statement), {name.lower(): frame for name, frame in views.items()})
+
+
+@cache
+def _syntax(statement: str) -> exp.Expr:
+    # sqlglot takes GROUP BY window(…) for the clause WINDOW, unless the name is quoted.
+    quoted = _WINDOW_CALL.sub("`window`(", statement)
+    try:
+        return sqlglot.parse_one(quoted, dialect="spark")
+    except sqlglot.ParseError:
+        raise Unpredictable(f"the statement {statement!r}") from None
+
+
+def _marked(frame: Frame, clause: re.Match[str]) -> Frame:
+    """WATERMARK … DELAY OF: a new column, if it is one, comes first (SPARK-53687)."""
+    delay = clause["delay"]
+    if clause["name"] is None:
+        return frame.with_watermark(clause["of"], delay)
+    parsed = parse(clause["of"], frame.plan.columns, frame.rules)
+    added = Named(parsed.expression, Column(frame.ids.next(), clause["name"], parsed.expression.type))
+    kept = (Named(column_expression(one), one) for one in frame.plan.columns)
+    return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause["name"], delay)
+
+
+def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
+    if isinstance(tree, exp.Union):
+        left, right = _statement(tree.this, views), _statement(tree.expression, views)
+        together = left.union(right)
+        return together.distinct_rows() if tree.args.get("distinct") else together
+    if not isinstance(tree, exp.Select):
+        raise Unpredictable(f"the statement {tree.sql('spark')}")
+    for clause in ("having", "order", "sort", "windows", "laterals", "qualify", "pivots"):
+        if tree.args.get(clause):
+            raise Unpredictable(f"{clause.upper()} in SQL")
+    views = {**views, **_common(tree, views)}
+    return _select(tree, views)
+
+
+def _common(tree: exp.Select, views: Mapping[str, Frame]) -> dict[str, Frame]:
+    found: dict[str, Frame] = {}
+    clause = tree.args.get("with_") or tree.args.get("with")
+    for one in clause.expressions if clause else ():
+        found[one.alias.lower()] = _statement(one.this, {**views, **found})
+    return found
+
+
+def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
+    clause = tree.args.get("from_") or tree.args["from"]
+    frame, over_window = _relation(clause.this, views)
+    for join in tree.args.get("joins") or ():
+        other, _ = _relation(join.this, views)
+        if join.side or join.kind not in ("", "INNER") or join.args.get("on") is None:
+            raise Unpredictable("a join in SQL other than INNER … ON")
+        frame = frame.join(other, join.args["on"], "inner")
+    condition = tree.args.get("where")
+    group = tree.args.get("group")
+    if condition and not (over_window and not frame.rules.window_of_window_keeps_what_is_above):
+        frame = frame.where(condition.this)
+    if group is not None:
+        frame = _grouped(tree, group, frame)
+    elif not all(isinstance(one, exp.Star) for one in tree.expressions):
+        frame = frame.select(*tree.expressions)
+    if tree.args.get("distinct"):
+        frame = frame.distinct_rows()
+    if limit := tree.args.get("limit"):
+        frame = frame.limit(int(limit.expression.name))
+    return frame
+
+
+def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
+    """A table, a subquery or VALUES, and whether it takes windows of windows."""
+    if isinstance(tree, exp.Subquery):
+        inner = _statement(tree.this, views)
+        return inner, _takes_windows_of_windows(inner)
+    if isinstance(tree, exp.Values):
+        return _values(tree, next(iter(views.values()))), False
+    name = tree.name.lower()
+    if name not in views:
+        raise Unpredictable(f"the table {tree.name}")
+    return views[name], False
+
+
+def _takes_windows_of_windows(frame: Frame) -> bool:
+    plan = frame.plan
+    while isinstance(plan, Project):
+        plan = plan.child
+    return isinstance(plan, Aggregate) and any(
+        key.expression.kind == "window" and key.expression.args[0].kind == "window_time" for key in plan.keys
+    )
+
+
+def _values(tree: exp.Values, near: Frame) -> Frame:
+    names = [column.name for column in tree.args["alias"].columns]
+    rows = tuple(tuple(cell.this for cell in row.expressions) for row in tree.expressions)
+    if not all(
+        isinstance(cell, exp.Literal) and cell.is_string for row in tree.expressions for cell in row.expressions
+    ):
+        raise Unpredictable("VALUES of other than text")
+    return near.of(Static(tuple(Column(near.ids.next(), name, STRING) for name in names), rows))
+
+
+def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
+    """GROUP BY: what is selected may name the keys, and the fields of a window that is a key."""
+    keys = [_unquoted(key) for key in group.expressions]
+    computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
+    grouped = frame.group_by(keys, computed)
+    chosen: list[exp.Expr] = []
+    names = [column.name for column in grouped.plan.columns]
+    for one in (_unquoted(item) for item in tree.expressions):
+        inner = one.this if isinstance(one, exp.Alias) else one
+        if one.find(exp.AggFunc):
+            chosen.append(exp.column(one.alias_or_name))
+        elif isinstance(inner, exp.Anonymous) and inner in keys:
+            name = names[keys.index(inner)]
+            chosen.append(exp.alias_(exp.column(name), one.alias) if isinstance(one, exp.Alias) else exp.column(name))
+        else:
+            chosen.append(one)
+    return grouped.select(*chosen)
+
+
+def _unquoted(tree: exp.Expr) -> exp.Expr:
+    """``window`` without the quotes it was given to be parsed."""
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):
+            return exp.Anonymous(this=node.this.name, expressions=node.expressions)
+        return node
+
+    return tree.transform(plain)

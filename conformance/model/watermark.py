@@ -1,0 +1,177 @@
+"""The watermark of a query: what each input's watermark node saw, and what is made of several. Source: SPARK-18124, SPARK-22017."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from conformance.model.columns import Value
+from conformance.model.expressions import Expression
+from conformance.model.parsing import refused
+from conformance.model.plan import Filter, Join, Plan, Project, Source, Watermark, walk, watermarks
+from conformance.model.rules import Rules
+
+Policy: TypeAlias = Literal["min", "max"]
+Slot: TypeAlias = int
+"""What a watermark node is known by from one micro-batch to the next."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Event-time statistics of one node in one micro-batch, in ms."""
+
+    min: int
+    max: int
+    avg: int
+
+    @classmethod
+    def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> Statistics | None:
+        """None where no row came.
+
+        Args:
+            times: event times in µs, null ones too; windows where the event time is one.
+            is_window: whether they are windows, which are misread.
+            rules: how a time counts.
+        """
+        if not times:
+            return None
+        counted = [rules.event_time_ms(rules.window_reads_as_us if is_window else time) for time in times]
+        return cls(min(counted), rules.highest_of_batch(counted), int(sum(counted) / len(counted)))
+
+
+@dataclass(frozen=True)
+class NodeReading:
+    """What became of the watermark of one input in a micro-batch; all in ms."""
+
+    column: str
+    delay_ms: int
+    highest_ms: int | None
+    """None where no row came."""
+    computed_ms: int | None
+    """The highest minus the delay."""
+    before_ms: int | None
+    """What it was; None where it had none yet."""
+    after_ms: int | None
+
+
+@dataclass(frozen=True)
+class Advance:
+    """How the watermark of the query came out of a micro-batch; in ms."""
+
+    nodes: tuple[NodeReading, ...]
+    policy: Policy
+    before_ms: int
+    after_ms: int
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """What is remembered between micro-batches of one run of a query; in ms."""
+
+    global_ms: int
+    nodes: Mapping[Slot, int]
+
+    def after(
+        self, plan: Plan, seen: Sequence[Statistics | None], silent: frozenset[str], policy: Policy, rules: Rules
+    ) -> tuple[Tracker, Advance]:
+        """What is remembered after a micro-batch.
+
+        Args:
+            plan: the plan it ran.
+            seen: statistics of each watermark node, in plan order.
+            silent: streams that had nothing new in it.
+            policy: for several inputs.
+            rules: of the version.
+        """
+        nodes = dict(self.nodes)
+        readings = []
+        places = slots(plan, silent, rules)
+        for node, statistics, slot in zip(watermarks(plan), seen, places, strict=True):
+            delay_ms = node.column.delay_ms or 0
+            before = nodes.get(slot) if slot is not None else None
+            computed = None
+            if slot is not None and statistics is not None:
+                computed = rules.node_watermark_ms(statistics.max, delay_ms)
+                if before is None or computed > before or not rules.node_keeps_its_highest:
+                    nodes[slot] = computed
+            elif slot is not None and before is None and rules.silent_node_ms is not None:
+                nodes[slot] = rules.silent_node_ms
+            highest = None if statistics is None else statistics.max
+            readings.append(
+                NodeReading(
+                    node.column.name, delay_ms, highest, computed, before, nodes.get(slot) if slot is not None else None
+                )
+            )
+        chosen = rules.policies[policy](tuple(nodes.values())) if nodes else self.global_ms
+        moved = chosen if chosen > self.global_ms or (nodes and not rules.watermark_never_falls) else self.global_ms
+        return Tracker(moved, nodes), Advance(tuple(readings), policy, self.global_ms, moved)
+
+
+def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None, ...]:
+    """What each watermark node of the plan is known by; None for one that this micro-batch's plan does not have.
+
+    By position, a silent input of a join or another operator whose exchange looks like that of an earlier silent one is
+    taken for the same (SPARK-50046), so that the nodes behind it move up.
+    """
+    nodes = watermarks(plan)
+    if rules.nodes_known_by == "themselves":
+        return tuple(range(len(nodes)))
+    hidden = _reused(plan, silent)
+    found: list[Slot | None] = []
+    for node in nodes:
+        found.append(None if id(node) in hidden else sum(1 for one in found if one is not None))
+    return tuple(found)
+
+
+def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
+    """The watermark nodes (by ``id``) in inputs that are another's copy."""
+    seen: set[object] = set()
+    hidden: set[int] = set()
+    for join in reversed([*walk(plan)]):  # from the bottom up
+        if isinstance(join, Join) and join.is_of_streams:
+            for side in join.children:
+                shape = _shape(side, silent)
+                if shape is None:
+                    continue
+                if shape in seen:
+                    hidden |= {id(node) for node in watermarks(side)}
+                seen.add(shape)
+    return frozenset(hidden)
+
+
+def _shape(plan: Plan, silent: frozenset[str]) -> object | None:
+    """What two inputs share that look alike: the same operations over nothing; None where something came or more is done."""
+    match plan:
+        case Source():
+            return ("nothing", tuple(str(one.type) for one in plan.columns)) if plan.stream in silent else None
+        case Watermark() | Filter() | Project():
+            below = _shape(plan.child, silent)
+            if below is None:
+                return None
+            places = {one.id: place for place, one in enumerate(plan.child.columns)}
+            if isinstance(plan, Watermark):
+                return "watermark", places[plan.column.id], plan.column.delay_ms, below
+            if isinstance(plan, Filter):
+                return "filter", _form(plan.condition, places), below
+            return "project", tuple(_form(one.expression, places) for one in plan.named), below
+        case _:
+            return None
+
+
+def _form(expression: Expression, places: Mapping[int, int]) -> object:
+    value = places.get(expression.value) if expression.kind == "column" else expression.value
+    args = tuple(_form(arg, places) for arg in expression.args)
+    return expression.kind, expression.name, str(expression.type), value, args
+
+
+def policy_named(text: str, rules: Rules) -> Policy:
+    """The policy that ``multipleWatermarkPolicy`` names, in any letter case.
+
+    Raises:
+        Refused: there is none of that name.
+    """
+    name = text.lower()
+    if name not in rules.policies:
+        raise refused(rules, "unknown policy", text)
+    return "max" if name == "max" else "min"

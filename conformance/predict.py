@@ -1,0 +1,367 @@
+"""What the reference model says of a case: its steps carried out by ``conformance.model``, in the form engines answer in.
+
+The model takes the place of an engine here: it is given the case without its expectations, and its answer is an
+``Observation``, so whatever judges an engine judges the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from conformance import metrics
+from conformance.case import Add, Arrival, Backlog, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.model import sql
+from conformance.model.catalogue import rules_of
+from conformance.model.checkpoint import Checkpoint
+from conformance.model.columns import Ids, Value
+from conformance.model.execution import Data
+from conformance.model.frame import Frame
+from conformance.model.parsing import need
+from conformance.model.plan import Plan, Source, walk, watermarks
+from conformance.model.query import Query, Settings
+from conformance.model.refusals import Refused
+from conformance.model.rules import Rules
+from conformance.model.story import BatchStory, OperatorStory
+from conformance.model.unpredictable import Unpredictable
+from conformance.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
+from conformance.pipeline import Operation, Pipeline
+from conformance.types import DataType
+from conformance.values import canonical
+from conformance.verdict import Verdict, judge
+from conformance.versions import SparkVersion
+
+Json: TypeAlias = Any
+
+NOT_PREDICTED = ("plan",)
+"""Keys of expectations that the model says nothing of."""
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class StepStory:
+    """What the model makes of a step."""
+
+    step: Step
+    batches: tuple[BatchStory, ...]
+    error: Refused | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the model says of a case on a version."""
+
+    version: SparkVersion
+    observation: Observation
+    story: tuple[StepStory, ...]
+    """Up to the step that fails, if one does."""
+    columns: tuple[Column, ...]
+
+
+def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+    """What the model says of a case.
+
+    Args:
+        case: a case; its expectations are not looked at.
+        version: of Spark.
+        rules: those of the version where none are given.
+
+    Raises:
+        Unpredictable: the case uses something the model does not know.
+    """
+    return _Play(case, version, rules or rules_of(version)).prediction()
+
+
+def judged(case: Case, prediction: Prediction) -> Verdict:
+    """The prediction held against what the case expects, as an engine's answer is."""
+    return judge(comparable(case), prediction.version, prediction.observation)
+
+
+def comparable(case: Case) -> Case:
+    """The case without the keys that the model says nothing of."""
+    return case.model_copy(
+        update={"steps": tuple(step.model_copy(update={"expect": _without(step.expect)}) for step in case.steps)}
+    )
+
+
+def _without(expectation: Expectation | None) -> Expectation | None:
+    if expectation is None or not expectation.model_fields_set & set(NOT_PREDICTED):
+        return expectation
+    kept = expectation.model_fields_set - set(NOT_PREDICTED)
+    return Expectation(**{name: getattr(expectation, name) for name in kept})
+
+
+class _Play:
+    """A case played by the model, step after step."""
+
+    def __init__(self, case: Case, version: SparkVersion, rules: Rules) -> None:
+        self._case = case
+        self._version = version
+        self._rules = rules
+        self._settings = Settings(case.output_mode, case.trigger, case.conf)
+        self._pipeline = case.query
+        self._checkpoint = Checkpoint()
+        self._query: Query | None = None
+        self._unread: list[Data] = []
+        self._columns: tuple[Column, ...] = ()
+        self._types: tuple[DataType, ...] = ()
+
+    def prediction(self) -> Prediction:
+        seen, story = [], []
+        for step in self._case.steps:
+            batches: list[BatchStory] = []
+            error = None
+            try:
+                for batch in self._batches(step):
+                    batches.append(batch)
+            except Refused as refused:
+                error = refused
+            story.append(StepStory(step, tuple(batches), error))
+            seen.append(self._step_seen(step, batches, error))
+            if error is not None:
+                break
+        observation = Observation(case=self._case.id, columns=self._columns, steps=tuple(seen))
+        return Prediction(self._version, observation, tuple(story), self._columns)
+
+    def _batches(self, step: Step) -> Iterator[BatchStory]:
+        action = step.action
+        if isinstance(action, Restart):
+            yield from self._restarted(action)
+            return
+        arriving = self._arriving(action)
+        if self._settings.trigger != "default":
+            self._query = self._started()
+            self._query.arrive([*self._unread, *arriving])
+            yield from self._query.run()
+            self._unread = self._query.unread
+            self._checkpoint = self._query.checkpoint
+            return
+        if self._query is None:
+            self._query = self._started()
+            yield from self._query.run()
+        self._query.arrive(arriving)
+        yield from self._query.run()
+        self._checkpoint = self._query.checkpoint
+
+    def _restarted(self, action: Restart) -> Iterator[BatchStory]:
+        if action.how == "kill":
+            raise Unpredictable("restart: kill")
+        if self._query is not None:
+            self._checkpoint = self._query.checkpoint
+        if action.how == "crash-before-commit":
+            self._checkpoint = self._checkpoint.without_newest_commit()
+        change = action.change
+        self._settings = Settings(
+            change.output_mode or self._settings.mode,
+            change.trigger or self._settings.trigger,
+            {**self._settings.conf, **(change.conf or {})},
+        )
+        self._pipeline = change.query or self._pipeline
+        self._query = None
+        if self._settings.trigger == "default":
+            self._query = self._started()
+            yield from self._query.run()
+
+    def _started(self) -> Query:
+        if self._pipeline.streams() == frozenset():
+            raise Unpredictable("a query without streams")
+        frame = _frame(self._pipeline, self._case, self._rules)
+        self._types = tuple(one.type for one in frame.plan.columns)
+        self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
+        return Query(frame.plan, self._settings, self._checkpoint, self._rules)
+
+    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[Data]:
+        match action:
+            case Add(streams=arrival):
+                return [self._data(arrival)]
+            case Backlog(entries=entries):
+                nothing = Partitioned(partitions=((),))
+                return [
+                    self._data({name: entry.get(name, nothing) for name in self._case.streams}) for entry in entries
+                ]
+            case _:
+                return []
+
+    def _data(self, arrival: Arrival) -> Data:
+        read = self._pipeline.streams()
+        return {
+            name: tuple(self._row(name, row) for rows in placed.partitions for row in rows)
+            for name, placed in arrival.items()
+            if name in read
+        }
+
+    def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
+        fields = self._case.streams[stream].fields
+        values = tuple(row[field.name] for field in fields) if isinstance(row, Mapping) else row
+        return tuple(_value(value, field.type) for value, field in zip(values, fields, strict=True))
+
+    def _step_seen(self, step: Step, batches: list[BatchStory], error: Refused | None) -> StepSeen:
+        checkpoint = self._query.checkpoint if self._query is not None else self._checkpoint
+        return StepSeen(
+            number=step.number,
+            batches=tuple(self._batch_seen(batch) for batch in batches),
+            watermark=checkpoint.watermark_ms,
+            plan=None,
+            error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
+            wall_ms=0,
+        )
+
+    def _batch_seen(self, batch: BatchStory) -> BatchSeen:
+        if self._query is None:
+            raise AssertionError("a micro-batch without a query")
+        has_watermark = bool(watermarks(self._query.plan))
+        counts = metrics.missing(metrics.DROPPED, self._version) is None or not batch.operators
+        statistics = batch.event_time
+        return BatchSeen(
+            id=batch.id,
+            kind=batch.kind,
+            sources=tuple(self._sources(batch, self._query.plan)),
+            watermark=batch.watermark_ms if has_watermark else None,
+            logged=batch.watermark_ms,
+            next_watermark=batch.advance.after_ms,
+            rows=tuple(self._wire(row) for row in batch.emitted),
+            dropped=batch.dropped if counts else None,
+            state=tuple(operator.held for operator in batch.operators),
+            event_time=None
+            if statistics is None
+            else EventTime(min=statistics.min, max=statistics.max, avg=statistics.avg),
+            duration_ms=0,
+            progress=self._progress(batch, has_watermark=has_watermark),
+        )
+
+    def _sources(self, batch: BatchStory, plan: Plan) -> Iterator[SourceRead]:
+        rows = dict(batch.read)
+        for node in walk(plan):
+            if isinstance(node, Source):
+                yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
+
+    def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
+        return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
+
+    def _progress(self, batch: BatchStory, *, has_watermark: bool) -> dict[str, Json]:
+        """What the model knows of a progress entry."""
+        if self._query is None:
+            raise AssertionError("a micro-batch without a query")
+        event_time: dict[str, str] = {}
+        if has_watermark:
+            event_time["watermark"] = _instant(batch.watermark_ms)
+            if batch.event_time is not None:
+                for key in ("min", "max", "avg"):
+                    event_time[key] = _instant(getattr(batch.event_time, key))
+        partitions = self._query.checkpoint.partitions
+        return {
+            "batchId": batch.id,
+            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.plan)),
+            "eventTime": event_time,
+            "stateOperators": [self._operator(one, partitions) for one in batch.operators],
+        }
+
+    def _operator(self, one: OperatorStory, partitions: str | None) -> dict[str, Json]:
+        known: dict[str, Json] = {
+            "operatorName": one.operator,
+            "numRowsTotal": one.held,
+            "numRowsUpdated": one.updated,
+            "numRowsRemoved": one.removed,
+            "numRowsDroppedByWatermark": one.dropped,
+        }
+        if partitions is not None:
+            known["numShufflePartitions"] = int(partitions)
+        if one.operator.startswith("dedupe"):
+            known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
+        return {
+            key: value
+            for key, value in known.items()
+            if metrics.missing(f"stateOperators.{key}", self._version) is None
+        }
+
+
+def _value(value: Json, type_: DataType) -> Value:
+    """A value of a case as the model takes it: numbers of type DOUBLE as Python's."""
+    exact = canonical(value, type_)
+    return float(exact) if type_.name in ("float", "double") and isinstance(exact, int | Decimal) else exact
+
+
+def wire(value: Value, type_: DataType) -> Json:
+    """A value as an engine's driver sends it."""
+    if value is None:
+        return None
+    match type_.name:
+        case "timestamp" | "timestamp_ntz":
+            moment = _EPOCH + timedelta(microseconds=value)
+            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type_.name == 'timestamp' else ''}"
+        case "struct":
+            return [wire(item, field.type) for item, field in zip(value, type_.fields, strict=True)]
+        case "array":
+            return [wire(item, type_.elements[0]) for item in value]
+        case "decimal":
+            return str(value)
+        case _:
+            return value
+
+
+def _instant(millis: int) -> str:
+    moment = _EPOCH + timedelta(milliseconds=millis)
+    return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+# From the operations of a case to a frame.
+
+
+def _frame(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
+    return _Builder(case, rules).pipeline(pipeline)
+
+
+class _Builder:
+    """One method for each operation of the case language, named after it."""
+
+    def __init__(self, case: Case, rules: Rules) -> None:
+        self._case = case
+        self._rules = rules
+        self._ids = Ids()
+        self._views: dict[str, Frame] = {}
+
+    def pipeline(self, pipeline: Pipeline) -> Frame:
+        first, *rest = pipeline.operations
+        stream = first.arguments["from"]
+        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids)
+        for operation in rest:
+            step = OPERATIONS.get(operation.name)
+            if step is None:
+                if operation.name == "applyInPandasWithState":
+                    need("applyInPandasWithState", self._rules)
+                raise Unpredictable(operation.name)
+            frame = step(self, frame, operation)
+        return frame
+
+    def sql(self, frame: Frame, operation: Operation) -> Frame:
+        self._views[operation.arguments["as"]] = frame
+        return sql.run(operation.arguments["sql"], self._views)
+
+    def nested(self, operation: Operation) -> Frame:
+        if operation.nested is None:
+            raise AssertionError(f"{operation.name} without its other side")
+        return self.pipeline(operation.nested)
+
+
+OPERATIONS: Mapping[str, Callable[[_Builder, Frame, Operation], Frame]] = {
+    "withWatermark": lambda _, frame, of: frame.with_watermark(*of.arguments["withWatermark"]),
+    "where": lambda _, frame, of: frame.where(of.arguments["where"]),
+    "select": lambda _, frame, of: frame.select(*of.arguments["select"]),
+    "withColumn": lambda _, frame, of: frame.with_column(*of.arguments["withColumn"]),
+    "drop": lambda _, frame, of: frame.drop(*of.arguments["drop"]),
+    "alias": lambda _, frame, of: frame.alias(of.arguments["alias"]),
+    "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
+    "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
+    "union": lambda build, frame, of: frame.union(build.nested(of)),
+    "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
+    "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
+    "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
+        *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
+    ),
+    "sql": _Builder.sql,
+}
+"""Operation of the case language → the method of the frame it is."""
