@@ -171,7 +171,7 @@ def _event_time(row: Row, schema: Schema, column: str) -> int | None:
 def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pace: int) -> Iterator[str]:
     yield (
         "The clock, which a Spark case has not, starts at the highest event time of the first micro-batch and is "
-        f"{pace} ms further at each step."
+        f"{pace // 1000 if pace % 1000 == 0 else pace / 1000} s further at each step."
     )
     if left_out := sorted(case.streams.keys() - columns.keys()):
         yield f"Left out, for want of a watermark with the same delay: {', '.join(left_out)}."

@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from conformance.policies.int64 import MIN
-from conformance.policies.policy import NotAPolicy, at_least
+from conformance.policies.policy import NotAPolicy
+
+MOST_SAMPLES = 10_000
+"""Far more than Jet's 16; all of them are kept."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class TimestampHistory:
     """When the newest sample gets a successor, in nanoseconds."""
 
     def __post_init__(self) -> None:
-        at_least("TimestampHistory", "samples", self.samples, 1)
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise NotAPolicy("TimestampHistory", "samples", self.samples, f"from 1 to {MOST_SAMPLES}")
         if self.interval <= 0:
             raise NotAPolicy("TimestampHistory", "maxDelay", self.max_delay, f"at least its {self.samples} samples")
         if not self.ring:

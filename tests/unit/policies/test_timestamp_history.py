@@ -38,3 +38,9 @@ def test_the_oldest_value(name: str) -> None:
 def test_a_delay_shorter_than_its_samples_has_no_interval() -> None:
     with pytest.raises(NotAPolicy, match="maxDelay of TimestampHistory is 2: it must be at least its 3 samples"):
         TimestampHistory(2, 3)
+
+
+@pytest.mark.parametrize("samples", [0, 10**12])
+def test_samples_are_kept_and_so_not_too_many(samples: int) -> None:
+    with pytest.raises(NotAPolicy, match=r"samples of TimestampHistory is .*: it must be from 1 to 10000"):
+        TimestampHistory(10**18, samples)
