@@ -80,6 +80,8 @@ class Difference:
     only_a: int
     """Cells that only the first has."""
     only_b: int
+    silent: int
+    """Compared cells that neither file has an answer for: they differ in nothing, and agree in nothing."""
 
     @property
     def exit_code(self) -> int:
@@ -119,6 +121,7 @@ def compare(a: Results, b: Results) -> Difference:
         changed=tuple(changed),
         only_a=len(a.cells) - len(both),
         only_b=len(b.cells) - len(both),
+        silent=sum(first.behaviour is None and second.behaviour is None and _ran(first) for first, second in same_case),
     )
 
 
@@ -128,6 +131,10 @@ def divergence(a: Cell, b: Cell) -> Divergence:
     if seen_a is None or seen_b is None:
         return Divergence(None, None, "status", a.status, b.status)
     return next(_divergences(seen_a, seen_b), Divergence(None, None, "status", a.status, b.status))
+
+
+def _ran(cell: Cell) -> bool:
+    return cell.status != "not-applicable"
 
 
 def _pairs(a: Results, b: Results) -> Iterator[Pair]:

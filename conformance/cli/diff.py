@@ -53,10 +53,12 @@ def _show(found: Difference, a: Path, b: Path) -> None:
     for path, count in ((a, found.only_a), (b, found.only_b)):
         if count:
             out.print(Text(f"{count} cell{'s' * (count != 1)} only in {path}", style="yellow"))
+    if found.silent:
+        out.print(Text(f"{found.silent} of them answered in neither", style="yellow"))
     same = found.compared - len(found.different)
     out.print(
         Text(
-            f"{found.compared} cells compared: {same} the same, {len(found.different)} different",
+            f"{found.compared} cell{'s' * (found.compared != 1)} compared: {same} the same, {len(found.different)} different",
             style="bold red" if found.different else "bold green",
         )
     )
@@ -93,6 +95,7 @@ def _record(found: Difference) -> dict[str, Any]:
             }
             for cell in found.different
         ],
+        "answered_in_neither": found.silent,
         "changed_cases": list(found.changed),
         "only_in_first": found.only_a,
         "only_in_second": found.only_b,

@@ -32,6 +32,8 @@ class AttachedLink:
         self._api = container.client.api
         self._memory = memory
         self._socket = self._api.attach_socket(container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        # An SSH channel is its own socket.
+        self._wire = getattr(self._socket, "_sock", self._socket)
         # The client's patience with requests is not for a conversation: an engine may think for minutes.
         self._api._disable_socket_timeout(self._socket)
         self._answers: queue.Queue[str | None] = queue.Queue()
@@ -50,8 +52,7 @@ class AttachedLink:
 
     def write(self, line: str) -> None:
         try:
-            # An SSH channel is its own socket.
-            getattr(self._socket, "_sock", self._socket).sendall(f"{line}\n".encode())
+            self._wire.sendall(f"{line}\n".encode())
         except (OSError, ValueError) as error:
             raise LinkClosed from error
 
@@ -75,6 +76,10 @@ class AttachedLink:
         code = int(state["ExitCode"])
         return f"signal {signal.Signals(code - 128).name}" if _is_signal(code) else f"exit code {code}"
 
+    def kill(self) -> None:
+        with contextlib.suppress(NotFound, APIError):  # it may have ended by itself
+            self._container.kill(signal="SIGKILL")
+
     def close(self) -> None:
         """Remove the container, running or not."""
         if not self._closed.acquire(blocking=False):
@@ -84,6 +89,7 @@ class AttachedLink:
         remove_container(self._api, self._container.id)
         with contextlib.suppress(OSError):
             self._socket.close()
+            self._wire.close()
         if self._pump.is_alive():
             self._pump.join(_ENDING_SECONDS)
         self._answers.put(None)

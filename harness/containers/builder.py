@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,7 +21,10 @@ from harness.say import Say, silently
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
-_TAIL_LINES = 25
+_TAIL_LINES = 12
+_LINE_WIDTH = 200
+_PROGRESS = re.compile(r"#\d+ (sha256:|DONE|transferring|resolve )")
+"""Lines of BuildKit's that tell nobody why a build failed."""
 _CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 """Where a machine behind a proxy has its CA bundle; the build needs it for the same reason."""
 _ABOUT_THE_INDEX = ("index-url", "extra-index-url", "trusted-host")
@@ -155,8 +160,8 @@ def _run(command: Sequence[str], environ: Mapping[str, str], say: Say) -> tuple[
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.strip():
-                tail.append(line.rstrip())
+            if line.strip() and not _PROGRESS.search(line):
+                tail.append(textwrap.shorten(line, _LINE_WIDTH, placeholder=" …"))
                 if "[" in line or "Collecting" in line or "Downloading" in line:
                     say(line.strip())
     return tuple(tail) if process.returncode else None

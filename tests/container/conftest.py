@@ -79,7 +79,7 @@ class Command:
 
     def __call__(self, *arguments, **environ):
         process = self.start(*arguments, **environ)
-        out, said = process.communicate(timeout=300)
+        out, said = process.communicate(timeout=1800)
         return Finished(process.returncode, out, said)
 
 

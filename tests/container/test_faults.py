@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import tarfile
-import time
 
 import pytest
 
@@ -117,9 +116,7 @@ def test_an_image_for_no_version(conformance):
 
 
 def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, tmp_path):
-    run = conformance.start(
-        "run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_35}"
-    )
+    run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_35}")
     wait_for(run, "[ 2/")
     running_container(daemon, run).kill()
     out, said = run.communicate(timeout=240)
@@ -203,7 +200,7 @@ def test_a_full_disk_is_no_answer_of_sparks(small_disk, spark_35, tmp_path):
         pass  # that is the full disk
     try:
         (case,) = suite.load([SMOKE]).cases
-        with pytest.raises(DriverFailed, match="[Nn]o space"):
+        with pytest.raises(DriverFailed, match=r"[Nn]o space"):
             engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=60)
         (small_disk / "ballast").unlink()
         observation = engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=60)

@@ -1,0 +1,31 @@
+"""The whole suite in containers, and that it sees there what it sees on this machine."""
+
+import os
+
+import pytest
+
+from tests.container.conftest import ROOT, image_of
+
+VERSIONS = ("3.3.4", "3.5.9", "4.3.0")
+ALSO_HERE = ("3.5.9", "4.3.0")
+
+
+def chosen(versions):
+    return [argument for version in versions for argument in ("--spark", version)]
+
+
+@pytest.mark.xdist_group("whole-suite")
+def test_the_whole_suite_gives_the_same_answers_in_containers(daemon, conformance, capfd):
+    for version in VERSIONS:
+        image_of(daemon, version)
+    cases = os.environ.get("CONFORMANCE_CASES", str(ROOT / "cases"))
+    container = conformance("run", cases, *chosen(VERSIONS), "--runtime", "container", "--results", "container.jsonl")
+    here = conformance("run", cases, *chosen(ALSO_HERE), "--results", "local.jsonl")
+    assert container.code == 0, container.out
+    assert here.code == 0, here.out
+    compared = conformance("diff", "local.jsonl", "container.jsonl")
+    with capfd.disabled():
+        for run in (container, here, compared):
+            print(f"\n{run.out.strip().splitlines()[-1]}")
+    assert compared.code == 0, compared.out
+    assert " 0 different" in compared.out

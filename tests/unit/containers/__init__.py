@@ -1,0 +1,1 @@
+"""What containers need and no daemon is needed for."""
