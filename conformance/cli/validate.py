@@ -1,4 +1,4 @@
-"""``conformance validate``: every problem of every case, and what the suite covers."""
+"""``conformance validate``: every problem of every case, what the suite covers, and whether the model agrees with it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance import suite
+from conformance.agreement import Agreement, Disagreement, agreement
 from conformance.coverage import Category, coverage
 from conformance.language import Problem
 from conformance.suite import Suite
+from harness.targets import Targets
 
+DISAGREES = 1
 INVALID = 2
 
 EXAMPLES = """
@@ -28,6 +31,8 @@ Examples:
 
   conformance validate --coverage                    what the suite pins, and the holes
 
+  conformance validate --model                       the expectations against the reference model, on every version
+
   conformance validate --json my/cases | jq          for a program
 """
 
@@ -39,22 +44,35 @@ def validate(
     show_coverage: Annotated[
         bool, typer.Option("--coverage", help="List what the cases pin of each catalogue, and what none does.")
     ] = False,
+    model: Annotated[
+        bool,
+        typer.Option("--model", help="Hold every expectation against the reference model, on every target's version."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Check cases without running them: every problem, one a line as file:line:column: message.
 
-    Exits with 0 where there is none, else with 2.
+    Exits with 0 where there is none, else with 2; with --model with 1 where a case and the model disagree.
     """
     loaded = suite.load(paths)
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.cases, catalogue)
     ]
+    versions = [target.version for target in Targets.load().entries]
+    agreed = agreement(loaded.cases, versions) if model else None
     if as_json:
-        typer.echo(json.dumps(_record(loaded, categories), indent=1, ensure_ascii=False))
+        record = _record(loaded, categories)
+        if agreed is not None:
+            record["model"] = _agreement_record(agreed)
+        typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
     else:
         _show(loaded, categories, listed=show_coverage)
+        if agreed is not None:
+            _show_agreement(agreed)
     if loaded.problems:
         raise typer.Exit(INVALID)
+    if agreed is not None and agreed.disagreements:
+        raise typer.Exit(DISAGREES)
 
 
 def _notes(loaded: Suite) -> list[Problem]:
@@ -78,6 +96,59 @@ def _show(loaded: Suite, categories: list[Category], *, listed: bool) -> None:
     errors.print(Text(_summary(loaded), style="red" if loaded.problems else "green"))
     if categories:
         errors.print(Text(f"pinned: {', '.join(map(str, categories))}"))
+
+
+def _show_agreement(agreed: Agreement) -> None:
+    out = Console(soft_wrap=True, highlight=False)
+    for one in agreed.disagreements:
+        for line in _disagreement(one):
+            out.print(line)
+    for construct, ids in agreed.not_predicted.items():
+        out.print(Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}"))
+    families = ", ".join(f"{name or 'cases'} {done}/{of}" for name, (done, of) in agreed.by_family().items())
+    out.print(Text(f"predicted: {families}", style="dim"))
+    wrong = len(agreed.disagreements)
+    counted = agreed.without_state_functions
+    summary = (
+        f"the model predicts {len(agreed.predicted)} of {_counted(len(agreed.cases), 'case')} "
+        f"({agreed.share:.1%} of the {len(counted)} without Python state functions) on {_counted(len(agreed.versions), 'version')}: "
+        f"{_counted(agreed.cells, 'cell')}, {_counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
+    )
+    Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if wrong else "green"))
+
+
+def _disagreement(one: Disagreement) -> list[Text]:
+    """The findings, in which what is observed is what the model says, and the rules they turn on."""
+    first, *rest = one.verdict.describe().splitlines()
+    lines = [Text(f"✗ {first.rpartition(':')[0]}: the model says otherwise", style="bold red"), *map(Text, rest)]
+    for rule in one.settled_by:
+        lines.append(
+            Text(f"  they would agree if {rule.name} ({rule.source}) read as on another version", style="yellow")
+        )
+    if not one.settled_by and one.look_at:
+        names = ", ".join(f"{rule.name} ({rule.source})" for rule in one.look_at)
+        lines.append(Text(f"  rules to look at: {names}", style="yellow"))
+    return lines
+
+
+def _agreement_record(agreed: Agreement) -> dict[str, Any]:
+    return {
+        "versions": [str(version) for version in agreed.versions],
+        "predicted": [case.id for case in agreed.predicted],
+        "not_predicted": {construct: list(ids) for construct, ids in agreed.not_predicted.items()},
+        "share_without_state_functions": agreed.share,
+        "cells": agreed.cells,
+        "disagreements": [
+            {
+                "case": one.verdict.case,
+                "spark": str(one.verdict.version),
+                "findings": [finding.model_dump(mode="json") for finding in one.verdict.findings],
+                "settled_by": [rule.name for rule in one.settled_by],
+                "look_at": [rule.name for rule in one.look_at],
+            }
+            for one in agreed.disagreements
+        ],
+    }
 
 
 def _line(problem: Problem, style: str) -> Text:

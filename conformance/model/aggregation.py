@@ -53,6 +53,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -
     ]
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
     emitted = _emitted(turn, groups, changed=list(taken), over=over)
+    everything = tuple({one.id: one for one in (*key_columns, *node.columns)}.values())
     as_rows = {key: dict(zip((one.id for one in key_columns), key, strict=True)) for key in (*arrived, *groups)}
     return Outcome(
         rows=[output(node, _shown_keys(node, key, turn), groups[key]) for key in emitted],
@@ -63,7 +64,10 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -
         evicted=tuple(judged(as_rows[key], key_columns, evicting, turn.evicting_ms) for key in over),
         updated=len(taken),
         removed=len(over),
-        shown=tuple(judged(as_rows[key], key_columns, evicting, turn.evicting_ms, len(kept[key])) for key in kept),
+        shown=tuple(
+            judged({**output(node, as_rows[key], kept[key]), **as_rows[key]}, everything, evicting, turn.evicting_ms)
+            for key in kept
+        ),
     )
 
 

@@ -98,7 +98,12 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         updated=len(touched),
         removed=len(over),
         shown=tuple(
-            judged(as_row(key, one), columns, time, turn.evicting_ms, len(one.contributions))
+            judged(
+                {**output(node, as_row(key, one), one.contributions), **as_row(key, one)},
+                (*columns, *(one for one in node.columns if one not in columns)),
+                time,
+                turn.evicting_ms,
+            )
             for key, of_key in kept.items()
             for one in of_key
         ),

@@ -7,14 +7,15 @@ from typing import Literal
 
 from conformance.model.columns import Value
 from conformance.model.watermark import Advance, Statistics
+from conformance.types import DataType
 
 
 @dataclass(frozen=True)
 class Judged:
     """A row or a group that was late, or state that was over, and by what."""
 
-    what: tuple[tuple[str, Value], ...]
-    """Its values by the names of their columns; instants in µs."""
+    what: tuple[tuple[str, DataType, Value], ...]
+    """Name, type and value of its columns; instants in µs."""
     time_us: int | None
     """The instant that was compared: of a window its end."""
     watermark_ms: int
@@ -63,8 +64,6 @@ class BatchStory:
     emitted: tuple[tuple[Value, ...], ...]
     """Rows in the order of the query's columns."""
     advance: Advance
-    next_no_data: bool = False
-    """Whether a micro-batch without data follows."""
 
     @property
     def dropped(self) -> int:

@@ -54,6 +54,6 @@ def judged(
     row: Row | Mapping[int, Value], columns: Sequence[Column], time: Column | None, watermark_ms: int, rows: int = 1
 ) -> Judged:
     """A row for the story: its values by name, and the time it was judged by."""
-    what = tuple((one.name, row[one.id]) for one in columns if one.id in row)
+    what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
     instant = None if time is None else instant_of(row[time.id], time)
     return Judged(what, instant, watermark_ms, rows)

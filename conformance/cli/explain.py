@@ -1,0 +1,135 @@
+"""``conformance explain``: why a case comes out as it does, by the reference model, without an engine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from conformance import suite
+from conformance.case import Case
+from conformance.model.unpredictable import Unpredictable
+from conformance.parting import parting
+from conformance.predict import Prediction, predict
+from conformance.telling import Line, Tone, record, record_parting, told, told_parting
+from conformance.verdict import not_applicable
+from conformance.versions import NotAVersion, SparkVersion, releases
+
+UNKNOWN = 2
+"""The model does not know what the case does, or the case is not for the version."""
+
+EXAMPLES = """
+Examples:
+
+  conformance explain late-drops/window-still-open                  a case of the suite, on the newest Spark
+
+  conformance explain my/cases/late.yaml --spark 3.5.9              a case of one's own, on another
+
+  conformance explain late-drops/late-by-the-watermark-of-the-batch-before --spark 3.3.4 --against 3.5.9
+                                                                    where two versions part, and by which rule
+
+  conformance explain late-drops/window-still-open --json | jq      for a program
+"""
+
+STYLES: dict[Tone, str] = {
+    "head": "bold",
+    "step": "bold",
+    "moves": "cyan",
+    "late": "red",
+    "closed": "yellow",
+    "emits": "green",
+    "error": "bold red",
+    "dim": "dim",
+    "kept": "dim",
+}
+
+
+def explain(
+    case: Annotated[str, typer.Argument(help="A case: its id in the suite, or its file.", show_default=False)],
+    spark: Annotated[
+        str | None, typer.Option(help="A version (3.5.9) or a line (3.5: its newest patch); the newest by default.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Another version: show the first micro-batch in which the two part, and the rule."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Tell why a case comes out as it does: what arrived, how the watermark moved, what was late, what closed.
+
+    The account is the reference model's: no Spark runs. Exits with 2 where the model does not know what the case does.
+    """
+    found = _case(case)
+    here = _predicted(found, _version(spark, "--spark"))
+    there = _predicted(found, _version(against, "--against")) if against is not None else None
+    if there is None:
+        _print(told(found, here), record(found, here), as_json=as_json)
+    else:
+        parts = parting(found, here, there)
+        _print(told_parting(found, here, there, parts), record_parting(here, there, parts, found), as_json=as_json)
+
+
+def _print(lines: Iterable[Line], record: object, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
+        return
+    out = Console(soft_wrap=True, highlight=False)
+    for line in lines:
+        out.print(Text(str(line), style=STYLES.get(line.tone, "")))
+
+
+def _case(name: str) -> Case:
+    """The case in a file, or of that id in the suite that ships."""
+    path = Path(name)
+    loaded = suite.load([path]) if path.exists() else suite.load()
+    loaded.raise_for_problems()
+    cases = {case.id: case for case in loaded.cases}
+    if path.exists() and len(cases) == 1:
+        return next(iter(cases.values()))
+    wanted = name.removeprefix("cases/").removesuffix(".yaml")
+    if wanted in cases:
+        return cases[wanted]
+    if path.exists():
+        raise typer.BadParameter(f"{name} holds {len(cases)} cases for Spark: name one of them", param_hint="CASE")
+    near = get_close_matches(wanted, cases, 3, cutoff=0.5)
+    near += [id for id in cases if wanted and wanted in id and id not in near][: 3 - len(near)]
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise typer.BadParameter(f"no case of the suite, and no file, is called {name!r}.{meant}", param_hint="CASE")
+
+
+def _version(text: str | None, option: str) -> SparkVersion:
+    known = releases()
+    if text is None:
+        return known[-1]
+    wanted = text.removeprefix("spark-")
+    for version in reversed(known):
+        if wanted in (str(version), version.line):
+            return version
+    near = get_close_matches(wanted, [*map(str, known), *dict.fromkeys(version.line for version in known)], 2)
+    try:
+        SparkVersion.parse(wanted)
+        why = f"{text!r} is not a release of Spark the suite knows"
+    except NotAVersion:
+        why = f"{text!r} is not a version of Spark"
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    lines = ", ".join(dict.fromkeys(version.line for version in known))
+    raise typer.BadParameter(f"{why}.{meant} Its lines: {lines}", param_hint=option)
+
+
+def _predicted(case: Case, version: SparkVersion) -> Prediction:
+    outside = not_applicable(case, version)
+    try:
+        if outside is None:
+            return predict(case, version)
+        why = f"{case.id} is not for Spark {version}: {outside.notes[0]}"
+    except Unpredictable as unknown:
+        why = f"{case.id} on Spark {version}: {unknown}"
+    print(f"conformance explain: {why}", file=sys.stderr)
+    raise typer.Exit(UNKNOWN)
