@@ -13,7 +13,6 @@ import pytest
 
 from harness.containers.daemon import NoDaemon, reach
 from harness.containers.images import built
-from harness.containers.labels import RUN
 from harness.targets import Targets
 
 ROOT = Path(__file__).parents[2]
@@ -93,20 +92,21 @@ def conformance(tmp_path):
         process.communicate()
 
 
-def ours(daemon):
-    """Containers and volumes of the suite's, by name."""
-    filters = {"label": RUN}
-    containers = [container["Id"] for container in daemon.api.containers(all=True, filters=filters)]
-    volumes = [volume["Name"] for volume in daemon.api.volumes(filters=filters)["Volumes"] or ()]
-    return sorted(containers + volumes)
+def of(daemon, *processes):
+    """Containers and volumes made for these processes, by name; other runs may go on beside a test."""
+    found = []
+    for process in processes:
+        filters = {"label": f"watermark-conformance.process={process}"}
+        found += [container["Id"] for container in daemon.api.containers(all=True, filters=filters)]
+        found += [volume["Name"] for volume in daemon.api.volumes(filters=filters)["Volumes"] or ()]
+    return found
 
 
 @pytest.fixture
-def nothing_left(daemon, tmp_path):
-    """After the test no container and no volume is there that was not before, and no file of another user's."""
-    before = set(ours(daemon))
+def nothing_left(daemon, conformance, tmp_path):
+    """After the test no container and no volume of its runs is there, and no file of another user's."""
     yield
-    assert set(ours(daemon)) <= before
+    assert of(daemon, *(process.pid for process in conformance.running)) == []
     foreign = [path for path in tmp_path.rglob("*") if path.lstat().st_uid != os.getuid()]
     assert foreign == []
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from conformance import suite
+from harness.containers import leftovers
 from harness.containers.confinement import WORK, Confinement
 from harness.containers.images import Images
 from harness.containers.runtime import ContainerRuntime
@@ -15,7 +16,9 @@ from harness.protocol import StepRequest
 from harness.request import request_for
 from harness.say import silently
 from harness.targets import Targets
-from tests.container.conftest import ROOT, SMOKE, ours
+from tests.container.conftest import ROOT, SMOKE
+
+pytestmark = pytest.mark.xdist_group("confinement")
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +28,12 @@ def kept(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runtime(daemon, spark_33, spark_35, kept):
-    before = ours(daemon)
     images = Images({"3.3.4": spark_33, "3.5.9": spark_35})
     runtime = ContainerRuntime(images, Confinement(memory="2g", cpus=1.5), keep=kept)
     yield runtime
     runtime.close()
     runtime.close()
-    assert ours(daemon) == before
+    assert list(leftovers.find(runtime._client, runtime._owner)) == []
 
 
 def start(runtime, version):
