@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from conformance.case import Case, Differs, ExpectedError
+from conformance.clock import behaviour
 from conformance.comparison import Note, PlanNotTaken, SeenStep, compare
 from conformance.expected import (
     Expected,
@@ -87,7 +88,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
 
     Never raises for what an engine did: an observation that cannot be one of this case is ``broken``.
     """
-    verdict = Verdict(case.id, version, "conforms", behaviour=observation.behaviour_digest)
+    verdict = Verdict(case.id, version, "conforms", behaviour=behaviour(case, observation))
     wanted: Expected = expected(case, version)
     if isinstance(wanted, NotApplicable):
         return _outside(wanted.spark, case, version)
