@@ -10,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from typing import ClassVar
 
 from conformance.case import Case
 from conformance.catalogue import FILES, Catalogue
@@ -81,6 +83,42 @@ def discover(paths: Iterable[Path]) -> Suite:
     for path in paths:
         reading.read(path)
     return reading.suite()
+
+
+class NoSuchCase(ValueError):
+    """A name that is neither a file with one case nor the id of a case in the suite that ships."""
+
+    exit_code: ClassVar[int] = 2
+    """Of a command that it ends."""
+
+    def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
+        held = f"{name} holds {cases} cases: name one of them"
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(held if cases else f"no case of the suite, and no file, is called {name!r}.{meant}")
+        self.name = name
+        self.near = tuple(near)
+
+
+def find(name: str) -> Case | PolicyCase:
+    """The one case in a file, or of that id in the suite that ships.
+
+    Raises:
+        InvalidCase: what is there is no case.
+        NoSuchCase: there is none, or several.
+    """
+    path = Path(name)
+    if not path.exists():
+        wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
+        path = shipped() / f"{wanted}{SUFFIXES[0]}"
+        if not path.is_file():
+            known = [id_of(file, shipped()) for file in _files(shipped()) if not is_catalogue(file, shipped())]
+            raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
+    loaded = load([path])
+    loaded.raise_for_problems()
+    found: list[Case | PolicyCase] = [*loaded.cases, *loaded.policy_cases]
+    if len(found) != 1:
+        raise NoSuchCase(name, cases=len(found))
+    return found[0]
 
 
 def root_of(file: Path) -> Path | None:

@@ -12,9 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance import suite
-from conformance.case import Case
 from conformance.policies import tables
-from conformance.policies.case import PolicyCase
 from conformance.policies.checking import check
 from conformance.policies.record import record
 from conformance.policies.view import ALL, view
@@ -61,7 +59,7 @@ def policies(
     elif len(paths) > 1:
         raise typer.BadParameter("one case at a time, or --check", param_hint="PATHS")
     else:
-        shown = view(_case(paths[0]), policy)
+        shown = view(suite.find(str(paths[0])), policy)
         if as_json:
             typer.echo(json.dumps([record(reading) for reading in shown.readings], indent=1, ensure_ascii=False))
             return
@@ -69,16 +67,6 @@ def policies(
             if number:
                 out.print()
             out.print(renderable)
-
-
-def _case(path: Path) -> Case | PolicyCase:
-    by_id = suite.shipped() / f"{path}.yaml"
-    loaded = suite.load([by_id if not path.exists() and by_id.is_file() else path])
-    loaded.raise_for_problems()
-    found: list[Case | PolicyCase] = [*loaded.cases, *loaded.policy_cases]
-    if len(found) != 1:
-        raise typer.BadParameter(f"{path} holds {len(found)} cases: name one of them", param_hint="PATHS")
-    return found[0]
 
 
 def _check(paths: list[Path] | None, out: Console) -> None:

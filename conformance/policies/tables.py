@@ -73,7 +73,7 @@ def late_events(reading: Reading) -> str:
     late = [moment.entry for moment in reading.late if isinstance(moment.entry, Event)]
     events = sum(isinstance(entry, Event) for entry in reading.trace.entries)
     named = ", ".join(notation.time(event.at, reading.trace) for event in late[:SHOWN])
-    more = f", {notation.NONE} {len(late) - SHOWN} more" if len(late) > SHOWN else ""
+    more = f" and {len(late) - SHOWN} more" if len(late) > SHOWN else ""
     return f"{len(late)} of {events}{': ' * bool(late)}{named}{more}"
 
 
@@ -87,7 +87,7 @@ def windows(reading: Reading) -> str:
     if reading.open:
         parts.append(f"open: {', '.join(notation.time(end, reading.trace) for end in reading.open)}")
     more = len(parts) - SHOWN
-    return "; ".join(parts[:SHOWN]) + (f"; {more} more" if more > 0 else "")
+    return "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def policies() -> Table:

@@ -118,7 +118,8 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         (["late-drops/window-still-open", "--policy", "limiting-lull"], "did you mean 'limiting-lag-and-lull'?"),
         (["late-drops/window-still-open", "--policy", "x"], "it must be one of spark, quantile, "),
         (["output-modes/update-sql-distinct-repeats-rows"], "its query has no withWatermark"),
-        (["no-such-case"], "there is no such file or folder"),
+        (["late-drops/window-stil-open"], "Did you mean late-drops/window-still-open"),
+        (["no-such-thing-at-all"], "no case of the suite, and no file, is called"),
         (["a", "b"], "one case at a time"),
     ],
 )
