@@ -8,16 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from harness.containers.daemon import NoDaemon, reach
+
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-WHOLE_SUITE = re.compile(r"conformance run( --spark \S+)*$")
+WHOLE_SUITE = re.compile(r"conformance run( --(spark|runtime) \S+)*$")
+NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")
 
 
-def commands():
+def blocks():
+    """Commands that stand together, for one may use what another made."""
     for page in DOCS:
         for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
-            for line in block.strip().splitlines():
-                yield pytest.param(line.strip(), id=f"{page.name}: {line.strip()[:60]}")
+            lines = [line.strip() for line in block.strip().splitlines()]
+            yield pytest.param(lines, id=f"{page.name}: {lines[0][:60]}")
 
 
 def run(command, folder):
@@ -26,18 +30,26 @@ def run(command, folder):
     return subprocess.run(command, shell=True, cwd=folder, env=environ, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", [*commands()])
-def test_a_command_of_the_documentation(command, tmp_path):
-    if "pytest tests" in command:
-        # It is the command that runs this very test; that CI and the README have the same one is all there is to see.
-        assert "<!-- the test command -->" in (ROOT / ".ci" / "run").read_text()
-        return
-    # The package is installed where this test runs, and the clone must not be littered.
-    command = command.removeprefix("pip install -e . && ")
-    if WHOLE_SUITE.fullmatch(command):
-        command += " --tag smoke"
-    done = run(command, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("lines", [*blocks()])
+def test_commands_of_the_documentation(lines, tmp_path):
+    if any(NEEDS_A_DAEMON.search(line) for line in lines):
+        try:
+            reach()
+        except NoDaemon as error:
+            if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
+                raise
+            pytest.skip(str(error))
+    for command in lines:
+        if "pytest tests" in command:
+            # It is the command that runs this very test; that CI and the README have the same one is all there is to see.
+            assert "<!-- the test command -->" in (ROOT / ".ci" / "run").read_text()
+            continue
+        # The package is installed where this test runs, and the clone must not be littered.
+        command = command.removeprefix("pip install -e . && ")
+        if WHOLE_SUITE.fullmatch(command):
+            command += " --tag smoke"
+        done = run(command, tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_ten_lines_of_tox_work_in_a_repository_of_ones_own(tmp_path):
