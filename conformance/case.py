@@ -26,6 +26,12 @@ Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
 ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
 HowRestarted: TypeAlias = Literal["graceful", "crash-before-commit", "kill"]
+KillPoint: TypeAlias = Literal["rest", "planned", "running", "emitted", "committed"]
+"""Where the engine is killed: while nothing runs; once the offsets of a micro-batch are logged; once one partition of it has run;
+once its rows are out; once it is committed and the next is not planned."""
+Damage: TypeAlias = Literal["gone", "empty", "truncated"]
+CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "state"]
+"""``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: all of it."""
 
 
 class Frozen(BaseModel):
@@ -84,6 +90,14 @@ class Restart(Frozen):
 
     how: HowRestarted
     change: Change = Change()
+    at: KillPoint = "rest"
+    """Of ``kill``."""
+    add: Arrival = {}
+    """Of ``kill``: what arrives in the step, so that there is a micro-batch to be killed in."""
+    batch: int = 1
+    """Of ``kill``: in which micro-batch of the step, from 1."""
+    damage: Mapping[Damage, CheckpointPart] = {}
+    """What is spoilt in the checkpoint while no engine runs."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Restart
@@ -162,6 +176,35 @@ class Differs(Frozen):
     """Step number (names are resolved when the case is read) → what replaces its expectation."""
 
 
+# A checkpoint that another version goes on from.
+
+
+class Upgrade(Frozen):
+    """What is otherwise where one version goes on from the checkpoint of another: exactly one of ``error`` and ``steps``."""
+
+    from_: VersionRange | None = Field(None, alias="from")
+    """The versions that wrote the checkpoint; any where it is None."""
+    to: VersionRange | None = None
+    """The versions that resume it."""
+    cuts: tuple[int, ...] = ()
+    """The steps before which the query changed versions; any where it is empty."""
+    because: str
+    link: str | None = None
+    way_round: str | None = None
+    """What is documented to help."""
+    error: ExpectedError | None = None
+    """The resuming version refuses the checkpoint with this."""
+    steps: Mapping[int, ExpectationChange] = {}
+    """Of steps after the cut: what replaces their expectation."""
+
+    def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int) -> bool:
+        return (
+            (self.from_ is None or origin in self.from_)
+            and (self.to is None or to in self.to)
+            and (not self.cuts or cut in self.cuts)
+        )
+
+
 class Case(Frozen):
     """One case, valid and complete."""
 
@@ -188,6 +231,7 @@ class Case(Frozen):
     trigger: Trigger = "default"
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
+    upgrades: tuple[Upgrade, ...] = ()
 
     @property
     def family(self) -> str:
@@ -200,6 +244,15 @@ class Case(Frozen):
     def differs_on(self, version: SparkVersion) -> Differs | None:
         """The entry this version falls into; entries never overlap."""
         return next((entry for entry in self.differs if version in entry.spark), None)
+
+    def upgrade_between(self, origin: SparkVersion, to: SparkVersion, cut: int) -> Upgrade | None:
+        """The first entry that speaks of a checkpoint of ``origin`` resumed by ``to`` at step ``cut``."""
+        return next((entry for entry in self.upgrades if entry.speaks_of(origin, to, cut)), None)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether a query of the case may hold rows from one micro-batch to the next; code and SQL are taken to."""
+        return any(operation.may_keep_state for pipeline in self.pipelines() for operation in pipeline.walk())
 
     def pipelines(self) -> Iterator[Pipeline]:
         """The query, and each query that a restart puts in its place."""
@@ -219,7 +272,5 @@ class Case(Frozen):
         for step in self.steps:
             if isinstance(step.action, Restart):
                 place = f"steps.{step.number}"
-                if step.action.how == "kill":
-                    yield place, "restart: kill"
                 if step.action.change.query is not None:
                     yield from ((place, name) for name in step.action.change.query.not_yet_runnable())

@@ -277,8 +277,31 @@ class WitnessesDisagree(_Finding):
         )
 
 
+class ReplayDiffers(_Finding):
+    """A micro-batch gave the sink other rows after the engine was killed than before: something is lost, or there twice."""
+
+    kind: Literal["replay"] = "replay"
+    aspect: Literal["rows"] = "rows"
+    expected: tuple[Cells, ...]
+    """What the sink had before the engine was killed, as the engine encodes it."""
+    observed: tuple[Cells, ...]
+    """What the same micro-batch emitted when it ran again."""
+
+    def body(self) -> Iterator[str]:
+        yield "rows: a micro-batch that ran again is to give the sink what it had before the engine was killed"
+        yield f"{INDENT}before: {cell([list(row) for row in self.expected])}"
+        yield f"{INDENT}again:  {cell([list(row) for row in self.observed])}"
+
+
 Finding: TypeAlias = Annotated[
-    RowsDiffer | ValueDiffers | NotOfTheType | PlanDiffers | ErrorDiffers | StaleEntry | WitnessesDisagree,
+    RowsDiffer
+    | ValueDiffers
+    | NotOfTheType
+    | PlanDiffers
+    | ErrorDiffers
+    | StaleEntry
+    | WitnessesDisagree
+    | ReplayDiffers,
     Field(discriminator="kind"),
 ]
 

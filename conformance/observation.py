@@ -83,6 +83,13 @@ class BatchSeen(_Frozen):
     """The whole progress entry."""
 
 
+class Interrupted(_Frozen):
+    """A micro-batch that had given its rows to the sink when the engine was killed, and was not committed."""
+
+    id: int
+    rows: tuple[Row, ...]
+
+
 class StepSeen(_Frozen):
     """One step of the case, after the engine came to rest."""
 
@@ -95,6 +102,8 @@ class StepSeen(_Frozen):
     """Extended plan of the last executed batch, or the logical plan where none has run; only where it was asked for."""
     error: ErrorSeen | None
     wall_ms: int
+    interrupted: Interrupted | None = None
+    """Of a step in which the engine was killed. What it ran before and what the next one ran are both in ``batches``."""
 
 
 class Observation(_Frozen):

@@ -11,6 +11,21 @@ Json: TypeAlias = Any
 STATE_FUNCTIONS = ("count_until_watermark",)
 """The functions that ``applyInPandasWithState`` may name; ``harness/driver/state_functions.py`` says what each does."""
 
+STATEFUL = frozenset(
+    {
+        "groupBy",
+        "join",
+        "distinct",
+        "dropDuplicates",
+        "dropDuplicatesWithinWatermark",
+        "applyInPandasWithState",
+        "transformWithState",
+        "sql",
+        "call",
+    }
+)
+"""Operations that hold rows from one micro-batch to the next, or may: what SQL and code do is not looked into."""
+
 NOT_YET_RUNNABLE = ("transformWithState",)
 
 
@@ -22,6 +37,10 @@ class Operation:
     arguments: dict[str, Json]
     nested: Pipeline | None = None
     """The other side of a ``join`` or ``union``."""
+
+    @property
+    def may_keep_state(self) -> bool:
+        return self.name in STATEFUL
 
 
 @dataclass(frozen=True)

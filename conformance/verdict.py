@@ -26,7 +26,7 @@ from conformance.finding import INDENT, ErrorDiffers, ErrorExpectedAs, Finding, 
 from conformance.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.rows import OutputSchema
 from conformance.versions import SparkVersion, VersionRange
-from conformance.witness import disagreements
+from conformance.witness import disagreements, lost_or_doubled
 
 Status: TypeAlias = Literal[
     "conforms", "differs", "unsupported", "violates", "flaky", "broken", "not-applicable", "not-run"
@@ -103,7 +103,10 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     if wanted.differs is not None and _is_stale(wanted, walked, case, version, observation):
         said = wanted.differs.because or "it behaves otherwise"
         stale = (_stale(case, wanted.differs, said, AS_THE_NEWEST),)
-    findings = (*stale, *_by_step([*walked.findings, *disagreements(case, observation)]))
+    findings = (
+        *stale,
+        *_by_step([*walked.findings, *disagreements(case, observation), *lost_or_doubled(case, observation)]),
+    )
     status: Status = "violates" if findings else "differs" if wanted.differs is not None else "conforms"
     return replace(verdict, status=status, findings=findings, notes=walked.notes, differs=wanted.differs)
 

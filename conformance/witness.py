@@ -6,11 +6,13 @@ of the micro-batch before with which it was to run: Spark's ``OffsetSeqMetadata`
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 
-from conformance.case import Case
-from conformance.finding import Place, WitnessesDisagree
-from conformance.observation import BatchSeen, Observation
+from conformance.case import Case, Restart
+from conformance.finding import Place, ReplayDiffers, WitnessesDisagree
+from conformance.observation import BatchSeen, Observation, Row
 from conformance.values import show
 
 
@@ -40,6 +42,25 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
                     witness="commit log of the batch before",
                 )
             before = batch
+
+
+def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:
+    """Every micro-batch that gave the sink something before the engine was killed and something else when it ran again.
+
+    Where the restart changes the query or a setting, the case says what comes out instead.
+    """
+    for step in observation.steps:
+        action = case.steps[step.number - 1].action
+        if step.interrupted is None or not isinstance(action, Restart) or action.change.model_fields_set:
+            continue
+        again = next((batch for batch in step.batches if batch.id == step.interrupted.id), None)
+        if again is not None and _counted(again.rows) != _counted(step.interrupted.rows):
+            place = Place.of_step(case, step.number, (again.id,))
+            yield ReplayDiffers(place=place, expected=step.interrupted.rows, observed=again.rows)
+
+
+def _counted(rows: tuple[Row, ...]) -> Counter[str]:
+    return Counter(json.dumps(row) for row in rows)
 
 
 def _shown(millis: int | None) -> str | None:

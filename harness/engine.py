@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from conformance.observation import Identity, Observation, StepSeen
+from conformance.observation import Identity, Interrupted, Observation, StepSeen
 from harness.protocol import CaseRequest
 from harness.say import Say
 from harness.surroundings import SurroundingsFailed
@@ -34,20 +34,26 @@ class Engine(Protocol):
     place: Place
     code_path: str | None
     """Where the engine finds the modules that ``call`` names; None where the user did not allow code."""
+    ended: bool
+    """Whether it was killed or lost: it must be replaced."""
 
     def new_directory(self, case: str) -> str:
-        """A directory on the engine's file system for one run of a case; the driver makes it and removes it again."""
+        """A directory for one run of a case, at the same path for every engine of the runtime; the driver makes it and removes it again."""
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
-        """Run one case.
+        """Run one case, or some of its steps. Where the last of them is ``kill``, the engine is killed there and ``ended`` afterwards.
 
         Args:
             request: the case without its expectations.
             step_timeout: seconds one step may take.
 
         Raises:
+            KillMissed: the engine went past the point at which it was to be killed.
             EngineFailed: no observation; unless it is a ``DriverFailed`` the engine is gone and must be replaced.
         """
+
+    def kill(self) -> None:
+        """End the engine's process at once, by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""
 
     def close(self) -> None:
         """End the engine's process and everything it started; may be called twice."""
@@ -72,9 +78,13 @@ class Runtime(Protocol):
 class EngineFailed(SurroundingsFailed):
     """The engine gave no observation: the cell is broken, whatever Spark would have said."""
 
-    def __init__(self, message: str, *, log: str = "", steps: tuple[StepSeen, ...] = ()) -> None:
+    def __init__(
+        self, message: str, *, log: str = "", steps: tuple[StepSeen, ...] = (), emitted: tuple[Interrupted, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.emitted = emitted
+        """Micro-batches that were told as they came, where that was asked for."""
         self.log = log
         """The end of what the engine wrote to standard error."""
         self.steps = steps
@@ -86,6 +96,10 @@ class EngineFailed(SurroundingsFailed):
 
 class EngineDied(EngineFailed):
     """The process ended in the middle of a case."""
+
+
+class KillMissed(EngineFailed):
+    """The engine was killed, but behind the point that was meant: the run must be repeated, not judged."""
 
 
 class StepTimedOut(EngineFailed):

@@ -29,5 +29,8 @@ class Link(Protocol):
     def ending(self) -> str:
         """How the driver ended, once its standard output has: ``signal SIGKILL``, ``exit code 3``."""
 
+    def kill(self) -> None:
+        """End the driver and everything it started at once, by SIGKILL: nothing of it gets to do anything more."""
+
     def close(self) -> None:
         """End the driver and everything it started, and let both readers come to their ends; may be called twice."""

@@ -11,10 +11,21 @@ from itertools import count
 
 from pydantic import ValidationError
 
-from conformance.observation import Identity, Observation, StepSeen
-from harness.engine import DriverFailed, EngineDied, EngineFailed, Place, ProtocolBroken, StepTimedOut
+from conformance.observation import Identity, Interrupted, Observation, StepSeen
+from harness.engine import DriverFailed, EngineDied, EngineFailed, KillMissed, Place, ProtocolBroken, StepTimedOut
 from harness.link import Link, LinkClosed
-from harness.protocol import ANSWERS, VERSION, CaseRequest, Done, Failed, Hello, StepAnswer
+from harness.protocol import (
+    ANSWERS,
+    VERSION,
+    AnyAnswer,
+    CaseRequest,
+    Done,
+    Emitted,
+    Failed,
+    Hello,
+    Reached,
+    StepAnswer,
+)
 
 _LOG_LINES = 200
 _SHOWN_LINES = 15
@@ -40,6 +51,7 @@ class PipeEngine:
     ) -> None:
         self.place = place
         self.code_path = code_path
+        self.ended = False
         self._link = link
         self._work = work
         self._numbers = count(1)
@@ -63,17 +75,26 @@ class PipeEngine:
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         steps: list[StepSeen] = []
+        emitted: list[Interrupted] = []
         try:
             self._send(request.model_dump_json(by_alias=True, exclude_none=True))
             while True:
                 doing = (
-                    f"step {len(steps) + 1} of {request.case}"
+                    f"step {request.first + len(steps)} of {request.case}"
                     if len(steps) < len(request.steps)
                     else f"the end of {request.case}"
                 )
-                match self._answer(step_timeout, doing, tuple(steps)):
+                match self._answer(step_timeout, doing, tuple(steps), tuple(emitted)):
                     case StepAnswer(case=case, step=step) if case == request.case:
                         steps.append(step)
+                    case Emitted(case=case, batch=batch, rows=rows) if case == request.case:
+                        emitted.append(Interrupted(id=batch, rows=rows))
+                    case Reached(case=case, step=step, columns=columns, missed=missed) if case == request.case:
+                        self.kill()
+                        if missed:
+                            raise KillMissed(f"the engine was killed too late at {doing}", steps=tuple(steps))
+                        steps.append(_with_what_was_interrupted(step, emitted))
+                        return Observation(case=case, columns=columns, steps=tuple(steps))
                     case Done(case=case, columns=columns) if case == request.case:
                         return Observation(case=case, columns=columns, steps=tuple(steps))
                     case Failed(message=message):
@@ -87,14 +108,19 @@ class PipeEngine:
                 self.close()
             raise
 
+    def kill(self) -> None:
+        self.ended = True
+        self._link.kill()
+
     def close(self) -> None:
         """End the driver and everything it started."""
+        self.ended = True
         self._link.close()
         for reader in self._readers:
             reader.join(_CLOSING_SECONDS)
 
     def _introduction(self, timeout: float) -> Identity:
-        match self._answer(timeout, "its start", ()):
+        match self._answer(timeout, "its start"):
             case Hello(identity=identity) if identity.protocol == VERSION:
                 return identity
             case Hello(identity=identity):
@@ -112,7 +138,13 @@ class PipeEngine:
         except LinkClosed as error:
             raise EngineDied("the engine's process has ended before it could be asked", log=self._tail()) from error
 
-    def _answer(self, timeout: float, doing: str, steps: tuple[StepSeen, ...]) -> Hello | StepAnswer | Done | Failed:
+    def _answer(
+        self,
+        timeout: float,
+        doing: str,
+        steps: tuple[StepSeen, ...] = (),
+        emitted: tuple[Interrupted, ...] = (),
+    ) -> AnyAnswer:
         try:
             line = self._lines.get(timeout=timeout)
         except queue.Empty:
@@ -121,7 +153,9 @@ class PipeEngine:
             ) from None
         if line is None:
             ending = self._link.ending()
-            raise EngineDied(f"the engine's process ended with {ending} at {doing}", log=self._tail(), steps=steps)
+            raise EngineDied(
+                f"the engine's process ended with {ending} at {doing}", log=self._tail(), steps=steps, emitted=emitted
+            )
         try:
             return ANSWERS.validate_json(line)
         except ValidationError as error:
@@ -141,3 +175,10 @@ class PipeEngine:
     def _read_log(self) -> None:
         for line in self._link.log():
             self._log.append(line.rstrip("\n"))
+
+
+def _with_what_was_interrupted(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:
+    """The step in which the engine was killed, with the micro-batch that had emitted and was not committed."""
+    last = emitted[-1] if emitted else None
+    uncommitted = last is not None and all(batch.id != last.id for batch in step.batches)
+    return step.model_copy(update={"interrupted": last}) if uncommitted else step

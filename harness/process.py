@@ -66,6 +66,11 @@ class ProcessLink:
         code = self._process.wait(_CLOSING_SECONDS)
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(_CLOSING_SECONDS)
+
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""
         if self._process.stdin and not self._process.stdin.closed:

@@ -1,7 +1,10 @@
 """The messages between host and driver: JSON lines, version 1. The published schemas in ``messages/`` are made from these.
 
 Host to driver: one ``CaseRequest`` after another; the end of standard input ends the driver. Driver to host: ``Hello`` once, then for
-each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` where the driver itself (never the engine) went wrong.
+each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` where the driver itself (never the engine) went wrong. Where the last
+step is ``kill``, ``Reached`` takes the place of its answer and of ``Done``: the driver does nothing more, and the host kills it.
+
+A request may be some of a case's steps, from step ``first`` on: the others ran in another process, which left the directory.
 """
 
 from __future__ import annotations
@@ -48,11 +51,19 @@ class ChangeRequest(_Message):
 class StepRequest(_Message):
     """One step to carry out."""
 
-    action: Literal["start", "add", "backlog", "idle", "restart"]
+    action: Literal["start", "add", "backlog", "idle", "restart", "kill"]
+    """``kill``: go on to a point and say that it is ``Reached``."""
     batches: tuple[dict[str, Partitions], ...] = ()
     """What arrives: one entry per micro-batch."""
-    how: Literal["graceful", "crash-before-commit"] | None = None
+    how: Literal["graceful", "crash-before-commit", "kill"] | None = None
+    """Of a restart. After ``kill`` it is the first step of its request."""
     change: ChangeRequest | None = None
+    damage: dict[str, str] | None = None
+    """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
+    at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
+    """Of ``kill``: the point."""
+    nth: int = 1
+    """Of ``kill``: in which micro-batch of the step, from 1."""
     plan: bool = False
     """Whether the plan is wanted after this step."""
 
@@ -62,7 +73,18 @@ class CaseRequest(_Message):
 
     case: str
     directory: str
-    """Where checkpoint and input live: an absolute path on the engine's file system. The driver makes it, and removes it when done."""
+    """Where checkpoint and input live: an absolute path on the engine's file system. The driver makes it, and removes it when done.
+    Where ``first`` is above 1 it is there already."""
+    first: int = 1
+    """The number of the first of ``steps``. ``query``, ``output_mode``, ``trigger`` and ``conf`` are those of that point."""
+    restore: str | None = None
+    """A directory of which a copy is put in place of ``directory`` before anything else."""
+    save: str | None = None
+    """Where ``directory`` is moved to when done, instead of being removed."""
+    discard: tuple[str, ...] = ()
+    """Directories that nobody needs any more."""
+    tell: bool = False
+    """Whether each micro-batch is told as ``Emitted`` before it can be committed."""
     streams: dict[str, StreamRequest]
     query: list[dict[str, Json]]
     output_mode: str
@@ -88,6 +110,27 @@ class StepAnswer(_Message):
     step: StepSeen
 
 
+class Emitted(_Message):
+    """A micro-batch has given its rows to the sink and is not committed; comes at any time while a step runs."""
+
+    kind: Literal["emitted"]
+    case: str
+    batch: int
+    rows: tuple[tuple[Json, ...], ...]
+
+
+class Reached(_Message):
+    """The point of a ``kill`` step: the driver waits for its end."""
+
+    kind: Literal["reached"]
+    case: str
+    step: StepSeen
+    """What the step has shown until here."""
+    columns: tuple[Column, ...]
+    missed: bool
+    """Whether the engine went past the point: the run must be repeated."""
+
+
 class Done(_Message):
     """The case is over; the columns are those its query emits (empty where it never was a query)."""
 
@@ -103,15 +146,16 @@ class Failed(_Message):
     message: str
 
 
-Answer: TypeAlias = Annotated[Hello | StepAnswer | Done | Failed, Field(discriminator="kind")]
+AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed
+Answer: TypeAlias = Annotated[AnyAnswer, Field(discriminator="kind")]
 
-ANSWERS: TypeAdapter[Hello | StepAnswer | Done | Failed] = TypeAdapter(Answer)
+ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Answer)
 """Reads one line of the driver's; raises pydantic's ValidationError for anything else."""
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema, as published in ``harness/messages/``."""
-    for message in (CaseRequest, Hello, StepAnswer, Done, Failed):
+    for message in (CaseRequest, Hello, StepAnswer, Emitted, Reached, Done, Failed):
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
 
 

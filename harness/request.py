@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.case import Add, Arrival, Backlog, Case, Change, Idle, Partitioned, Restart, Row, Start, Step
 from conformance.pipeline import Pipeline
 from conformance.types import Schema
 from conformance.values import to_json_value
+from harness.legs import Leg
 from harness.protocol import CaseRequest, ChangeRequest, Json, Partitions, StepRequest, StreamRequest
 
 
-def request_for(case: Case, directory: str, code_path: str | None = None) -> CaseRequest:
+def request_for(
+    case: Case,
+    directory: str,
+    code_path: str | None = None,
+    *,
+    leg: Leg | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> CaseRequest:
     """The request for a case.
 
     Args:
         case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
-        directory: an absolute path on the engine's file system, where nothing is yet.
+        directory: an absolute path on the engine's file system, where nothing is yet unless the leg is a later one.
         code_path: where modules that ``call`` names are looked for; None forbids calling.
+        leg: which of its steps; all of them by default, if none of them kills the engine.
+        conf: Spark settings for every case; what the case says itself is stronger.
     """
+    leg = leg or Leg(1, len(case.steps))
+    query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
+    for step in case.steps[: leg.first - 1]:
+        if isinstance(step.action, Restart):
+            change = step.action.change
+            query, trigger = change.query or query, change.trigger or trigger
+            output_mode, settings = change.output_mode or output_mode, {**settings, **(change.conf or {})}
+    steps = [_step(step, case) for step in case.steps[leg.first - 1 : leg.last]]
+    if leg.killed:
+        steps[-1] = _kill(case.steps[leg.last - 1], case)
     return CaseRequest(
         case=case.id,
         directory=directory,
         streams={
             name: StreamRequest(ddl=schema.ddl, files=_files(name, case)) for name, schema in case.streams.items()
         },
-        query=case.query.wire(),
-        output_mode=case.output_mode,
-        trigger=case.trigger,
-        conf=dict(case.conf),
-        steps=tuple(_step(step, case) for step in case.steps),
+        query=query.wire(),
+        output_mode=output_mode,
+        trigger=trigger,
+        conf=settings,
+        steps=tuple(steps),
         code_path=code_path,
+        first=leg.first,
+        tell=leg.killed,
     )
 
 
@@ -51,10 +75,18 @@ def _step(step: Step, case: Case) -> StepRequest:
             nothing = Partitioned(partitions=((),))
             aligned = ({name: entry.get(name, nothing) for name in case.streams} for entry in entries)
             return StepRequest(action="backlog", batches=tuple(_arrival(entry, case) for entry in aligned), plan=plan)
-        case Restart(how=how, change=change):
-            return StepRequest.model_validate(
-                {"action": "restart", "how": how, "change": _change(change), "plan": plan}
+        case Restart(how=how, change=change, damage=damage):
+            return StepRequest(
+                action="restart", how=how, change=_change(change), damage=dict(damage) or None, plan=plan
             )
+
+
+def _kill(step: Step, case: Case) -> StepRequest:
+    """What happens before the engine is killed: the rows arrive, and it goes on to the point."""
+    action = step.action
+    assert isinstance(action, Restart)
+    batches = (_arrival(action.add, case),) if action.add else ()
+    return StepRequest(action="kill", batches=batches, at=action.at, nth=action.batch)
 
 
 def _change(change: Change) -> ChangeRequest:
@@ -90,6 +122,8 @@ def _files(stream: str, case: Case) -> int:
             arrivals.append(step.action.streams)
         elif isinstance(step.action, Backlog):
             arrivals.extend(step.action.entries)
+        elif isinstance(step.action, Restart):
+            arrivals.append(step.action.add)
     return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
 
 

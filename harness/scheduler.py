@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from conformance.case import Case
 from conformance.observation import Identity, Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, Engine, EngineFailed, Place, Runtime
+from harness.engine import DriverFailed, Engine, EngineFailed, KillMissed, Place, Runtime
+from harness.legs import joined, legs
 from harness.request import calls_code, request_for
 from harness.say import Say
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
-_SPLIT_ATTEMPTS = 5
+ATTEMPTS = 5
+"""Runs of a cell until one shows what was meant: rows together in one micro-batch, an engine killed where it should be."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Limits:
     """Seconds a step may take."""
     repeat: int = 1
     """Runs of each cell."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings for every case; what a case says itself is stronger."""
 
 
 class Scheduler:
@@ -140,6 +144,8 @@ class EngineSeat:
         """
         if self._unstartable is not None:
             raise self._unstartable
+        if self._engine is not None and self._engine.ended:
+            self.close()
         if self._engine is None:
             try:
                 self._engine = self._runtime.start(self.target, say=self._say())
@@ -163,7 +169,7 @@ def run_cell(case: Case, seat: EngineSeat, limits: Limits, allow_code: bool) -> 
     """Run one case on one target, as often as ``limits.repeat`` says. Never raises for what an engine or this machine did."""
     begun = time.monotonic()
     observations: list[Observation] = []
-    failure, runnable = _not_runnable(case, allow_code), True
+    failure, runnable = not_runnable(case, allow_code), True
     if failure is not None:
         runnable = False
     else:
@@ -181,21 +187,31 @@ def run_cell(case: Case, seat: EngineSeat, limits: Limits, allow_code: bool) -> 
 
 
 def _observe(case: Case, seat: EngineSeat, limits: Limits) -> Observation:
-    for attempt in range(1, _SPLIT_ATTEMPTS + 1):
-        engine = seat.engine()
-        request = request_for(case, engine.new_directory(case.id), engine.code_path)
-        observation = engine.observe(request, step_timeout=limits.step_timeout)
+    for attempt in range(1, ATTEMPTS + 1):
         try:
-            check_alignment(request, observation)
-        except SplitBatch:
-            if attempt == _SPLIT_ATTEMPTS:
+            return _observe_once(case, seat, limits)
+        except (SplitBatch, KillMissed):
+            if attempt == ATTEMPTS:
                 raise
-            continue
-        return observation
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _not_runnable(case: Case, allow_code: bool) -> str | None:
+def _observe_once(case: Case, seat: EngineSeat, limits: Limits) -> Observation:
+    """Where the case kills its engine, the next one of the seat goes on in the same directory."""
+    directory = seat.engine().new_directory(case.id)
+    seen: list[Observation] = []
+    for leg in legs(case):
+        engine = seat.engine()
+        request = request_for(case, directory, engine.code_path, leg=leg, conf=limits.conf)
+        seen.append(engine.observe(request, step_timeout=limits.step_timeout))
+        check_alignment(request, seen[-1])
+        if seen[-1].steps[-1].error is not None:
+            break
+    return joined(seen)
+
+
+def not_runnable(case: Case, allow_code: bool) -> str | None:
+    """Why the case cannot be run at all, None where it can."""
     constructs = sorted(set(case.not_yet_runnable()))
     if constructs:
         return f"not yet runnable: {', '.join(constructs)}"

@@ -19,6 +19,7 @@ from conformance.language.shape import Choice, Json, Text
 from conformance.language.source import read_yaml
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, confs, step
 from conformance.language.streams import STREAMS
+from conformance.language.upgrading import UPGRADES, upgrade
 from conformance.language.version_ranges import RANGE
 from conformance.language.words import words
 from conformance.types import parse_schema
@@ -61,6 +62,9 @@ CASE = Record(
         "conf": Key(CONF, "Spark SQL confs for this case; numbers and booleans reach Spark as text."),
         "steps": Key(STEPS, "what happens, in order", required=True),
         "differs": Key(DIFFERS, "Versions that behave otherwise, with the reason."),
+        "upgrades": Key(
+            UPGRADES, "Pairs of versions of which the second does not simply go on from the first's checkpoint."
+        ),
     },
 )
 
@@ -120,15 +124,16 @@ def _case(node: Node, path: Path, id: str) -> Case:
         output_mode=written.get("outputMode", "append"),
         conf=confs(written.get("conf", {})),
         differs=tuple(differs(entry, numbers) for entry in written.get("differs", [])),
+        upgrades=tuple(upgrade(entry, numbers) for entry in written.get("upgrades", [])),
     )
 
 
 def _lines(node: Node) -> dict[str, int]:
-    """Every top-level key, ``steps.3`` and ``differs.1``, and the keys inside these: ``steps.3.expect``."""
+    """Every top-level key, ``steps.3``, ``differs.1`` and ``upgrades.1``, and the keys inside these: ``steps.3.expect``."""
     found: dict[str, int] = {}
     for entry in entries_of(node):
         found[str(entry.key.value)] = entry.key.line
-        if entry.key.value in ("steps", "differs"):
+        if entry.key.value in ("steps", "differs", "upgrades"):
             for number, item in enumerate(items_of(entry.value), 1):
                 found[f"{entry.key.value}.{number}"] = item.line
                 _lines_inside(item, f"{entry.key.value}.{number}", found)

@@ -77,6 +77,10 @@ class _Entry(Shape):
         return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
 
 
+CHANGES = _Steps()
+"""Step number or name → what replaces its expectation."""
+
+
 def _any_of(way: str, *more: str) -> Json:
     return {"anyOf": [{"required": [other]} for other in (*WAYS, *more) if other != way]}
 
@@ -92,9 +96,7 @@ DIFFERS = ListOf(
                 "expect": Key(
                     EXPECTATION, "What is expected of the start, instead of every step's expectation: an error."
                 ),
-                "steps": Key(
-                    _Steps(), "Step number (from 1) or name → the keys of its expectation that are otherwise."
-                ),
+                "steps": Key(CHANGES, "Step number (from 1) or name → the keys of its expectation that are otherwise."),
                 "unsupported": Key(
                     Text("a reason"),
                     "Why the feature is not there; checked: the case must fail at analysis or start.",

@@ -19,7 +19,7 @@ _BATCH = Record(
     meaning="One micro-batch; absent keys are not checked.",
 )
 _CLASS = Text("the class of an error")
-_ERROR = Record(
+ERROR = Record(
     "error",
     {
         "class": Key(
@@ -75,7 +75,7 @@ _KEYS = {
         ListOf(regular_expression(), "a list of regular expressions", at_least=1),
         "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
     ),
-    "error": Key(_ERROR, _ERROR.meaning),
+    "error": Key(ERROR, ERROR.meaning),
 }
 _EXPECTATION = Record(
     "expect",
@@ -92,7 +92,7 @@ _CHANGE = Record(
     "expectation change",
     {
         **_KEYS,
-        "error": Key(Nullable(_ERROR), f"{_ERROR.meaning} null: none, where the step expects one."),
+        "error": Key(Nullable(ERROR), f"{ERROR.meaning} null: none, where the step expects one."),
         "unchecked": Key(
             ListOf(Choice("key", TAKEN_OUT), "a list of keys", at_least=1),
             "Keys of the step's expectation that these versions do not check.",

@@ -10,6 +10,7 @@ from conformance.language.node import Node
 from conformance.language.problem import Report
 from conformance.language.step_checks import check_steps
 from conformance.language.stream_checks import check_streams
+from conformance.language.upgrading import check_upgrades
 from conformance.language.width_checks import check_widths
 
 if TYPE_CHECKING:
@@ -22,5 +23,6 @@ def check_meaning(node: Node, report: Report, catalogue: Catalogue | None) -> No
     check_steps(node, report)
     check_widths(node, report)
     check_differs(node, report)
+    check_upgrades(node, report)
     if catalogue is not None:
         check_membership(node, report, catalogue)

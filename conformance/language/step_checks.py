@@ -14,6 +14,7 @@ def check_steps(case: Node, report: Report) -> None:
     _names(steps, report)
     _start_first(steps, report)
     _something_to_replay(steps, report)
+    _killing(steps, report)
     _backlog_not_once(case, steps, report)
     _backlog_names_a_stream(steps, report)
     _ends_at_an_error(case, steps, report)
@@ -52,11 +53,37 @@ def _something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
     for step in steps:
         if any(child(step, action) is not None for action in _DATA):
             return
+        if child(child(step, "restart"), "add") is not None:
+            return
         restart = child(step, "restart")
         how = child(restart, "how") if isinstance(restart, Entries) else restart
         if how is not None and text_of(how) == "crash-before-commit":
             report.add(how, "crash-before-commit replays the last batch, and no batch has run before this step")
             return
+
+
+def _killing(steps: tuple[Node, ...], report: Report) -> None:
+    """Where an engine is killed, and in which micro-batch, is said of `kill` alone, and needs rows."""
+    for step in steps:
+        restart = child(step, "restart")
+        if not isinstance(restart, Entries):
+            continue
+        kills = text_of(child(restart, "how")) == "kill"
+        at_rest = text_of(child(restart, "at")) in (None, "rest")
+        for key in ("at", "add", "batch"):
+            if restart.get(key) is not None and not kills:
+                report.add(restart.key(key), f"`{key}` is of `how: kill`: where the engine is killed")
+        if kills and not at_rest and restart.get("add") is None:
+            report.add(restart.key("at"), "no micro-batch to be killed in: `add` says which rows arrive in this step")
+        if kills and at_rest:
+            for key in ("add", "batch"):
+                if restart.get(key) is not None:
+                    message = f"`{key}`, and the engine is killed at rest: `at` says where in the micro-batch"
+                    report.add(restart.key(key), message)
+        damage = child(restart, "damage")
+        for entry in entries_of(damage):
+            if text_of(entry.value) == "state" and entry.key.value != "gone":
+                report.add(entry.value, "`state` is a folder: it can only be `gone`")
 
 
 def _backlog_not_once(case: Node, steps: tuple[Node, ...], report: Report) -> None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from conformance.case import Action, Add, Backlog, Change, HowRestarted, Idle, OutputMode, Restart, Start, Step, Trigger
+from conformance.case import (
+    Action,
+    Add,
+    Backlog,
+    Change,
+    CheckpointPart,
+    Damage,
+    HowRestarted,
+    Idle,
+    KillPoint,
+    OutputMode,
+    Restart,
+    Start,
+    Step,
+    Trigger,
+)
 from conformance.language.expectations import EXPECTATION, expectation
 from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, Variants, nothing_in
 from conformance.language.pipelines import PIPELINE, pipeline
 from conformance.language.rows import ARRIVAL, ARRIVING, partitioned
-from conformance.language.shape import Choice, Json, Setting, Text
+from conformance.language.shape import Choice, Json, Setting, Text, Whole
 from conformance.language.streams import NAME
 from conformance.language.words import words
 
@@ -32,9 +47,36 @@ _CHANGE = Record(
     at_least=1,
     meaning="What the restart changes.",
 )
+_PART = Choice("part of a checkpoint", words(CheckpointPart))
+_DAMAGE = Record(
+    "damage",
+    {
+        how: Key(
+            _PART, f"The part that is {meaning}: the newest of its log or state stores, the one file, or the folder."
+        )
+        for how, meaning in zip(
+            words(Damage), ("removed", "left without a byte", "cut to half its length"), strict=True
+        )
+    },
+    at_least=1,
+    meaning="What is spoilt in the checkpoint while no engine runs.",
+)
 _RESTART = Record(
     "restart",
-    {"how": Key(HOW, "how to stop and start again", required=True), "change": Key(_CHANGE, _CHANGE.meaning)},
+    {
+        "how": Key(HOW, "how to stop and start again", required=True),
+        "change": Key(_CHANGE, _CHANGE.meaning),
+        "at": Key(
+            Choice("point", words(KillPoint)),
+            "Where `kill` kills: at `rest`, or in a micro-batch of the rows of `add`: `planned` (its offsets are logged), `running` "
+            "(one partition of it has run), `emitted` (its rows are out), `committed` (and the next is not planned).",
+        ),
+        "add": Key(ARRIVAL, "The rows that arrive, in one micro-batch, before the engine is killed."),
+        "batch": Key(
+            Whole(least=1), "In which micro-batch of the step the engine is killed, from 1; the first when absent."
+        ),
+        "damage": Key(_DAMAGE, _DAMAGE.meaning),
+    },
 )
 _ENTRY = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}')
 _ACTIONS = {
@@ -53,7 +95,7 @@ _ACTIONS = {
     ),
     "idle": (nothing_in("idle"), "Nothing arrives; run until idle (`once` and `availableNow`: run again)."),
     "restart": (
-        ByKind(f"one of {', '.join(HOW.words)}, or {{how, change}}", scalar=HOW, entries=_RESTART),
+        ByKind(f"one of {', '.join(HOW.words)}, or {{how, change, …}}", scalar=HOW, entries=_RESTART),
         "Stop the query one way or another and start it again from its checkpoint.",
     ),
 }
@@ -118,9 +160,11 @@ def _aligned(entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
 def _changed(restart: dict[str, Json]) -> Restart:
     written = restart.get("change", {})
     change = Change(
-        conf=confs(written["conf"]) if "conf" in written else None,
-        output_mode=written.get("outputMode"),
-        trigger=written.get("trigger"),
-        query=pipeline(written["query"]) if "query" in written else None,
+        **{key: written[key] for key in ("outputMode", "trigger") if key in written},
+        **({"conf": confs(written["conf"])} if "conf" in written else {}),
+        **({"query": pipeline(written["query"])} if "query" in written else {}),
     )
-    return Restart(how=restart["how"], change=change)
+    others = {key: restart[key] for key in ("at", "batch", "damage") if key in restart}
+    return Restart.model_validate(
+        {"how": restart["how"], "change": change, "add": _arrival(restart.get("add", {})), **others}
+    )

@@ -64,5 +64,6 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[Place, str]]:
 def _arrivals(case: Node) -> Iterator[Entry]:
     for step in items_of(child(case, "steps")):
         yield from entries_of(child(step, "add"))
+        yield from entries_of(child(child(step, "restart"), "add"))
         for entry in items_of(child(step, "backlog")):
             yield from entries_of(entry)

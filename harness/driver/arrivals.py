@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from typing import Any, Dict, List, Tuple
 
@@ -17,19 +18,22 @@ Staged = List[Tuple[str, str]]
 
 
 class Arrivals:
-    """The directories the query's file sources read."""
+    """The directories the query's file sources read; what is in them already is what arrived before."""
 
     def __init__(self, root: str, streams: dict[str, Any]) -> None:
         """``streams``: stream name → {"ddl": …, "files": files per micro-batch}."""
         self._root = root
         self._streams = streams
         self._staging = os.path.join(root, ".staging")
-        self._placed = 0
-        # Files are read in the order of their modification times, which must not depend on how fast we write them.
-        self._clock = int(time.time()) - 86400
-        os.makedirs(self._staging)
         for name in streams:
-            os.makedirs(self.directory(name))
+            os.makedirs(self.directory(name), exist_ok=True)
+        before = [entry for name in streams for entry in os.scandir(self.directory(name)) if entry.is_file()]
+        self._placed = max((int(entry.name.partition(".")[0]) for entry in before), default=0)
+        # Files are read in the order of their modification times, which must not depend on how fast we write them.
+        yesterday = int(time.time()) - 86400
+        self._clock = max((int(entry.stat().st_mtime) for entry in before), default=yesterday)
+        shutil.rmtree(self._staging, ignore_errors=True)  # what a killed process had not placed yet
+        os.makedirs(self._staging)
 
     def directory(self, stream: str) -> str:
         return os.path.join(self._root, stream)

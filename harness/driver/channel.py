@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from typing import Any, Dict, Iterator
 
 Json = Any
@@ -15,6 +16,7 @@ class Channel:
     """Owns the real standard output; whatever else prints (the JVM, pyspark, a user's function) goes to standard error."""
 
     def __init__(self) -> None:
+        self._sending = threading.Lock()
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
         os.dup2(2, 1)
         sys.stdout = sys.stderr
@@ -25,7 +27,9 @@ class Channel:
             yield json.loads(line)
 
     def send(self, kind: str, **fields: Json) -> None:
-        """Send one message; ``kind`` says which."""
+        """Send one message; ``kind`` says which. Threads may share the channel."""
         fields["kind"] = kind
-        self._out.write(json.dumps(fields, separators=(",", ":")) + "\n")
-        self._out.flush()
+        line = json.dumps(fields, separators=(",", ":")) + "\n"
+        with self._sending:
+            self._out.write(line)
+            self._out.flush()

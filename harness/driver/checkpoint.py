@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import shutil
 from typing import Any
+
+
+class NothingThere(Exception):
+    """The checkpoint lacks what the case wants damaged."""
 
 
 class Checkpoint:
@@ -33,16 +39,61 @@ class Checkpoint:
             return self.logged_watermark(planned)
         return self.next_watermark(committed)
 
+    def is_planned(self, batch: int) -> bool:
+        """Whether the offsets of the batch are logged."""
+        return os.path.exists(self._file("offsets", batch))
+
+    def is_committed(self, batch: int) -> bool:
+        """Whether the commit of the batch is logged."""
+        return os.path.exists(self._file("commits", batch))
+
+    def damage(self, how: str, part: str) -> None:
+        """Spoil a part of the checkpoint, as a crash on storage without atomic renames or a careless hand would have.
+
+        ``how``: ``gone``, ``empty`` (no byte is left) or ``truncated`` (half is left). ``part``: ``metadata``; the newest entry of
+        ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``state``, the whole folder of them.
+
+        Raises:
+            NothingThere: the checkpoint has no such part.
+        """
+        paths = self._parts(part)
+        if not paths:
+            raise NothingThere("the checkpoint {} has no {} to damage".format(self.path, part))
+        for path in paths:
+            # Whatever the checksum beside it would say, Spark is to read what is left.
+            _remove(os.path.join(os.path.dirname(path), ".{}.crc".format(os.path.basename(path))))
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif how == "gone":
+                os.remove(path)
+            else:
+                size = os.path.getsize(path)
+                os.truncate(path, 0 if how == "empty" else size // 2)
+
+    def _parts(self, part: str) -> list[str]:
+        if part in ("metadata", "state"):
+            found = os.path.join(self.path, part)
+            return [found] if os.path.exists(found) else []
+        if part in ("offsets", "commit"):
+            log = "offsets" if part == "offsets" else "commits"
+            newest = self._newest(log)
+            return [] if newest is None else [self._file(log, newest)]
+        # state/<operator>/<partition>[/<store>]/<version>.delta (.changelog, .zip: RocksDB, flat whatever the store)
+        stores: dict[str, dict[int, list[str]]] = {}
+        for path in glob.glob(os.path.join(self.path, "state", "**", "*"), recursive=True):
+            number, _, kind = os.path.basename(path).partition(".")
+            if number.split("_")[0].isdigit() and kind in ("delta", "snapshot", "changelog", "zip"):
+                versions = stores.setdefault(os.path.dirname(path), {})
+                versions.setdefault(int(number.split("_")[0]), []).append(path)
+        return [path for versions in stores.values() for path in versions[max(versions)]]
+
     def uncommit_newest(self) -> None:
         """Take back the commit of the newest planned batch, as if the engine had died before making it."""
         newest = self._newest("offsets")
         if newest is None:
             return
         for name in (str(newest), ".{}.crc".format(newest)):
-            try:
-                os.remove(os.path.join(self.path, "commits", name))
-            except FileNotFoundError:
-                pass
+            _remove(os.path.join(self.path, "commits", name))
 
     def _file(self, log: str, batch: int) -> str:
         return os.path.join(self.path, log, str(batch))
@@ -53,6 +104,13 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         return max((int(name) for name in names if name.isdigit()), default=None)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
 
 
 def _second_line(path: str) -> dict[str, Any]:

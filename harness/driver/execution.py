@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from .arrivals import Arrivals, Staged
-from .capture import Capture
+from .capture import Capture, Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, is_full_disk
@@ -28,14 +30,38 @@ class EngineGone(Exception):
     """The JVM has died under us: there is nothing to observe."""
 
 
+class NeverReached(Exception):
+    """There was no point at which this process could have been killed: the case expects more micro-batches than there are."""
+
+
 class DiskFull(Exception):
     """There is no room for checkpoint or input: what the engine did says nothing about Spark."""
 
 
-class Execution:
-    """A case in the engine. ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last."""
+class Reached(Exception):
+    """The point at which this process is to be killed.
 
-    def __init__(self, spark: Any, request: dict[str, Any]) -> None:
+    ``step``: what the step has shown until then, as ``StepSeen``; ``missed``: whether the engine has gone past the point.
+    """
+
+    def __init__(self, step: dict[str, Any], missed: bool) -> None:
+        super().__init__(step["number"])
+        self.step = step
+        self.missed = missed
+
+
+class Execution:
+    """A case, or some steps of it, in the engine.
+
+    ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last. ``emitted`` is told the rows of each
+    micro-batch before the engine can commit it, from another thread; None where nobody wants to know.
+    """
+
+    def __init__(
+        self, spark: Any, request: dict[str, Any], emitted: Callable[[int, list[list[Any]]], None] | None = None
+    ) -> None:
+        put_in_place(request)
+        self._emitted = emitted
         self._spark = spark
         self._session = new_session(spark)
         self._request = request
@@ -47,19 +73,29 @@ class Execution:
         self._checkpoint = Checkpoint(request["directory"] + "/checkpoint")
         self._frame: Any = None
         self._query: Any = None
-        self._capture = Capture()
+        self._capture = Capture(emitted)
         self._entries = 0
         self._has_executed = False
         self.columns: list[dict[str, str]] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
+        """
+        Raises:
+            Reached: the process is to be killed now; it must not do anything any more.
+        """
         failed = False
+        reached = None
         try:
-            for number, step in enumerate(self._request["steps"], 1):
+            for number, step in enumerate(self._request["steps"], self._request.get("first", 1)):
                 begun = time.monotonic()
                 error = None
                 batches: list[dict[str, Any]] = []
                 try:
+                    if step["action"] == "kill":
+                        missed = self._reach(step)
+                        batches = self._batches(tolerant=True) if self._query is not None else []
+                        reached = Reached(self._seen(number, batches, None, begun), missed)
+                        raise reached
                     self._act(step)
                 except _Failed as failure:
                     if not is_alive(self._spark):
@@ -73,17 +109,24 @@ class Execution:
                 if self._query is not None:
                     batches = self._batches(tolerant=failed)
                 yield {
-                    "number": number,
-                    "batches": batches,
-                    "watermark": self._checkpoint.watermark(),
+                    **self._seen(number, batches, error, begun),
                     "plan": self._plan() if step.get("plan") and not failed else None,
-                    "error": error,
-                    "wall_ms": int((time.monotonic() - begun) * 1000),
                 }
                 if failed:
                     return
         finally:
-            self._close()
+            if reached is None:
+                self._close()
+
+    def _seen(self, number: int, batches: list[dict[str, Any]], error: Any, begun: float) -> dict[str, Any]:
+        return {
+            "number": number,
+            "batches": batches,
+            "watermark": self._checkpoint.watermark(),
+            "plan": None,
+            "error": error,
+            "wall_ms": int((time.monotonic() - begun) * 1000),
+        }
 
     # The actions.
 
@@ -113,6 +156,12 @@ class Execution:
         if step["how"] == "crash-before-commit":
             self._checkpoint.uncommit_newest()
             forget_state_stores(self._spark)
+        damage = step.get("damage") or {}
+        for how, part in damage.items():
+            self._checkpoint.damage(how, part)
+        if damage:
+            # What is spoilt on disk must not be answered from memory.
+            forget_state_stores(self._spark)
         change = step.get("change", {})
         self._conf.update(change.get("conf") or {})
         self._output_mode = change.get("outputMode") or self._output_mode
@@ -123,13 +172,49 @@ class Execution:
             self._start()
             self._drain()
 
+    def _reach(self, step: dict[str, Any]) -> bool:
+        """Go on to the point at which this process is to be killed; whether the engine has gone past it already."""
+        if step["at"] == "rest":
+            if not self._at_rest_between_runs():
+                self._act({"action": "start"})
+            return False
+        # With `once` and `availableNow` this run is the one that is killed; else the query must be at rest before.
+        if self._at_rest_between_runs():
+            self._arrivals.place(self._arrivals.stage(step["batches"]))
+            self._start(Hold(step["at"], step["nth"]))
+        else:
+            self._act({"action": "start"})
+            self._capture.hold = Hold(step["at"], step["nth"])
+            self._place_at_once(self._arrivals.stage(step["batches"]))
+        hold = self._capture.hold
+        assert hold is not None
+        while not hold.reached.wait(0.02):
+            if not self._query.isActive:
+                self._finish_run()
+                raise NeverReached(
+                    "the query came to its end and never ran micro-batch {} of the step".format(step["nth"])
+                )
+        return step["at"] == "committed" and self._stop_behind_commit(hold.batch)
+
+    def _stop_behind_commit(self, batch: Any) -> bool:
+        """Wait until the micro-batch is committed, and keep the next from being planned; whether that came too late."""
+        lock = self._query._jsq.streamingQuery().awaitProgressLock()
+        while not self._checkpoint.is_committed(batch):
+            if not self._query.isActive:
+                self._finish_run()
+                return True
+        lock.lock()  # for ever: the engine cannot plan another micro-batch without it
+        while not any(entry["id"] == batch for entry in self._batches_so_far()):
+            time.sleep(0.005)
+        return self._checkpoint.is_planned(batch + 1)
+
     def _at_rest_between_runs(self) -> bool:
         """With ``once`` and ``availableNow`` every action is a run of its own."""
         return bool(self._trigger != "default")
 
     # The query.
 
-    def _start(self) -> None:
+    def _start(self, hold: Hold | None = None) -> None:
         try:
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
@@ -142,7 +227,8 @@ class Execution:
         except Exception as error:
             raise _Failed("analysis", error) from error
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in self._frame.schema.fields]
-        self._capture = Capture()
+        self._capture = Capture(self._emitted)
+        self._capture.hold = hold
         self._entries = 0
         self._has_executed = False
         try:
@@ -192,6 +278,10 @@ class Execution:
 
     # What was seen.
 
+    def _batches_so_far(self) -> list[dict[str, Any]]:
+        entries, _ = executed(self._query._jsq, self._entries)
+        return [{"id": entry["batchId"]} for entry in entries]
+
     def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
         entries, self._entries = executed(self._query._jsq, self._entries)
         self._has_executed = self._has_executed or bool(entries)
@@ -218,3 +308,22 @@ class Execution:
                 pass
         if is_alive(self._spark):
             forget_state_stores(self._spark)
+
+
+def put_in_place(request: dict[str, Any]) -> None:
+    """Remove the directories nobody needs any more, and put the copy that the steps go on from where they are to find it."""
+    for path in request.get("discard", []):
+        shutil.rmtree(path, ignore_errors=True)
+    if request.get("restore"):
+        shutil.rmtree(request["directory"], ignore_errors=True)
+        # With the times of the files, which are their places in the order.
+        shutil.copytree(request["restore"], request["directory"])
+
+
+def put_away(request: dict[str, Any]) -> None:
+    """Keep the case's directory under the name it is wanted by, or remove it."""
+    if request.get("save"):
+        shutil.rmtree(request["save"], ignore_errors=True)
+        os.rename(request["directory"], request["save"])
+    else:
+        shutil.rmtree(request["directory"], ignore_errors=True)

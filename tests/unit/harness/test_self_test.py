@@ -110,16 +110,61 @@ def test_repeated_runs_that_agree_are_one_answer(verdict_of):
     assert verdict_of("right", repeat=20).status == "conforms"
 
 
-def test_a_case_that_is_not_yet_runnable_is_not_run_by_name(tmp_path):
-    text = (CASES / "late-drops" / "windows.yaml").read_text() + "  - restart: kill\n"
+def run_text(tmp_path, text, mode):
     folder = tmp_path / "cases"
     folder.mkdir()
-    (folder / "killed.yaml").write_text(text)
+    (folder / "mine.yaml").write_text(text)
     loaded = suite.load([folder])
     loaded.raise_for_problems()
     seen = Remembering()
-    runtime = MiniatureRuntime(tmp_path, "right")
+    runtime = MiniatureRuntime(tmp_path, mode)
     conduct(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
-    assert seen.verdicts["killed"].status == "not-run"
-    assert "restart: kill" in seen.verdicts["killed"].describe()
+    return seen.verdicts["mine"], runtime
+
+
+def test_a_case_that_is_not_yet_runnable_is_not_run_by_name(tmp_path):
+    text = (CASES / "late-drops" / "windows.yaml").read_text()
+    text = text.replace(
+        "  - from: events\n", "  - from: events\n  - transformWithState: {by: [count], with: counter}\n"
+    )
+    verdict, runtime = run_text(tmp_path, text, "right")
+    assert verdict.status == "not-run"
+    assert "transformWithState" in verdict.describe()
     assert runtime.started == 0
+
+
+KILLED = """
+  - name: killed at rest
+    restart: kill
+    expect: {watermark: "12:10"}
+  - name: killed with its rows out
+    restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
+    expect: {rows: [], unchecked_here: true}
+  - name: the window of 12:35 comes out of the state of before
+    add: {events: [["13:10", 1]]}
+    expect: {rows: [["12:30", "12:40", 1]], watermark: "12:45"}
+"""
+
+
+def killed(at):
+    text = (CASES / "late-drops" / "windows.yaml").read_text() + KILLED.replace(", unchecked_here: true", "")
+    return text.replace("at: emitted", f"at: {at}")
+
+
+def test_an_engine_that_is_killed_is_replaced_and_the_next_goes_on_from_the_checkpoint(tmp_path):
+    verdict, runtime = run_text(tmp_path, killed("emitted"), "right")
+    assert verdict.status == "conforms", verdict.describe()
+    assert runtime.started == 3
+
+
+def test_an_engine_that_forgets_over_a_kill_violates(tmp_path):
+    verdict, _ = run_text(tmp_path, killed("emitted"), "forgets-on-resume")
+    assert verdict.status == "violates"
+    assert "expected, not emitted" in verdict.describe()
+
+
+def test_an_engine_that_was_always_killed_too_late_is_broken(tmp_path):
+    verdict, runtime = run_text(tmp_path, killed("emitted"), "always-misses")
+    assert verdict.status == "broken"
+    assert "the engine was killed too late at step 4" in verdict.describe()
+    assert runtime.started == 5

@@ -101,6 +101,12 @@ def test_actions(every: Case) -> None:
     ]
     changed = actions[7]
     assert isinstance(changed, Restart)
+    assert "trigger" in changed.change.model_fields_set
+    killed = actions[6]
+    assert isinstance(killed, Restart)
+    assert (killed.at, killed.batch, killed.damage) == ("emitted", 2, {"truncated": "commit", "gone": "metadata"})
+    assert killed.add["events"].partitions == ((),)
+    assert not killed.change.model_fields_set
     assert changed.change.conf == {"spark.sql.x": "1000.0"}
     assert changed.change.output_mode == "update"
     assert changed.change.trigger == "default"
@@ -152,8 +158,21 @@ def test_nested_pipelines(every: Case) -> None:
     assert every.query.streams() == {"events", "clicks"}
 
 
+def test_upgrades(every: Case) -> None:
+    refused, otherwise = every.upgrades
+    assert refused.error is not None
+    assert refused.error.classes == ("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",)
+    assert refused.way_round == "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+    old, new = SparkVersion(3, 5, 9), SparkVersion(4, 0, 5)
+    assert every.upgrade_between(old, new, 3) is refused
+    assert every.upgrade_between(new, old, 3) is None
+    assert every.upgrade_between(new, old, 2) is otherwise
+    assert otherwise.steps[9].unchecked == ("rows",)
+    assert every.keeps_state
+
+
 def test_what_cannot_run_yet_still_parses(every: Case) -> None:
-    assert list(every.not_yet_runnable()) == ["transformWithState", "restart: kill"]
+    assert list(every.not_yet_runnable()) == ["transformWithState"]
 
 
 def test_a_case_is_frozen(example: Case) -> None:

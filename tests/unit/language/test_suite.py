@@ -163,8 +163,8 @@ def test_coverage_counts_what_can_run_and_what_can_be_seen(tmp_path: Path) -> No
     first = CASE + "strength: observed\nbehaviour: [one]\nmirrors: [S01, T003]\n"
     write(tmp_path / "a.yaml", first)
     write(tmp_path / "b.yaml", first)
-    killed = CASE.replace("idle: {}", "restart: kill") + "strength: observed\nbehaviour: [two]\nmirrors: [S02]\n"
-    write(tmp_path / "c.yaml", killed)
+    later = CASE.replace("from: events", "from: events, transformWithState: {by: [a], with: counter}")
+    write(tmp_path / "c.yaml", later + "strength: observed\nbehaviour: [two]\nmirrors: [S02]\n")
     suite = discover([tmp_path])
     assert messages(suite) == []
     found = coverage(suite.cases, suite.catalogues[tmp_path])

@@ -1,10 +1,12 @@
 """Speaks the driver protocol and knows one query: sums per 10-minute window in append mode with a delay of 25 minutes.
 
-``python engine.py MODE``. Every mode but ``right`` is wrong in one way, named after it.
+``python engine.py MODE``. Every mode but ``right`` is wrong in one way, named after it. It keeps what it knows in the case's directory,
+so that another process can go on.
 """
 
 import json
 import os
+import shutil
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -30,6 +32,19 @@ class Query:
         self.state = {}
         self.batches = 0
         self.held_back = []
+
+    def load(self, directory):
+        with open(os.path.join(directory, "checkpoint.json")) as file:
+            kept = json.load(file)
+        self.watermark, self.batches = kept["watermark"], kept["batches"]
+        self.state = {int(start): total for start, total in kept["state"].items()}
+        if self.mode == "forgets-on-resume":
+            self.state = {}
+
+    def store(self, directory):
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "checkpoint.json"), "w") as file:
+            json.dump({"watermark": self.watermark, "batches": self.batches, "state": self.state}, file)
 
     def batch(self, rows):
         ran_with, dropped = self.watermark, 0
@@ -77,8 +92,17 @@ class Query:
 
 
 def run(request, mode, say):
-    query = Query(mode)
-    for number, step in enumerate(request["steps"], 1):
+    query, directory = Query(mode), request["directory"]
+    for path in request["discard"]:
+        shutil.rmtree(path)
+    if "restore" in request:
+        shutil.copytree(request["restore"], directory)
+    if request["first"] > 1:
+        if mode == "refuses-to-resume":
+            refuse(request, say)
+            return
+        query.load(directory)
+    for number, step in enumerate(request["steps"], request["first"]):
         arrived = [
             (milliseconds(row["event_time"]), row["count"])
             for batch in step["batches"]
@@ -93,7 +117,11 @@ def run(request, mode, say):
             time.sleep(3600)
         if number == 2 and mode == "babbles":
             say("this is no message")
-        if mode == "splits-a-batch" and len(arrived) > 1:
+        if step["action"] == "kill":
+            killed(request, step, number, query, arrived, say)
+        if step["action"] == "restart":
+            batches = []
+        elif mode == "splits-a-batch" and len(arrived) > 1:
             batches = query.drain(arrived[:1]) + query.drain(arrived[1:])
         else:
             batches = query.drain(arrived)
@@ -106,13 +134,45 @@ def run(request, mode, say):
             "wall_ms": 1,
         }
         say(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+        query.store(directory)
+    if "save" in request:
+        os.rename(directory, request["save"])
+    else:
+        shutil.rmtree(directory)
+    columns = columns_of(mode)
+    say(json.dumps({"kind": "done", "case": request["case"], "columns": columns}))
+
+
+def killed(request, step, number, query, arrived, say):
+    """The rows are out and nothing is committed: the next process has the checkpoint of before, and runs the step again."""
+    if step["at"] == "emitted":
+        batch = query.batch(arrived)
+        rows = batch["rows"] if query.mode != "loses-what-it-emitted" else [["lost", "lost", 0]]
+        say(json.dumps({"kind": "emitted", "case": request["case"], "batch": batch["id"], "rows": rows}))
+    if step["at"] == "committed":
+        query.batch(arrived)
+        query.store(request["directory"])
+    seen = {"number": number, "batches": [], "watermark": 0, "plan": None, "error": None, "wall_ms": 1}
+    missed = query.mode == "always-misses"
+    say(json.dumps({"kind": "reached", "case": request["case"], "step": seen, "columns": [], "missed": missed}))
+    time.sleep(3600)
+
+
+def refuse(request, say):
+    error = {"stage": "run", "classes": ["STATE_NOT_COMPATIBLE"], "message": "written by another"}
+    seen = {"number": request["first"], "batches": [], "watermark": 0, "plan": None, "error": error, "wall_ms": 1}
+    say(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+    say(json.dumps({"kind": "done", "case": request["case"], "columns": []}))
+
+
+def columns_of(mode):
     columns = [
         {"name": name, "type": kind}
         for name, kind in (("start", "timestamp"), ("end", "timestamp"), ("total", "bigint"))
     ]
     if mode == "drops-a-column":
         del columns[-1]
-    say(json.dumps({"kind": "done", "case": request["case"], "columns": columns}))
+    return columns
 
 
 def main(mode):

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from conformance.finding import WitnessesDisagree
+from conformance.case import Change, Restart, Step
+from conformance.finding import ReplayDiffers, WitnessesDisagree
+from conformance.observation import Interrupted
 from conformance.verdict import judge
-from tests.unit.verdict.examples import NEWEST, batch, case, ms, observed, step
+from tests.unit.verdict.examples import NEWEST, batch, case, ms, observed, step, window
 
 
 def found(*batches: Any) -> list[tuple[str, Any, Any, tuple[int, ...]]]:
@@ -60,3 +62,25 @@ def test_it_reads() -> None:
         "step 1 (late-drops/window-still-open.yaml:16), micro-batch 0\n"
         "  watermark: the offset log says the batch ran with 12:05, the progress says 12:00"
     )
+
+
+def after_a_kill(*again: Any, **change: Any) -> tuple[str, ...]:
+    """What is found where a micro-batch had given (12:00, 12:10, 3) to the sink before the engine was killed."""
+    restarted = Restart(how="kill", at="emitted", change=Change(**change))
+    killed = case(None).model_copy(update={"steps": (Step(number=1, action=restarted),)})
+    before = Interrupted(id=4, rows=(window("12:00", "12:10", 3),))
+    verdict = judge(killed, NEWEST, observed(step(1, *again, interrupted=before)))
+    return tuple(finding.describe() for finding in verdict.findings if isinstance(finding, ReplayDiffers))
+
+
+def test_what_the_sink_had_before_a_kill_comes_again_and_nothing_else() -> None:
+    assert after_a_kill(batch(4, window("12:00", "12:10", 3))) == ()
+    (lost,) = after_a_kill(batch(4))
+    assert "before: [[1970-01-01T12:00:00.000000Z, 1970-01-01T12:10:00.000000Z, 3]]" in lost
+    assert "again:  []" in lost
+    (doubled,) = after_a_kill(batch(4, window("12:00", "12:10", 3), window("12:00", "12:10", 3)))
+    assert "micro-batch 4" in doubled
+
+
+def test_another_query_after_the_kill_may_emit_something_else() -> None:
+    assert after_a_kill(batch(4), conf={"spark.sql.x": "1"}) == ()

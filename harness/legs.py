@@ -1,0 +1,54 @@
+"""A case in legs: its steps taken apart where one process ends and another goes on from the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.case import Case, Restart
+from conformance.observation import Observation, StepSeen
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Steps of a case that one process carries out."""
+
+    first: int
+    """Number of the first step, from 1. A restart by ``kill`` here is its second half: the query starts again."""
+    last: int
+    """Number of the last step. A restart by ``kill`` here is its first half: the engine is killed in it."""
+    killed: bool = False
+    """Whether it ends with the engine killed."""
+
+
+def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Leg, ...]:
+    """Some steps of a case, taken apart where an engine is killed; all of them by default."""
+    last = last or len(case.steps)
+    found = []
+    for step in case.steps[first - 1 : last]:
+        if isinstance(step.action, Restart) and step.action.how == "kill" and not (step.number == first > 1):
+            found.append(Leg(first, step.number, killed=True))
+            first = step.number
+    return (*found, Leg(first, last))
+
+
+def joined(observations: Sequence[Observation]) -> Observation:
+    """What the legs of one run showed, in order, as one observation.
+
+    Both halves of a step in which the engine was killed are one step, with the micro-batches of both.
+    """
+    steps: list[StepSeen] = []
+    for observation in observations:
+        for seen in observation.steps:
+            if steps and steps[-1].number == seen.number:
+                before = steps.pop()
+                seen = seen.model_copy(
+                    update={
+                        "batches": (*before.batches, *seen.batches),
+                        "wall_ms": before.wall_ms + seen.wall_ms,
+                        "interrupted": before.interrupted,
+                    }
+                )
+            steps.append(seen)
+    columns = next((one.columns for one in reversed(observations) if one.columns), ())
+    return Observation(case=observations[0].case, columns=columns, steps=tuple(steps))

@@ -1,0 +1,74 @@
+"""Damage to a checkpoint: what is spoilt, and that nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.driver.checkpoint import Checkpoint, NothingThere
+
+OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    for name, content in {
+        "metadata": '{"id":"x"}',
+        "offsets/0": OFFSETS,
+        "offsets/1": OFFSETS,
+        "offsets/.1.crc": "sum",
+        "commits/0": 'v1\n{"nextBatchWatermarkMs":1000}',
+        "state/0/0/1.delta": "12345678",
+        "state/0/0/2.delta": "12345678",
+        "state/0/1/2.delta": "12345678",
+        "state/0/1/_metadata/schema": "schema",
+        "state/1/0/left-keyToNumValues/2.changelog": "12345678",
+        "state/1/0/left-keyToNumValues/10.zip": "12345678",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    return Checkpoint(str(tmp_path))
+
+
+def files(checkpoint):
+    root = Path(checkpoint.path)
+    return {str(path.relative_to(root)): path.stat().st_size for path in root.rglob("*") if path.is_file()}
+
+
+def damaged(checkpoint, how, part):
+    before = files(checkpoint)
+    checkpoint.damage(how, part)
+    after = files(checkpoint)
+    return {name: after.get(name) for name in before if after.get(name) != before[name]}
+
+
+def test_the_newest_offsets_without_a_byte_and_without_a_checksum_that_would_tell(checkpoint):
+    assert damaged(checkpoint, "empty", "offsets") == {"offsets/1": 0, "offsets/.1.crc": None}
+
+
+def test_the_newest_commit_cut_in_half(checkpoint):
+    size = files(checkpoint)["commits/0"]
+    assert damaged(checkpoint, "truncated", "commit") == {"commits/0": size // 2}
+
+
+def test_no_metadata(checkpoint):
+    assert damaged(checkpoint, "gone", "metadata") == {"metadata": None}
+
+
+def test_the_newest_version_of_every_state_store(checkpoint):
+    assert damaged(checkpoint, "gone", "delta") == {
+        "state/0/0/2.delta": None,
+        "state/0/1/2.delta": None,
+        "state/1/0/left-keyToNumValues/10.zip": None,
+    }
+
+
+def test_all_state_and_nothing_else(checkpoint):
+    before = files(checkpoint)
+    gone = damaged(checkpoint, "gone", "state")
+    assert gone == {name: None for name in before if name.startswith("state/")}
+    assert len(gone) == 6
+
+
+def test_what_is_not_there_cannot_be_damaged(tmp_path):
+    with pytest.raises(NothingThere, match="has no commit to damage"):
+        Checkpoint(str(tmp_path)).damage("gone", "commit")
