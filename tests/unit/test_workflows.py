@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 import typer
 import yaml
@@ -37,15 +36,27 @@ def commands():
             yield pytest.param(shlex.split(found["rest"]), id=line.strip()[:60])
 
 
+def parse(arguments):
+    """Take a command line apart as the program would, and do nothing of it."""
+    command = typer.main.get_command(app)
+    context = command.make_context("conformance", list(arguments))
+    while hasattr(command, "commands"):
+        rest = [*context._protected_args, *context.args]
+        if not rest and command.invoke_without_command:
+            return
+        _, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(command.name, list(rest), parent=context)
+
+
 @pytest.mark.parametrize("arguments", [*commands()])
 def test_a_command_is_one_there_is(arguments):
-    command = typer.main.get_command(app)
-    context = click.Context(command, info_name="conformance")
-    while isinstance(command, click.Group):
-        _, command, arguments = command.resolve_command(context, list(arguments))
-        # Parses the arguments of a command, and does not carry it out.
-        context = command.make_context(command.name, list(arguments), parent=context)
-        arguments = context.args
+    parse(arguments)
+
+
+@pytest.mark.parametrize("line", ["reprot x.jsonl", "run --sprak 3.5", "targets biuld 3.5", "combine"])
+def test_a_command_that_is_none_would_be_seen(line):
+    with pytest.raises(Exception, match=r"No such|Missing parameter"):
+        parse(line.split())
 
 
 def test_there_are_commands():
