@@ -64,7 +64,7 @@ class LowestOfActive(Coalescing):
 class SparkGlobal(Coalescing):
     """Spark's ``WatermarkTracker``: by ``multipleWatermarkPolicy`` the lowest or the highest of a query's watermarks.
 
-    The watermark starts at the epoch, and an input that has none yet counts as the epoch.
+    The watermark starts at the epoch, below which it does not fall: so an input that has none yet counts as the epoch.
     """
 
     policy: Literal["min", "max"] = "min"
@@ -75,4 +75,4 @@ class SparkGlobal(Coalescing):
 
     def together(self, inputs: Sequence[Sent], before: int) -> int:
         choose = min if self.policy == "min" else max
-        return max(before, choose(0 if one.watermark == MIN else one.watermark for one in inputs))
+        return max(before, choose(one.watermark for one in inputs))
