@@ -14,10 +14,12 @@ from rich.text import Text
 from conformance import suite
 from conformance.policies import tables
 from conformance.policies.checking import check
-from conformance.policies.record import record
-from conformance.policies.view import ALL, view
+from conformance.policies.record import record, record_of, record_of_policies
+from conformance.policies.view import ALL, View, view
 
 VIOLATES = 1
+WIDTH = 160
+"""Columns of a table where there is no terminal."""
 
 EXAMPLES = """
 Examples:
@@ -51,35 +53,50 @@ def policies(
 
     With --check, exits with 1 where a case on a policy expects otherwise.
     """
-    out = Console(soft_wrap=not sys.stdout.isatty(), highlight=False, width=None if sys.stdout.isatty() else 140)
     if checked:
-        _check(paths, out)
+        _check(paths, as_json=as_json)
+    elif not paths and as_json:
+        typer.echo(json.dumps(record_of_policies(), indent=1, ensure_ascii=False))
     elif not paths:
-        out.print(tables.policies())
+        _console().print(tables.policies())
     elif len(paths) > 1:
         raise typer.BadParameter("one case at a time, or --check", param_hint="PATHS")
     else:
-        shown = view(suite.find(str(paths[0])), policy)
-        if as_json:
-            typer.echo(json.dumps([record(reading) for reading in shown.readings], indent=1, ensure_ascii=False))
-            return
-        for number, renderable in enumerate(shown.renderables()):
-            if number:
-                out.print()
-            out.print(renderable)
+        show(view(suite.find(str(paths[0])), policy), as_json=as_json)
 
 
-def _check(paths: list[Path] | None, out: Console) -> None:
+def show(shown: View, *, as_json: bool) -> None:
+    """Print readings; ``conformance explain --policy`` prints them alike."""
+    if as_json:
+        typer.echo(json.dumps([record(reading) for reading in shown.readings], indent=1, ensure_ascii=False))
+        return
+    out = _console()
+    for number, renderable in enumerate(shown.renderables()):
+        if number:
+            out.print()
+        out.print(renderable)
+
+
+def _console() -> Console:
+    # Tables are laid out to a terminal's width, and elsewhere so wide that no cell is broken in two.
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDTH)
+
+
+def _check(paths: list[Path] | None, *, as_json: bool) -> None:
     loaded = suite.load(paths)
     loaded.raise_for_problems()
-    wrong = 0
-    for case in loaded.policy_cases:
-        for one in check(case):
-            wrong += 1
+    found = [(case, one) for case in loaded.policy_cases for one in check(case)]
+    if as_json:
+        typer.echo(json.dumps([record_of(case, one) for case, one in found], indent=1, ensure_ascii=False))
+    else:
+        out = Console(soft_wrap=True, highlight=False)
+        for case, one in found:
             shown = case.path.relative_to(Path.cwd()) if case.path.is_relative_to(Path.cwd()) else case.path
             out.print(Text(f"{shown}:{one.line}: {one}", style="red"))
-    cases = len(loaded.policy_cases)
-    summary = f"{cases} case{'s' * (cases != 1)} on policies, {wrong or 'no'} disagreement{'s' * (wrong != 1)}"
-    Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if wrong else "green"))
-    if wrong:
+        cases = len(loaded.policy_cases)
+        summary = (
+            f"{cases} case{'s' * (cases != 1)} on policies, {len(found) or 'no'} disagreement{'s' * (len(found) != 1)}"
+        )
+        Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if found else "green"))
+    if found:
         raise typer.Exit(VIOLATES)

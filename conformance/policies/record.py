@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.policies import notation
-from conformance.policies.checking import seen
-from conformance.policies.known import delay_of
+from conformance.policies.case import PolicyCase
+from conformance.policies.checking import Disagreement, seen
+from conformance.policies.known import POLICIES, delay_of
 from conformance.policies.probes import far_future_row, silent_input
 from conformance.policies.reading import Moment, Reading
 
@@ -29,6 +30,33 @@ def record(reading: Reading) -> dict[str, Any]:
             "oneFarFutureRow": far_future_row(rules, delay),
         },
     }
+
+
+def record_of(case: PolicyCase, disagreement: Disagreement) -> dict[str, Any]:
+    """What a case expects otherwise than its reading has it."""
+    return {
+        "case": case.id,
+        "path": str(case.path),
+        "line": disagreement.line,
+        "step": disagreement.step,
+        "key": disagreement.key,
+        "expected": disagreement.expected,
+        "read": disagreement.read,
+    }
+
+
+def record_of_policies() -> list[dict[str, Any]]:
+    """The policies there are, with what each takes and where its rule stands."""
+    return [
+        {
+            "policy": name,
+            "engine": known.engine,
+            "meaning": known.meaning,
+            "source": known.source,
+            "parameters": {one: parameter.meaning for one, parameter in known.parameters.items()},
+        }
+        for name, known in POLICIES.items()
+    ]
 
 
 def _moment(moment: Moment, reading: Reading) -> dict[str, Any]:

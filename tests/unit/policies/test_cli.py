@@ -151,6 +151,30 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     )
 
 
+def test_check_for_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text(WRONG)
+    code, out, _ = run(capsys, "--check", "--json", str(tmp_path / "wrong.yaml"))
+    assert code == 1
+    (found,) = json.loads(out)
+    assert found == {
+        "case": "wrong",
+        "path": str(tmp_path / "wrong.yaml"),
+        "line": 3,
+        "step": 1,
+        "key": "watermark",
+        "expected": 5,
+        "read": 4,
+    }
+    assert json.loads(run(capsys, "--check", "--json")[1]) == []
+
+
+def test_every_policy_names_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, "--json")[1])
+    assert [one["policy"] for one in found] == list(POLICIES)
+    assert all(one["source"] and one["engine"] and one["meaning"].endswith(".") for one in found)
+    assert all(all(one["parameters"].values()) for one in found)
+
+
 @pytest.mark.parametrize("command", re.findall(r"^conformance .*$", PAGE, re.MULTILINE))
 def test_a_command_of_the_documentation(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, name, *arguments = shlex.split(command)
