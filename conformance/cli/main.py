@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli import combine, diff, explain, policies, run, targets, validate
+from conformance.cli import combine, diff, explain, policies, report, run, targets, validate
 from conformance.language import InvalidCase
 
 FAILED = 3
@@ -32,6 +32,7 @@ app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
 app.command("diff", epilog=diff.EXAMPLES)(diff.diff)
 app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
+app.command("report", epilog=report.EXAMPLES)(report.report)
 app.add_typer(targets.app, name="targets")
 
 

@@ -1,0 +1,44 @@
+"""``conformance report``: results as pages for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance import suite
+from reports.results import Results
+from reports.site.report import Report
+from reports.site.writing import write, write_one_file
+
+EXAMPLES = """
+Examples:
+
+  conformance report results.jsonl                         a folder of pages; open site/index.html
+
+  conformance report spark-*.jsonl --out site              of several runs of one suite, put together
+
+  conformance report results.jsonl --out . --single-file   everything in one file, to send
+
+  conformance report mine.jsonl --cases my/cases           of one's own cases
+"""
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(help="Results of runs of one suite.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("site"),
+    single_file: Annotated[
+        bool, typer.Option("--single-file", help="Write one file, report.html, that holds every page.")
+    ] = False,
+    cases: Annotated[
+        list[Path] | None,
+        typer.Option(help="Where the cases are that ran; the suite's own by default. Repeatable.", show_default=False),
+    ] = None,
+) -> None:
+    """Write a report that opens without a server or a network: what changes, the matrix, each case, behaviours, the run.
+
+    The same results give the same bytes. What the results say of the engines does not change the exit code.
+    """
+    made = Report.of(Results.read_all(results), suite.load(cases))
+    typer.echo(str((write_one_file if single_file else write)(made, out)))

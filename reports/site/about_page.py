@@ -1,0 +1,73 @@
+"""What a run was, as its page says it: enough to trust it, and to repeat it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reports.records import Target
+from reports.site.matrix_page import Total
+from reports.site.report import Report
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One target, as its engine introduced itself."""
+
+    target: Target
+    total: Total
+    seconds: float
+    """How long its cells took, together."""
+
+
+@dataclass(frozen=True)
+class AboutPage:
+    suite: str
+    started: str
+    finished: str
+    lasted: str
+    commands: tuple[str, ...]
+    engines: tuple[Engine, ...]
+    not_yet_runnable: tuple[tuple[str, str], ...]
+    """Case and construct."""
+    unreachable: tuple[tuple[str, str, str], ...]
+    """Behaviour, what it is, and why no case can pin it."""
+    changed: tuple[str, ...]
+    """Cases that have changed since they ran."""
+    unknown: int
+    """Cases that are not at hand."""
+
+
+def about_page(report: Report) -> AboutPage:
+    header, footer = report.results.header, report.results.footer
+    behaviours = report.catalogue.behaviours if report.catalogue is not None else {}
+    return AboutPage(
+        suite=header.suite,
+        started=f"{header.started:%Y-%m-%d %H:%M} UTC",
+        finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
+        lasted=_lasted(footer.finished - header.started),
+        commands=tuple((header.command or "").split(" ; ")) if header.command else (),
+        engines=tuple(_engines(report)),
+        not_yet_runnable=tuple((case.id, name) for case in report.cases.values() for name in case.not_yet_runnable()),
+        unreachable=tuple(
+            (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
+            for id, entry in behaviours.items()
+            if not entry.get("reachable", True)
+        ),
+        changed=tuple(sorted(report.changed)),
+        unknown=sum(1 for case in report.matrix.cases if case not in report.cases and case not in report.changed),
+    )
+
+
+def _engines(report: Report) -> Iterator[Engine]:
+    for target in report.targets:
+        cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
+        counts = report.matrix.count(report.matrix.cases, [target.name])
+        yield Engine(target, Total.of_counts(counts), round(sum(cell.duration_ms for cell in cells) / 1000, 1))
+
+
+def _lasted(span: timedelta) -> str:
+    minutes, seconds = divmod(max(int(span.total_seconds()), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

@@ -1,0 +1,92 @@
+"""Where each page and each place on it is: a folder of files, or one file with every page in it.
+
+Pages go by keys: ``index``, ``matrix``, ``behaviours``, ``about``, ``compare/3.5.9..4.3.0``, ``case/late-drops/x``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote
+
+_SAFE = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_FOLDERS = {"case": "cases"}
+
+
+def slug(text: str) -> str:
+    """The text as part of a file name and of an address, on every system and for every text."""
+    if _SAFE.fullmatch(text) and not text.startswith(".") and not text.endswith("."):
+        return text
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:60]
+    return f"{readable}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}".lstrip("-")
+
+
+def case_key(case: str) -> str:
+    """The key of the page of a case."""
+    return "/".join(["case", *(slug(part) for part in case.split("/"))])
+
+
+def compare_key(before: str, after: str) -> str:
+    """The key of the page that holds two targets against each other, by their names."""
+    return f"compare/{short(before)}..{short(after)}"
+
+
+def short(target: str) -> str:
+    """``spark-3.5.9`` as ``3.5.9``."""
+    return slug(target.removeprefix("spark-"))
+
+
+class Addresses(Protocol):
+    """How pages and places are linked to."""
+
+    def page(self, key: str, seen_from: str, place: str = "") -> str:
+        """The address of a page, or of a place on it, as a page links to it."""
+        ...
+
+    def id(self, key: str, place: str) -> str:
+        """The id of a place on a page."""
+        ...
+
+    def asset(self, name: str, seen_from: str) -> str:
+        """The address of a stylesheet or script."""
+        ...
+
+
+@dataclass(frozen=True)
+class InAFolder:
+    """A file for each page."""
+
+    def file(self, key: str) -> str:
+        """Where the page is, below the folder of the report, with ``/`` between the parts."""
+        head, *rest = key.split("/")
+        return "/".join([_FOLDERS.get(head, head), *rest]) + ".html"
+
+    def page(self, key: str, seen_from: str, place: str = "") -> str:
+        fragment = f"#{quote(place)}" if place else ""
+        if key == seen_from and place:
+            return fragment
+        start = posixpath.dirname(self.file(seen_from)) or "."
+        return quote(posixpath.relpath(self.file(key), start)) + fragment
+
+    def id(self, key: str, place: str) -> str:  # noqa: ARG002 – places of other pages are in other files
+        return place
+
+    def asset(self, name: str, seen_from: str) -> str:
+        return posixpath.relpath(name, posixpath.dirname(self.file(seen_from)) or ".")
+
+
+@dataclass(frozen=True)
+class InOneFile:
+    """Every page is a section of one document: the fragment of the address says which one is shown."""
+
+    def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – wherever one is, it is the same
+        return f"#{quote(self.id(key, place))}"
+
+    def id(self, key: str, place: str) -> str:
+        return f"{key}:{place}" if place else key
+
+    def asset(self, name: str, seen_from: str) -> str:  # noqa: ARG002
+        return name

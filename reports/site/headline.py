@@ -1,0 +1,44 @@
+"""The report in one sentence."""
+
+from __future__ import annotations
+
+from reports.behaviour import is_bug_of_a_release
+from reports.change import Changes
+from reports.site.report import Report, version_of
+
+
+def headline(report: Report, pair: Changes | None) -> str:
+    """``16 Spark versions, 214 cases: 11 answers change between 3.3.4 and 4.3.0; 6 releases carry known bugs.``"""
+    size = f"{_many(len(report.targets), 'Spark version')}, {_many(len(report.matrix.cases), 'case')}"
+    parts = []
+    if pair is not None:
+        count = len(pair.changes)
+        between = f"between {pair.before.spark} and {pair.after.spark}"
+        parts.append(
+            f"{_many(count, 'answer')} change{'s' * (count == 1)} {between}" if count else f"nothing changes {between}"
+        )
+    bugs = len(releases_with_bugs(report))
+    if bugs:
+        parts.append(f"{_many(bugs, 'release')} {'carries' if bugs == 1 else 'carry'} known bugs")
+    counts = report.matrix.totals
+    if counts["violates"]:
+        parts.append(f"{_many(counts['violates'], 'cell')} not as expected")
+    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
+        parts.append(f"{_many(open_, 'cell')} without an answer")
+    return f"{size}: {'; '.join(parts)}." if parts else f"{size}."
+
+
+def releases_with_bugs(report: Report) -> tuple[str, ...]:
+    """Names of the targets that show a bug which a later release of their line has not."""
+    found = set()
+    for cell in report.matrix.cells.values():
+        if cell.status == "differs":
+            found.add((cell.target, cell.differs))
+    spark = {target.name: version for target in report.targets if (version := version_of(target)) is not None}
+    return tuple(
+        sorted({name for name, entry in found if name in spark and is_bug_of_a_release(entry, str(spark[name]))})
+    )
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

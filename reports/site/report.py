@@ -1,0 +1,116 @@
+"""What all pages are made from: results, and the cases and catalogues they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from conformance.case import Case
+from conformance.catalogue import Catalogue
+from conformance.coverage import Category, coverage
+from conformance.observation import Observation
+from conformance.suite import Suite
+from conformance.versions import NotAVersion, SparkVersion
+from reports.behaviour import Behaviour, behaviours
+from reports.change import Changes, changes
+from reports.records import Target
+from reports.results import Results
+from reports.tally import Matrix
+
+Model: TypeAlias = Callable[[Case, SparkVersion], Observation | None]
+"""What a reference model predicts for a case on a version; None where it cannot tell."""
+
+ALL_PAIRS = 16
+"""Up to how many versions each is compared with each; of more, with its neighbours and with the first and last."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Results with everything that explains them."""
+
+    results: Results
+    matrix: Matrix
+    """With the targets by version, oldest first."""
+    cases: Mapping[str, Case]
+    """Id → the case as it was when it ran; a case that is not at hand, or has changed since, is not among them."""
+    changed: frozenset[str] = frozenset()
+    """Cases that are at hand and have changed since they ran."""
+    catalogue: Catalogue | None = None
+    covered: tuple[Category, ...] = ()
+    model: Model | None = None
+
+    @classmethod
+    def of(cls, results: Results, suite: Suite, model: Model | None = None) -> Report:
+        """Put results and the suite they may be of together."""
+        matrix = Matrix.of(results)
+        matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
+        ran = {cell.case: cell.case_digest for cell in results.cells}
+        at_hand = {case.id: case for case in suite.cases if case.id in ran}
+        catalogue = next(iter(suite.catalogues.values()), None)
+        return cls(
+            results=results,
+            matrix=matrix,
+            cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
+            changed=frozenset(id for id, case in at_hand.items() if case.digest != ran[id]),
+            catalogue=catalogue,
+            covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
+            model=model,
+        )
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return self.matrix.targets
+
+    def title(self, case: str) -> str:
+        """The sentence of the case, or its id where the case is not at hand."""
+        return " ".join(self.cases[case].title.split()) if case in self.cases else case
+
+    @cached_property
+    def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
+        """Case id → the behaviours that were seen."""
+        found = {}
+        for case in self.matrix.cases:
+            cells = [self.matrix.cells.get((case, target.name)) for target in self.targets]
+            found[case] = behaviours([cell for cell in cells if cell is not None])
+        return found
+
+    @cached_property
+    def pairs(self) -> tuple[Changes, ...]:
+        """What changes between two versions, from the older to the newer, for each pair that has a page."""
+        last = len(self.targets) - 1
+        return tuple(
+            changes(self.matrix, before, after)
+            for at, before in enumerate(self.targets)
+            for to, after in enumerate(self.targets)
+            if at < to and (last < ALL_PAIRS or to - at == 1 or at == 0 or to == last)
+        )
+
+    @cached_property
+    def foremost(self) -> Changes | None:
+        """The pair that most people ask for: from the newest release of the major line before the newest, to the newest."""
+        if not self.pairs:
+            return None
+        newest = self.targets[-1]
+        version = version_of(newest)
+        before = [
+            target
+            for target in self.targets[:-1]
+            if (other := version_of(target)) is not None and version is not None and other.major < version.major
+        ]
+        chosen = before[-1] if before else self.targets[0]
+        return next(pair for pair in self.pairs if pair.before == chosen and pair.after == newest)
+
+
+def version_of(target: Target) -> SparkVersion | None:
+    """The release that a target is of, None where what it says of itself is none."""
+    try:
+        return SparkVersion.parse(target.spark)
+    except NotAVersion:
+        return None
+
+
+def _age(target: Target) -> tuple[bool, SparkVersion, str]:
+    version = version_of(target)
+    return version is None, version or SparkVersion(0, 0, 0), target.name

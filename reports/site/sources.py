@@ -1,0 +1,32 @@
+"""What a case or behaviour names as its source: a ticket, a page, or a name in Spark's code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+_TICKET = re.compile(r"SPARK-[0-9]+")
+_TICKETS = "https://issues.apache.org/jira/browse/"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something to read."""
+
+    label: str
+    href: str | None
+    """None for what is a name and no address; never anything but http and https."""
+
+    @classmethod
+    def of(cls, text: str) -> Source:
+        if _TICKET.fullmatch(text):
+            return cls(text, _TICKETS + text)
+        if not text.startswith(("https://", "http://")):
+            return cls(text, None)
+        try:
+            parts = urlsplit(text)
+        except ValueError:
+            return cls(text, None)
+        where = parts.fragment.replace("-", " ") or parts.path.strip("/").rpartition("/")[2]
+        return cls(f"{parts.netloc.removeprefix('www.')} – {where}" if where else parts.netloc, text)
