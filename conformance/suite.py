@@ -44,6 +44,12 @@ class Suite:
     """Those on watermark policies, by id: no engine is their target, ``conformance.policies`` is."""
 
     @property
+    def all_cases(self) -> tuple[Case | PolicyCase, ...]:
+        """Both sorts, by id."""
+        both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
+        return tuple(sorted(both, key=lambda case: case.id))
+
+    @property
     def digest(self) -> str:
         """SHA-256 over the ids and digests of the cases for Spark: what results are results of."""
         content = sorted((case.id, case.digest) for case in self.cases)
@@ -115,10 +121,9 @@ def find(name: str) -> Case | PolicyCase:
             raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
     loaded = load([path])
     loaded.raise_for_problems()
-    found: list[Case | PolicyCase] = [*loaded.cases, *loaded.policy_cases]
-    if len(found) != 1:
-        raise NoSuchCase(name, cases=len(found))
-    return found[0]
+    if len(loaded.all_cases) != 1:
+        raise NoSuchCase(name, cases=len(loaded.all_cases))
+    return loaded.all_cases[0]
 
 
 def root_of(file: Path) -> Path | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from conformance.policies import notation
 from conformance.policies.known import POLICIES, delay_of
@@ -17,11 +19,11 @@ SHOWN = 8
 """How many late events or windows a cell names before it only counts."""
 
 
-def one(reading: Reading) -> Table:
+def one(reading: Reading) -> Group:
     """A reading, an entry of the trace a line; lines of the clock are left out, what it shows stands beside the others."""
     trace = reading.trace
     clocked = any(isinstance(entry, Clock) for entry in trace.entries)
-    table = Table(title=f"{reading.rules}: {reading.rules.engine}", title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     columns = ["entry", *(["clock"] if clocked else []), "watermark", "operators have", "late", "windows complete"]
     for name in columns if trace.window else columns[:-1]:
         table.add_column(name, overflow="fold")
@@ -37,7 +39,8 @@ def one(reading: Reading) -> Table:
             ", ".join(f"until {notation.time(end, trace)}" for end in moment.closed),
         ]
         table.add_row(*(cells if trace.window else cells[:-1]))
-    return table
+    # Beside the table and not its title, which would be broken at the width of its columns.
+    return Group(Text(f"{reading.rules}: {reading.rules.engine}", style="italic"), table)
 
 
 def beside(readings: Sequence[Reading]) -> Iterator[Table]:

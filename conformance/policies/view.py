@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -26,7 +27,7 @@ class View:
     trace: Trace
     readings: Sequence[Reading]
 
-    def renderables(self) -> Iterator[Table | Text]:
+    def renderables(self) -> Iterator[Group | Table | Text]:
         """For a rich console: the table of the one reading, or the tables of all side by side, and what was assumed."""
         if len(self.readings) == 1:
             yield tables.one(self.readings[0])

@@ -86,6 +86,9 @@ def test_a_suite_keeps_them_apart() -> None:
     suite = load()
     assert {case.family for case in suite.policy_cases} == {"policies"}
     assert all(isinstance(case, Case) and case.family != "policies" for case in suite.cases)
+    ids = [case.id for case in suite.all_cases]
+    assert ids == sorted(ids)
+    assert len(ids) == len(suite.cases) + len(suite.policy_cases)
 
 
 def test_ids_are_unique_over_both_sorts(tmp_path: Path) -> None:
