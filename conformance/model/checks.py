@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conformance.model.join_bounds import ByKey, bounds, is_time_interval, ranges_of
+from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
 from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, stateful, walk
 from conformance.model.rules import Rules
@@ -115,6 +115,6 @@ def _has_bound(node: Join) -> bool:
     """A watermark among the keys, or on the nullable side with a range that bounds the other."""
     if isinstance(bounds(node)[0], ByKey):
         return True
-    left = bool(ranges_of(node.left.columns, node.right.columns, node))
-    right = bool(ranges_of(node.right.columns, node.left.columns, node))
+    left = bool(lower_bounds(node.left.columns, node.right.columns, node))
+    right = bool(lower_bounds(node.right.columns, node.left.columns, node))
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.model.columns import Column
+from conformance.model.columns import Column, Value
 from conformance.model.expressions import Expression, conjuncts
 from conformance.model.intervals import Interval
 from conformance.model.plan import Join
@@ -30,18 +31,28 @@ class ByKey:
 
 
 @dataclass(frozen=True)
+class Lower:
+    """A lower bound of a side's times: the watermark, so many times (0 or 1, or -1 where it is subtracted), plus an offset in µs."""
+
+    times: int
+    offset_us: int
+    inclusive: bool
+    """Whether the condition has <= or >= there."""
+
+
+@dataclass(frozen=True)
 class ByRange:
-    """State goes by the side's event time, at the watermark moved by what the condition's ranges allow."""
+    """State goes by the side's event time, at the lowest of the bounds that the condition's inequalities give."""
 
     column: Column
-    offsets_us: tuple[tuple[int, bool], ...]
-    """Of each bound: what is added to the watermark, and whether the bound is inclusive."""
+    bounds: tuple[Lower, ...]
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
-        """The lowest of the bounds."""
+        """The lowest of the bounds, in ms."""
         return min(
-            int((watermark_ms * 1000 + offset) / 1000) - (rules.inclusive_bound_ms if inclusive else 0)
-            for offset, inclusive in self.offsets_us
+            int((bound.times * watermark_ms * 1000 + bound.offset_us) / 1000)
+            - (rules.inclusive_bound_ms if bound.inclusive else 0)
+            for bound in self.bounds
         )
 
 
@@ -79,10 +90,13 @@ def bounds(join: Join) -> tuple[Bound, Bound]:
 
 
 def is_time_interval(join: Join) -> bool:
-    """Whether its condition bounds one side's time by the other's."""
-    return any(
-        ranges_of(one.columns, other.columns, join) for one, other in ((join.left, join.right), (join.right, join.left))
-    )
+    """Whether its condition compares the event times of both sides otherwise than for equality."""
+    left, right = ({one.id for one in side.columns if one.is_event_time} for side in (join.left, join.right))
+    return any(part.references & left and part.references & right for part in inequalities(join))
+
+
+def inequalities(join: Join) -> Iterator[Expression]:
+    return (part for part in conjuncts(join.condition) if part.kind == "call" and part.name in ("<", "<=", ">", ">="))
 
 
 def _by_key(join: Join) -> ByKey | None:
@@ -100,49 +114,73 @@ def _by_range(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -
     own = next((one for one in side if one.is_event_time), None)
     if own is None:
         return None
-    offsets = ranges_of(side, other, join)
-    return ByRange(own, offsets) if offsets else None
+    found = lower_bounds(side, other, join)
+    return ByRange(own, found) if found else None
 
 
-def ranges_of(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> tuple[tuple[int, bool], ...]:
-    """The lower bounds that the condition gives a side's times by the other side's event time: offset in µs, inclusive."""
-    theirs = {one.id for one in other if one.is_event_time}
+def lower_bounds(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> tuple[Lower, ...]:
+    """The lower bounds that the condition's inequalities give a side.
+
+    Each inequality is solved for the side's column, with the watermark for the other side's event time. Spark takes any
+    column of the side for its event time there: ``n > 1`` bounds it by one second, and so its state stays for ever.
+
+    Raises:
+        Unpredictable: an inequality is more than columns, intervals and numbers added up.
+    """
+    theirs = {one.id: one for one in other}
     ours = {one.id for one in side}
-    tagged = {one.id for one in side if one.is_event_time}
+    if not any(one.is_event_time for one in other):
+        return ()
     found = []
-    for part in conjuncts(join.condition):
-        if part.kind != "call" or part.name not in ("<", "<=", ">", ">="):
+    for part in inequalities(join):
+        if len(part.references & ours) != 1 or len(part.references & theirs.keys()) > 1:
             continue
-        low, high = part.args if part.name in ("<", "<=") else reversed(part.args)
-        # low < high bounds what stands in `high` from below.
-        if not (high.references & ours and low.references & theirs):
+        low, high = part.args if part.name in ("<", "<=") else (part.args[1], part.args[0])
+        terms = _terms(low, 1), _terms(high, -1)
+        if terms[0] is None or terms[1] is None:
             continue
-        upper, lower = _linear(high), _linear(low)
-        if upper is None or lower is None:
-            raise Unpredictable("a range in the condition of a join that is more than a column plus an interval")
-        if upper[0] not in tagged and tagged:
-            raise Unpredictable("a range over a column that is not the event time")
-        if upper[1].months or lower[1].months:
-            continue  # a month has no fixed length, and so gives no bound
-        found.append((lower[1].delay_us - upper[1].delay_us, part.name in ("<=", ">=")))
+        columns = [*terms[0].columns, *terms[1].columns]
+        own = [sign for id, sign in columns if id in ours]
+        watermarks = [(sign, theirs[id].is_event_time) for id, sign in columns if id in theirs]
+        if own != [-1] or any(not tagged for _, tagged in watermarks):
+            continue  # it bounds the side from above, or by what has no watermark
+        offset = terms[0].offset_us + terms[1].offset_us
+        found.append(Lower(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
     return tuple(found)
 
 
-def _linear(expression: Expression) -> tuple[int, Interval] | None:
-    """A column and what is added to it; None where the expression is more."""
-    if expression.kind == "column":
-        return expression.value, Interval()
-    if expression.kind == "call" and expression.name in ("+", "-") and len(expression.args) == 2:
-        one, other = expression.args
-        if other.kind == "literal" and isinstance(other.value, Interval):
-            inner = _linear(one)
-            added = other.value if expression.name == "+" else -other.value
-        elif expression.name == "+" and one.kind == "literal" and isinstance(one.value, Interval):
-            inner, added = _linear(other), one.value
-        else:
-            return None
-        if inner is None:
-            return None
-        before = inner[1]
-        return inner[0], Interval(before.months + added.months, before.days + added.days, before.micros + added.micros)
+@dataclass(frozen=True)
+class _Terms:
+    """A sum: columns with their signs, and µs."""
+
+    columns: tuple[tuple[int, int], ...]
+    offset_us: int
+
+
+def _terms(expression: Expression, sign: int) -> _Terms | None:
+    """The terms of a sum, a number in it standing for seconds; None where it is none, as with months, which have no length.
+
+    Raises:
+        Unpredictable: the model does not know what Spark makes of it.
+    """
+    match expression.kind, expression.name:
+        case "column", _:
+            return _Terms(((expression.value, sign),), 0)
+        case "literal", _:
+            return _constant(expression.value, sign)
+        case "call", "+" | "-":
+            one, other = expression.args
+            left, right = _terms(one, sign), _terms(other, sign if expression.name == "+" else -sign)
+            if left is None or right is None:
+                return None
+            return _Terms((*left.columns, *right.columns), left.offset_us + right.offset_us)
+        case _:
+            raise Unpredictable("a range in the condition of a join that is no sum of columns and intervals")
+
+
+def _constant(value: Value, sign: int) -> _Terms | None:
+    if isinstance(value, Interval):
+        return None if value.months else _Terms((), sign * value.delay_us)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _Terms((), sign * int(value * 1_000_000))
     return None
