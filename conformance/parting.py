@@ -94,9 +94,13 @@ def _paired(ones: tuple[T, ...], others: tuple[T, ...]) -> Iterator[tuple[T | No
 
 
 def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place) -> Iterator[RuleChanged]:
-    """The single rules that alone, read as there, make the first version do what the second does at this place."""
+    """The refusal that stops one of them here, or the single rules that alone make the first do what the second does."""
     mine, theirs = rules_of(here.version), rules_of(there.version)
+    refused = {one.name for one in found[2:] if isinstance(one, Refused)}
     for altered, change in _alternatives(mine, theirs, here.version, there.version):
+        if change.name in refused:
+            yield change
+            continue
         try:
             other = predict(case, here.version, altered)
         except Unpredictable:

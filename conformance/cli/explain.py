@@ -87,21 +87,27 @@ def _print(lines: Iterable[Line], record: object, *, as_json: bool) -> None:
 
 def _case(name: str) -> Case:
     """The case in a file, or of that id in the suite that ships."""
-    path = Path(name)
-    loaded = suite.load([path]) if path.exists() else suite.load()
+    root = suite.shipped()
+    by_id = root / f"{name.removeprefix('cases/').removesuffix('.yaml')}.yaml"
+    path = Path(name) if Path(name).exists() else by_id
+    if not path.exists():
+        raise typer.BadParameter(
+            _unknown(name, [suite.id_of(file, root) for file in root.glob("*/*.yaml")]), param_hint="CASE"
+        )
+    loaded = suite.load([path])
     loaded.raise_for_problems()
-    cases = {case.id: case for case in loaded.cases}
-    if path.exists() and len(cases) == 1:
-        return next(iter(cases.values()))
-    wanted = name.removeprefix("cases/").removesuffix(".yaml")
-    if wanted in cases:
-        return cases[wanted]
-    if path.exists():
-        raise typer.BadParameter(f"{name} holds {len(cases)} cases for Spark: name one of them", param_hint="CASE")
-    near = get_close_matches(wanted, cases, 3, cutoff=0.5)
-    near += [id for id in cases if wanted and wanted in id and id not in near][: 3 - len(near)]
+    if len(loaded.cases) != 1:
+        raise typer.BadParameter(
+            f"{name} holds {len(loaded.cases)} cases for Spark: name one of them", param_hint="CASE"
+        )
+    return loaded.cases[0]
+
+
+def _unknown(name: str, ids: list[str]) -> str:
+    near = get_close_matches(name, ids, 3, cutoff=0.5)
+    near += [id for id in ids if name in id and id not in near][: 3 - len(near)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise typer.BadParameter(f"no case of the suite, and no file, is called {name!r}.{meant}", param_hint="CASE")
+    return f"no case of the suite, and no file, is called {name!r}.{meant}"
 
 
 def _version(text: str | None, option: str) -> SparkVersion:
