@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from conformance.case import Case
-from conformance.observation import Identity
+from conformance.observation import Identity, Observation
+from conformance.opinion import opinion
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
+from conformance.versions import SparkVersion
 from harness.engine import Place, Runtime
 from harness.scheduler import CellRun, Lane, Limits, Scheduler
 from harness.target import Target
@@ -101,7 +104,15 @@ def verdict_on(run: CellRun) -> Verdict:
         return not_run(run.case, version, run.failure or "")
     if run.failure is not None:
         return broken(run.case, version, run.failure)
-    return combine([judge(run.case, version, observation) for observation in run.observations])
+    return combine([_judged(run.case, version, observation) for observation in run.observations])
+
+
+def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
+    """The verdict on one run, with what the reference model says beside it where it is a violation."""
+    verdict = judge(case, version, observation)
+    if verdict.status != "violates":
+        return verdict
+    return replace(verdict, notes=(*verdict.notes, *opinion(case, verdict, observation)))
 
 
 def only_tagged(cases: Iterable[Case], tags: Sequence[str]) -> tuple[Case, ...]:

@@ -1,0 +1,81 @@
+"""The third voice: what the reference model says of a cell in which an engine did not do what the case expects.
+
+With it, of expectation, engine and model two outvote the third, and a reader knows whom to doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.agreement import AGREEING
+from conformance.case import Case
+from conformance.finding import cell
+from conformance.model.unpredictable import Unpredictable
+from conformance.observation import Observation, StepSeen
+from conformance.predict import judged, predict
+from conformance.rows import OutputSchema
+from conformance.telling import instant
+from conformance.verdict import Verdict
+
+
+def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
+    """What the model says of a violation, as notes for its verdict: whose side it is on, and what it says of the step."""
+    try:
+        prediction = predict(case, verdict.version)
+    except Unpredictable as unknown:
+        return (f"{unknown}: it has no opinion",)
+    place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
+    with_case = judged(case, prediction).status in AGREEING
+    with_engine = _same(prediction.observation, observation, place)
+    side = {
+        (True, False): "the reference model says what the case expects",
+        (False, True): "the reference model says what the engine did: doubt the expectation",
+        (True, True): "the reference model says what the case expects and, as far as it sees, what the engine did",
+        (False, False): "the reference model says otherwise than both",
+    }[with_case, with_engine]
+    step = next((step for step in prediction.observation.steps if step.number == place), None)
+    if step is None:
+        return (side,)
+    return side, f"the model on step {place}: {'; '.join(_said(step, OutputSchema.of(prediction.observation.columns)))}"
+
+
+def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
+    if step.error is not None:
+        yield f"fails at {step.error.stage}: {' < '.join(step.error.classes)}: {step.error.message}"
+        return
+    rows = [row for batch in step.batches for row in batch.rows]
+    yield f"emits {', '.join(cell(schema.as_written(row)) for row in rows) or 'nothing'}"
+    yield f"watermark {instant(step.watermark)}"
+    dropped = [batch.dropped for batch in step.batches if batch.dropped is not None]
+    if dropped:
+        yield f"dropped {sum(dropped)}"
+    if step.batches:
+        yield f"state {cell(list(step.batches[-1].state))}"
+
+
+def _same(model: Observation, engine: Observation, step: int | None) -> bool:
+    """Whether they show the same, up to and with a step."""
+    shown = [_shown(seen) for seen in (model, engine)]
+    upto = step if step is not None else max(map(len, shown))
+    return shown[0][:upto] == shown[1][:upto]
+
+
+def _shown(observation: Observation) -> list[object]:
+    schema = OutputSchema.of(observation.columns)
+    return [
+        (
+            step.watermark,
+            step.error and step.error.stage,
+            [
+                (
+                    batch.kind,
+                    batch.watermark,
+                    sorted(map(repr, map(schema.comparable, batch.rows))),
+                    batch.dropped,
+                    batch.state,
+                )
+                for batch in step.batches
+            ],
+        )
+        for step in observation.steps
+    ]
