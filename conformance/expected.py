@@ -80,22 +80,22 @@ def expected(case: Case, version: SparkVersion) -> Expected:
     if entry.unsupported is not None:
         return Unsupported(entry.unsupported, entry.link, entry)
     if entry.expect is not None:
-        return Steps(_until_the_end([_of_the_start(case.steps[0], entry.expect)]), differs=entry)
+        return Steps(until_the_end([_of_the_start(case.steps[0], entry.expect)]), differs=entry)
     steps = (
-        _overlaid(_written(step, case), entry.steps[step.number], case)
+        overlaid(_written(step, case), entry.steps[step.number], case)
         if step.number in entry.steps
         else _written(step, case)
         for step in case.steps
     )
-    return Steps(_until_the_end(steps), differs=entry)
+    return Steps(until_the_end(steps), differs=entry)
 
 
 def as_newest(case: Case) -> Steps:
     """What the case expects of a version that no ``differs`` entry speaks of."""
-    return Steps(_until_the_end(_written(step, case) for step in case.steps))
+    return Steps(until_the_end(_written(step, case) for step in case.steps))
 
 
-def _until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
+def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
     """The steps up to the first that expects an error: the case ends there, steps after it are for other versions.
 
     Where an error is expected nothing else of the step is checked; everywhere else, any error fails.
@@ -122,7 +122,7 @@ def _written(step: Step, case: Case) -> ExpectedStep:
     return of_step
 
 
-def _overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> ExpectedStep:
+def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> ExpectedStep:
     """Lay the change over the step: a key that the change gives wins over everything that the step said about it.
 
     Replaced ``rows`` (``dropped``) take the ``rows`` (``dropped``) out of batches that were not replaced, and replaced

@@ -53,9 +53,9 @@ class Place(_Frozen):
         return cls(file=_file(case), line=line, step=number, name=name, batches=batches)
 
     @classmethod
-    def of_entry(cls, case: Case, number: int) -> Place:
-        """Of a ``differs`` entry by its number, from 1."""
-        return cls(file=_file(case), line=case.lines.get(f"differs.{number}"), step=None)
+    def of_entry(cls, case: Case, number: int, section: str = "differs") -> Place:
+        """Of an entry of ``differs``, or of another section, by its number, from 1."""
+        return cls(file=_file(case), line=case.lines.get(f"{section}.{number}"), step=None)
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -244,10 +244,10 @@ class ErrorDiffers(_Finding):
 
 
 class StaleEntry(_Finding):
-    """A ``differs`` entry documents a difference that is not there."""
+    """An entry of ``differs`` or ``upgrades`` documents a difference that is not there."""
 
     kind: Literal["stale"] = "stale"
-    aspect: Literal["differs"] = "differs"
+    aspect: Literal["differs", "upgrades"] = "differs"
     spark: str
     """The entry's range."""
     expected: str
@@ -255,7 +255,7 @@ class StaleEntry(_Finding):
     observed: str
 
     def body(self) -> Iterator[str]:
-        yield f"stale differs entry for {self.spark}: {self.observed}"
+        yield f"stale {self.aspect} entry for {self.spark}: {self.observed}"
         yield f"{INDENT}it says: {self.expected}"
 
 

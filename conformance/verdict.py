@@ -74,7 +74,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Walked:
+class Walked:
     """The steps of an observation held against what is expected of them."""
 
     findings: tuple[Finding, ...] = ()
@@ -92,11 +92,11 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     wanted: Expected = expected(case, version)
     if isinstance(wanted, NotApplicable):
         return _outside(wanted.spark, case, version)
-    if incoherent := _incoherent(case, observation):
+    if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     if isinstance(wanted, Unsupported):
         return _unsupported(wanted, case, observation, verdict)
-    walked = _walk(wanted, case, version, observation)
+    walked = walk(wanted, case, version, observation)
     if walked.broken is not None:
         return replace(verdict, status="broken", findings=walked.findings, notes=(walked.broken, *walked.notes))
     stale: tuple[Finding, ...] = ()
@@ -105,7 +105,7 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
         stale = (_stale(case, wanted.differs, said, AS_THE_NEWEST),)
     findings = (
         *stale,
-        *_by_step([*walked.findings, *disagreements(case, observation), *lost_or_doubled(case, observation)]),
+        *by_step([*walked.findings, *disagreements(case, observation), *lost_or_doubled(case, observation)]),
     )
     status: Status = "violates" if findings else "differs" if wanted.differs is not None else "conforms"
     return replace(verdict, status=status, findings=findings, notes=walked.notes, differs=wanted.differs)
@@ -156,7 +156,7 @@ def _outside(spark: VersionRange, case: Case, version: SparkVersion) -> Verdict:
     return Verdict(case.id, version, "not-applicable", notes=(f"the case is about Spark {spark}",))
 
 
-def _incoherent(case: Case, observation: Observation) -> str | None:
+def why_incoherent(case: Case, observation: Observation) -> str | None:
     """Why this cannot be an observation of the case, None where it can."""
     if observation.case != case.id:
         return f"the observation is of {observation.case}"
@@ -179,7 +179,7 @@ def _unsupported(wanted: Unsupported, case: Case, observation: Observation, verd
     if error is not None:
         saw = f"the query started and then failed: {' < '.join(error.classes)} at {error.stage}"
     else:
-        base = _walk(as_newest(case), case, verdict.version, observation)
+        base = walk(as_newest(case), case, verdict.version, observation)
         clean = not base.findings and base.broken is None
         saw = "the case runs here" + (f", and {AS_THE_NEWEST}" if clean else ", and not as it should on the newest")
     finding = _stale(case, wanted.entry, f"unsupported, {wanted.reason}", saw)
@@ -194,7 +194,7 @@ def _stale(case: Case, entry: Differs, said: str, saw: str) -> StaleEntry:
     )
 
 
-def _is_stale(wanted: Steps, walked: _Walked, case: Case, version: SparkVersion, observation: Observation) -> bool:
+def _is_stale(wanted: Steps, walked: Walked, case: Case, version: SparkVersion, observation: Observation) -> bool:
     """Whether the version behaves as the newest does although an entry says otherwise.
 
     So it is where the observation does not match the entry and does match the case without it. Where it matches both,
@@ -202,7 +202,7 @@ def _is_stale(wanted: Steps, walked: _Walked, case: Case, version: SparkVersion,
     it checks too, and nothing was left out for want of a metric.
     """
     newest = as_newest(case)
-    base = _walk(newest, case, version, observation)
+    base = walk(newest, case, version, observation)
     if base.findings or base.broken is not None:
         return False
     if walked.findings:
@@ -215,8 +215,23 @@ def _is_stale(wanted: Steps, walked: _Walked, case: Case, version: SparkVersion,
     return comparable and says_something and not walked.notes and not base.notes
 
 
-def _walk(wanted: Steps, case: Case, version: SparkVersion, observation: Observation) -> _Walked:
-    """Hold each step against what is expected of it, up to the one that ends the case."""
+def walk(
+    wanted: Steps,
+    case: Case,
+    version: SparkVersion,
+    observation: Observation,
+    *,
+    then: tuple[int, SparkVersion] | None = None,
+) -> Walked:
+    """Hold each step against what is expected of it, up to the one that ends the case.
+
+    Args:
+        wanted: what is expected of each step.
+        case: the case.
+        version: which ran it.
+        observation: what it showed.
+        then: the number of the step from which on another version ran it, and that version.
+    """
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
@@ -225,21 +240,22 @@ def _walk(wanted: Steps, case: Case, version: SparkVersion, observation: Observa
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
             findings.extend(_judge_end(step, seen, case))
-            return _Walked(tuple(findings), tuple(notes))
+            return Walked(tuple(findings), tuple(notes))
         if step is not None:
+            ran = then[1] if then is not None and seen.number >= then[0] else version
             try:
-                for found in compare(SeenStep(case, version, schema, step, seen, before)):
+                for found in compare(SeenStep(case, ran, schema, step, seen, before)):
                     if isinstance(found, Note):
                         notes[found.text] = None
                     else:
                         findings.append(found)
             except PlanNotTaken as problem:
-                return _Walked(tuple(findings), tuple(notes), broken=str(problem))
+                return Walked(tuple(findings), tuple(notes), broken=str(problem))
         before = (*before, *seen.batches)
     broken = None
     if len(observation.steps) < len(case.steps):
         broken = f"the observation ends without an error after step {len(observation.steps)} of {len(case.steps)}"
-    return _Walked(tuple(findings), tuple(notes), broken)
+    return Walked(tuple(findings), tuple(notes), broken)
 
 
 def _judge_end(step: ExpectedStep | None, seen: StepSeen, case: Case) -> Iterator[Finding]:
@@ -252,11 +268,12 @@ def _judge_end(step: ExpectedStep | None, seen: StepSeen, case: Case) -> Iterato
     if seen.error is None or wanted is None:
         rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
         yield ErrorDiffers(place=place, expected=said, observed=seen.error, unreached=rest)
-    elif mismatches := tuple(_mismatches(wanted, seen.error)):
+    elif mismatches := tuple(mismatching(wanted, seen.error)):
         yield ErrorDiffers(place=place, expected=said, observed=seen.error, mismatches=mismatches)
 
 
-def _mismatches(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["class", "message", "stage"]]:
+def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["class", "message", "stage"]]:
+    """What of an expected error is not as expected."""
     if wanted.classes and not {*seen.classes, *_classes_in(seen.message)} & set(wanted.classes):
         yield "class"
     if wanted.message is not None and not re.search(wanted.message, seen.message):
@@ -272,6 +289,6 @@ def _classes_in(message: str) -> Iterator[str]:
         yield found[1]
 
 
-def _by_step(findings: Sequence[Finding]) -> list[Finding]:
+def by_step(findings: Sequence[Finding]) -> list[Finding]:
     """In the order of steps and, within one, of micro-batches: findings about one place come to stand together."""
     return sorted(findings, key=lambda found: (found.place.step or 0, found.place.batches))

@@ -45,14 +45,18 @@ class CellRun:
     seconds: float
 
 
-class Listener(Protocol):
-    """Hears what happens, from the threads in which it happens."""
+class EngineListener(Protocol):
+    """Hears what becomes of engines, from the threads in which it happens."""
 
     def engine_says(self, target: Target, line: str) -> None:
         """Progress of installing and starting."""
 
     def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
         """The engine has introduced itself; once per target, and again when it was replaced."""
+
+
+class Listener(EngineListener, Protocol):
+    """Hears what becomes of cells too."""
 
     def cell_started(self, case: Case, target: Target) -> None: ...
 
@@ -129,7 +133,7 @@ class EngineSeat:
     Where an engine cannot be started, that is kept: it would fail again, and each attempt may take minutes.
     """
 
-    def __init__(self, runtime: Runtime, target: Target, listener: Listener) -> None:
+    def __init__(self, runtime: Runtime, target: Target, listener: EngineListener) -> None:
         self.target = target
         self._runtime = runtime
         self._listener = listener

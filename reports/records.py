@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from conformance.case import Case
 from conformance.case import Differs as DiffersEntry
+from conformance.case import Upgrade as UpgradesEntry
 from conformance.finding import Finding
-from conformance.observation import Observation
+from conformance.observation import ErrorSeen, Observation
+from conformance.upgrade import UpgradeStatus, UpgradeVerdict
 from conformance.verdict import Status, Verdict
 
 FORMAT = 1
@@ -53,6 +55,16 @@ class Header(_Record):
     targets: tuple[Target, ...]
     started: datetime
     command: str | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Of a run over checkpoints that change versions: the target that writes them and the one that goes on, by name."""
+    cuts: dict[str, tuple[int, ...]] = {}
+    """Of such a run: case id → the steps before which it changes versions."""
+
+    def expected_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
+        """Case id, both targets' names and cut of every cell there must be of the upgrade matrix."""
+        return frozenset(
+            (case, origin, to, cut) for case, cuts in self.cuts.items() for cut in cuts for origin, to in self.pairs
+        )
 
     def expected_cells(self) -> frozenset[tuple[str, str]]:
         """Case id and target name of every cell there must be."""
@@ -154,18 +166,99 @@ class Cell(_Record):
         )
 
 
+class DocumentedUpgrade(_Record):
+    """The entry of ``upgrades`` that speaks of a cell."""
+
+    from_: str | None = Field(None, alias="from", serialization_alias="from")
+    to: str | None = None
+    because: str
+    link: str | None = None
+    way_round: str | None = None
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @classmethod
+    def of(cls, entry: UpgradesEntry) -> DocumentedUpgrade:
+        return cls(
+            from_=str(entry.from_) if entry.from_ else None,
+            to=str(entry.to) if entry.to else None,
+            because=entry.because,
+            link=entry.link,
+            way_round=entry.way_round,
+        )
+
+
+class UpgradeCell(_Record):
+    """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another went on from."""
+
+    record: Literal["upgrade"] = "upgrade"
+    case: str
+    family: str
+    case_digest: str
+    origin: str
+    """The target that ran the steps before the cut."""
+    to: str
+    """The target that ran the rest."""
+    cut: int
+    """The number of the step before which the versions change."""
+    status: UpgradeStatus
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    entry: DocumentedUpgrade | None = None
+    error: ErrorSeen | None = None
+    """With which the second target ended, expected or not."""
+    observation: Observation | None = None
+    """Over both, without the raw ``progress`` of its micro-batches."""
+    duration_ms: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        names: tuple[str, str],
+        verdict: UpgradeVerdict,
+        observation: Observation | None = None,
+        duration_ms: int = 0,
+    ) -> UpgradeCell:
+        """The record of a verdict; ``names`` are those of the targets, in the order in which they ran."""
+        return cls(
+            case=case.id,
+            family=case.family,
+            case_digest=case.digest,
+            origin=names[0],
+            to=names[1],
+            cut=verdict.cut,
+            status=verdict.status,
+            findings=verdict.findings,
+            notes=verdict.notes,
+            behaviour=verdict.behaviour,
+            entry=DocumentedUpgrade.of(verdict.entry) if verdict.entry is not None else None,
+            error=verdict.error,
+            observation=_without_progress(observation),
+            duration_ms=duration_ms,
+        )
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.case, self.origin, self.to, self.cut
+
+
 class Footer(_Record):
     """The last line. A file without one was interrupted."""
 
     record: Literal["footer"] = "footer"
     counts: dict[Status, int]
     """Cells per status; a status that no cell has may be left out."""
+    upgrades: dict[UpgradeStatus, int] = {}
+    """The same of the cells of the upgrade matrix."""
     finished: datetime
 
 
-Record: TypeAlias = Annotated[Header | Introduction | Cell | Footer, Field(discriminator="record")]
+AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer
+Record: TypeAlias = Annotated[AnyRecord, Field(discriminator="record")]
 
-RECORD: TypeAdapter[Header | Introduction | Cell | Footer] = TypeAdapter(Record)
+RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
 
 
 def json_schema() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
+from conformance.upgrade import UpgradeStatus
 from conformance.verdict import Status
-from reports.records import FORMAT, RECORD, Cell, Footer, Header, Introduction, Target
+from reports.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.unusable import (
     CountsDoNotMatch,
     DuplicateCell,
@@ -49,6 +50,8 @@ class ResultsWriter:
         self._written: set[tuple[str, str]] = set()
         self._targets = {target.name for target in header.targets}
         self._counts: Counter[Status] = Counter()
+        self._awaited_upgrades = set(header.expected_upgrades())
+        self._upgrades: Counter[UpgradeStatus] = Counter()
         self._lock = Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: TextIO = path.open("w", encoding="utf-8")
@@ -82,6 +85,26 @@ class ResultsWriter:
             self._written.add(key)
             self._counts[cell.status] += 1
 
+    def write_upgrade(self, cell: UpgradeCell) -> None:
+        """Append one cell of the upgrade matrix.
+
+        Raises:
+            ValueError: the header does not announce it, or it is already there.
+        """
+        with self._lock:
+            if cell.key not in self._awaited_upgrades:
+                raise ValueError(
+                    f"{cell.case} from {cell.origin} to {cell.to} is not awaited, or has its result already"
+                )
+            self._append(cell)
+            self._awaited_upgrades.discard(cell.key)
+            self._upgrades[cell.status] += 1
+
+    def missing_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
+        """The cells of the upgrade matrix that have no result yet."""
+        with self._lock:
+            return frozenset(self._awaited_upgrades)
+
     def missing(self) -> frozenset[tuple[str, str]]:
         """Case id and target name of the cells that have no result yet."""
         with self._lock:
@@ -90,7 +113,8 @@ class ResultsWriter:
     def finish(self, finished: datetime | None = None) -> None:
         """Write the footer and close the file."""
         with self._lock:
-            self._append(Footer(counts=dict(self._counts), finished=finished or datetime.now(UTC)))
+            counts, upgrades = dict(self._counts), dict(self._upgrades)
+            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
             self._file.close()
 
     def __enter__(self) -> ResultsWriter:
@@ -106,7 +130,7 @@ class ResultsWriter:
         else:
             self._file.close()
 
-    def _append(self, record: Header | Introduction | Cell | Footer) -> None:
+    def _append(self, record: AnyRecord) -> None:
         self._file.write(record.model_dump_json() + "\n")
         self._file.flush()
 
@@ -120,6 +144,8 @@ class Results:
     cells: tuple[Cell, ...]
     footer: Footer
     paths: tuple[Path, ...] = ()
+    upgrades: tuple[UpgradeCell, ...] = ()
+    """The cells of the upgrade matrix."""
 
     @classmethod
     def read(cls, path: Path) -> Results:
@@ -134,8 +160,9 @@ class Results:
         header = records[0][1]
         assert isinstance(header, Header)
         cells: dict[tuple[str, str], Cell] = {}
+        upgrades: dict[tuple[str, str, str, int], UpgradeCell] = {}
         footer: Footer | None = None
-        announced = header.expected_cells()
+        announced, announced_upgrades = header.expected_cells(), header.expected_upgrades()
         targets = {target.name: target for target in header.targets}
         for line, record in records[1:]:
             if footer is not None:
@@ -154,15 +181,22 @@ class Results:
                     if key not in announced:
                         raise UnknownCell(path, line, *key)
                     cells[key] = record
+                case UpgradeCell():
+                    if record.key in upgrades:
+                        raise DuplicateCell(path, record.case, _crossing(record.key), line=line)
+                    if record.key not in announced_upgrades:
+                        raise UnknownCell(path, line, record.case, _crossing(record.key))
+                    upgrades[record.key] = record
                 case Footer():
                     footer = record
         if footer is None:
-            raise TruncatedResults(path, len(cells), len(announced))
+            raise TruncatedResults(path, len(cells) + len(upgrades), len(announced) + len(announced_upgrades))
         if absent := announced - cells.keys():
             raise MissingCells(path, absent)
-        _check_counts(path, footer, cells.values())
+        _all_there(path, announced_upgrades, upgrades)
+        _check_counts(path, footer, cells.values(), upgrades.values())
         met = header.model_copy(update={"targets": tuple(targets.values())})
-        return cls(met, tuple(cells.values()), footer, (path,))
+        return cls(met, tuple(cells.values()), footer, (path,), tuple(upgrades.values()))
 
     def write(self, path: Path) -> None:
         """Write them as one file, as a single run would have.
@@ -173,6 +207,8 @@ class Results:
         with ResultsWriter(path, self.header) as writer:
             for cell in self.cells:
                 writer.write(cell)
+            for crossing in self.upgrades:
+                writer.write_upgrade(crossing)
             writer.finish(self.footer.finished)
 
     @classmethod
@@ -206,6 +242,7 @@ def together(results: Sequence[Results]) -> Results:
         raise MixedSuites(digests)
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[tuple[str, str], Cell] = {}
+    upgrades: dict[tuple[str, str, str, int], UpgradeCell] = {}
     for one in results:
         for target in one.header.targets:
             known, where = targets.setdefault(target.name, (target, one))
@@ -215,23 +252,47 @@ def together(results: Sequence[Results]) -> Results:
             if (cell.case, cell.target) in cells:
                 raise DuplicateCell(next(iter(one.paths), None), cell.case, cell.target)
             cells[cell.case, cell.target] = cell
+        for crossing in one.upgrades:
+            if crossing.key in upgrades:
+                raise DuplicateCell(next(iter(one.paths), None), crossing.case, _crossing(crossing.key))
+            upgrades[crossing.key] = crossing
     header = Header(
         suite=results[0].header.suite,
         cases=tuple(dict.fromkeys(case for one in results for case in one.header.cases)),
         targets=tuple(target for target, _ in targets.values()),
         started=min(one.header.started for one in results),
         command=" ; ".join(dict.fromkeys(one.header.command for one in results if one.header.command)) or None,
+        pairs=tuple(dict.fromkeys(pair for one in results for pair in one.header.pairs)),
+        cuts={case: cuts for one in results for case, cuts in one.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
         raise MissingCells(None, absent)
+    _all_there(None, header.expected_upgrades(), upgrades)
     footer = Footer(
         counts=dict(Counter(cell.status for cell in cells.values())),
+        upgrades=dict(Counter(crossing.status for crossing in upgrades.values())),
         finished=max(one.footer.finished for one in results),
     )
-    return Results(header, tuple(cells.values()), footer, tuple(path for one in results for path in one.paths))
+    paths = tuple(path for one in results for path in one.paths)
+    return Results(header, tuple(cells.values()), footer, paths, tuple(upgrades.values()))
 
 
-def _records(path: Path) -> Iterator[tuple[int, Header | Introduction | Cell | Footer]]:
+def _crossing(key: tuple[str, str, str, int]) -> str:
+    """The targets of a cell of the upgrade matrix, as the name of one."""
+    _, origin, to, cut = key
+    return f"{origin} → {to} before step {cut}"
+
+
+def _all_there(
+    path: Path | None,
+    announced: frozenset[tuple[str, str, str, int]],
+    found: Mapping[tuple[str, str, str, int], UpgradeCell],
+) -> None:
+    if absent := announced - found.keys():
+        raise MissingCells(path, [(key[0], _crossing(key)) for key in absent])
+
+
+def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
     """Line numbers, from 1, and records. The first is the header, in a format this code reads."""
     text = path.read_text(encoding="utf-8", errors="replace")
     if not text.strip():
@@ -248,7 +309,8 @@ def _records(path: Path) -> Iterator[tuple[int, Header | Introduction | Cell | F
         except ValueError as problem:
             if number == unfinished and header is not None:
                 # The run was interrupted while it wrote this line.
-                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
+                awaited = len(header.expected_cells()) + len(header.expected_upgrades())
+                raise TruncatedResults(path, cells, awaited) from None
             raise NotJson(path, number, str(problem)) from None
         if not isinstance(content, dict):
             raise NotARecord(path, number, "not a JSON object")
@@ -263,7 +325,7 @@ def _records(path: Path) -> Iterator[tuple[int, Header | Introduction | Cell | F
         except ValidationError as problem:
             raise NotARecord(path, number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
-        cells += isinstance(record, Cell)
+        cells += isinstance(record, Cell | UpgradeCell)
         yield number, record
 
 
@@ -273,8 +335,11 @@ def _first(problem: ValidationError) -> str:
     return f"{where}: {error['msg']}" if where else error["msg"]
 
 
-def _check_counts(path: Path, footer: Footer, cells: Iterable[Cell]) -> None:
+def _check_counts(path: Path, footer: Footer, cells: Iterable[Cell], upgrades: Iterable[UpgradeCell]) -> None:
     found: Counter[str] = Counter(cell.status for cell in cells)
     counted: Counter[str] = Counter(footer.counts)
+    if counted != found:
+        raise CountsDoNotMatch(path, counted, found)
+    found, counted = Counter(cell.status for cell in upgrades), Counter(footer.upgrades)
     if counted != found:
         raise CountsDoNotMatch(path, counted, found)

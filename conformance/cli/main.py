@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli import combine, diff, explain, policies, report, run, targets, validate
+from conformance.cli import combine, diff, explain, policies, report, run, targets, upgrade, validate
 from conformance.language import InvalidCase
 
 FAILED = 3
@@ -30,6 +30,7 @@ app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
+app.command("upgrade", epilog=upgrade.EXAMPLES)(upgrade.upgrade)
 app.command("diff", epilog=diff.EXAMPLES)(diff.diff)
 app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
 app.command("report", epilog=report.EXAMPLES)(report.report)

@@ -12,13 +12,14 @@ class Hold:
     """Stops a micro-batch where the process is to be killed.
 
     ``point``: ``planned`` (its offsets are logged, nothing of it has run), ``running`` (one partition of it has run), ``emitted``
-    (its rows are out, it is not committed) or ``committed`` (here it is not stopped, only known). ``nth``: which micro-batch, from 1.
+    (its rows are out, it is not committed) or ``committed`` (it waits until it may ``go_on``). ``nth``: which micro-batch, from 1.
     """
 
     def __init__(self, point: str, nth: int) -> None:
         self._point = point
         self._left = nth
         self.reached = threading.Event()
+        self.go_on = threading.Event()
         self.batch: int | None = None
         """The micro-batch, once it has come."""
 
@@ -67,6 +68,7 @@ class Capture:
                 self.hold.stay()
             if self.hold and point == "committed":
                 self.hold.reached.set()
+                self.hold.go_on.wait()
         except Exception as error:
             self.error = error
             raise

@@ -12,6 +12,7 @@ from .capture import Capture, Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, is_full_disk
+from .holding import hold_after_commit
 from .progress import batch_seen, executed
 from .session import forget_state_stores, is_alive, new_session
 from .state_functions import MissingPackages
@@ -194,19 +195,16 @@ class Execution:
                 raise NeverReached(
                     "the query came to its end and never ran micro-batch {} of the step".format(step["nth"])
                 )
-        return step["at"] == "committed" and self._stop_behind_commit(hold.batch)
-
-    def _stop_behind_commit(self, batch: Any) -> bool:
-        """Wait until the micro-batch is committed, and keep the next from being planned; whether that came too late."""
-        lock = self._query._jsq.streamingQuery().awaitProgressLock()
-        while not self._checkpoint.is_committed(batch):
-            if not self._query.isActive:
-                self._finish_run()
-                return True
-        lock.lock()  # for ever: the engine cannot plan another micro-batch without it
-        while not any(entry["id"] == batch for entry in self._batches_so_far()):
-            time.sleep(0.005)
-        return self._checkpoint.is_planned(batch + 1)
+        if step["at"] == "committed":
+            batch = hold.batch or 0
+            lock = self._query._jsq.streamingQuery().awaitProgressLock()
+            hold_after_commit(
+                self._spark.sparkContext._gateway, lock, hold.go_on.set, lambda: self._checkpoint.is_committed(batch)
+            )
+            while not any(entry["batchId"] == batch for entry in executed(self._query._jsq, self._entries)[0]):
+                time.sleep(0.005)
+            return self._checkpoint.is_planned(batch + 1)
+        return False
 
     def _at_rest_between_runs(self) -> bool:
         """With ``once`` and ``availableNow`` every action is a run of its own."""
@@ -277,10 +275,6 @@ class Execution:
             lock.unlock()
 
     # What was seen.
-
-    def _batches_so_far(self) -> list[dict[str, Any]]:
-        entries, _ = executed(self._query._jsq, self._entries)
-        return [{"id": entry["batchId"]} for entry in entries]
 
     def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
         entries, self._entries = executed(self._query._jsq, self._entries)

@@ -1,0 +1,301 @@
+"""Checkpoints handed from one version to another: the steps before a cut run on one engine, the rest on others, each on a copy.
+
+Every version has one engine that stays up; the steps before the cut run once for all who go on from there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from conformance.case import Case
+from conformance.observation import Observation
+from harness.alignment import SplitBatch, check_alignment
+from harness.engine import DriverFailed, EngineFailed, KillMissed, Runtime
+from harness.legs import Leg, joined, legs
+from harness.protocol import CaseRequest
+from harness.request import request_for
+from harness.scheduler import ATTEMPTS, EngineListener, EngineSeat, Limits, not_runnable
+from harness.surroundings import SurroundingsFailed
+from harness.target import Target
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A case that changes versions before step ``cut``: who writes its checkpoint, and who goes on from it."""
+
+    case: Case
+    cut: int
+    origin: Target
+    to: tuple[Target, ...]
+
+
+@dataclass(frozen=True)
+class CrossingRun:
+    """What one cell gave: an observation over both engines, or why there is none."""
+
+    case: Case
+    cut: int
+    origin: Target
+    to: Target
+    observation: Observation | None
+    failure: str | None
+    """Why the harness has no answer; None where it has."""
+    runnable: bool
+    """False where the case holds a construct that no runtime can carry out yet."""
+    seconds: float
+
+
+class CrossingListener(EngineListener, Protocol):
+    """Hears what becomes of crossings too."""
+
+    def crossing_done(self, run: CrossingRun) -> None: ...
+
+
+class Upgrades:
+    """Runs crossings.
+
+    Args:
+        runtime: where engines come from.
+        limits: budget; ``jobs`` crossings run at the same time, and every version has one engine.
+        listener: hears every event; its methods are called from several threads.
+        allow_code: whether cases may call Python code of their authors.
+    """
+
+    def __init__(
+        self, runtime: Runtime, limits: Limits, listener: CrossingListener, *, allow_code: bool = False
+    ) -> None:
+        self._runtime = runtime
+        self._limits = limits
+        self._listener = listener
+        self._allow_code = allow_code
+        self._stopping = threading.Event()
+        self._seats: _Seats | None = None
+
+    def run(self, crossings: Sequence[Crossing]) -> None:
+        """Run all of them; each pair of each gives exactly one ``crossing_done`` unless the run was stopped."""
+        self._seats = _Seats(lambda target: EngineSeat(self._runtime, target, self._listener), crossings)
+        with ThreadPoolExecutor(max_workers=self._limits.jobs, thread_name_prefix="crossing") as pool:
+            futures = [pool.submit(self._cross, crossing) for crossing in crossings]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self.stop()
+                raise
+            finally:
+                self._seats.close()
+
+    def stop(self) -> None:
+        """End every engine now; cells in flight give no ``crossing_done``."""
+        self._stopping.set()
+        if self._seats is not None:
+            self._seats.close()
+
+    def _cross(self, crossing: Crossing) -> None:
+        seats = self._seats
+        if self._stopping.is_set() or seats is None:
+            return
+        begun = time.monotonic()
+        hindrance = not_runnable(crossing.case, self._allow_code)
+        if hindrance is not None:
+            seats.used(crossing.origin)
+            self._tell_all(crossing, None, hindrance, runnable=False)
+            return
+        try:
+            before = self._write(crossing, seats)
+        except (SurroundingsFailed, SplitBatch) as error:
+            self._tell_all(crossing, None, str(error), seconds=time.monotonic() - begun)
+            return
+        finally:
+            seats.used(crossing.origin)
+        if before.observation.steps[-1].error is not None:
+            self._tell_all(crossing, before.observation, None, seconds=time.monotonic() - begun)
+            return
+        for to in crossing.to:
+            if self._stopping.is_set():
+                return
+            begun = time.monotonic()
+            observation, failure = None, None
+            try:
+                observation = joined([before.observation, self._resume(crossing, to, before, seats)])
+            except (SurroundingsFailed, SplitBatch) as error:
+                failure = str(error)
+            finally:
+                seats.used(to)
+            self._tell(crossing, to, observation, failure, time.monotonic() - begun)
+        seats.discard(before.saved)
+
+    def _write(self, crossing: Crossing, seats: _Seats) -> _Written:
+        """The steps before the cut, on the version that writes the checkpoint.
+
+        Where the case kills its engine at the cut, that is the engine of this version.
+        """
+        case, cut = crossing.case, crossing.cut
+        killed = tuple(leg for leg in legs(case, 1, cut) if leg.killed and leg.last == cut)
+        way = legs(case, 1, cut)[: -len(killed)] if killed else legs(case, 1, cut - 1)
+        for attempt in range(1, ATTEMPTS + 1):
+            with seats.taken(crossing.origin) as seat:
+                directory = seat.engine().new_directory(case.id)
+                saved = f"{directory}.saved"
+                try:
+                    observation = self._walk(case, way, directory, seat, save=saved)
+                    if killed:
+                        self._save(case, directory, saved, seat)
+                    return _Written(observation, directory, saved)
+                except (SplitBatch, KillMissed):
+                    if attempt == ATTEMPTS:
+                        raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _resume(self, crossing: Crossing, to: Target, before: _Written, seats: _Seats) -> Observation:
+        """The rest, on the version that goes on, from a copy of its own of what was written."""
+        rest = legs(crossing.case, crossing.cut)
+        for attempt in range(1, ATTEMPTS + 1):
+            with seats.taken(to) as seat:
+                try:
+                    return self._walk(
+                        crossing.case,
+                        rest,
+                        before.directory,
+                        seat,
+                        restore=before.saved,
+                        discard=seats.discarded(),
+                    )
+                except (SplitBatch, KillMissed):
+                    if attempt == ATTEMPTS:
+                        raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _walk(
+        self,
+        case: Case,
+        way: Sequence[Leg],
+        directory: str,
+        seat: EngineSeat,
+        *,
+        restore: str | None = None,
+        save: str | None = None,
+        discard: tuple[str, ...] = (),
+    ) -> Observation:
+        seen: list[Observation] = []
+        for leg in way:
+            engine = seat.engine()
+            request = request_for(case, directory, engine.code_path, leg=leg, conf=self._limits.conf)
+            first, last = leg is way[0], leg is way[-1]
+            request = request.model_copy(
+                update={
+                    "restore": restore if first else None,
+                    "discard": discard if first else (),
+                    "save": save if last else None,
+                }
+            )
+            seen.append(self._observe(request, seat))
+            if seen[-1].steps[-1].error is not None:
+                break
+        return joined(seen)
+
+    def _save(self, case: Case, directory: str, saved: str, seat: EngineSeat) -> None:
+        """Put away what an engine left that was killed, by the one that took its place."""
+        request = request_for(case, directory, leg=Leg(len(case.steps) + 1, len(case.steps)))
+        self._observe(request.model_copy(update={"save": saved}), seat)
+
+    def _observe(self, request: CaseRequest, seat: EngineSeat) -> Observation:
+        try:
+            observation = seat.engine().observe(request, step_timeout=self._limits.step_timeout)
+        except DriverFailed:
+            raise
+        except EngineFailed:
+            seat.close()
+            raise
+        check_alignment(request, observation)
+        return observation
+
+    def _tell_all(
+        self,
+        crossing: Crossing,
+        observation: Observation | None,
+        failure: str | None,
+        *,
+        runnable: bool = True,
+        seconds: float = 0.0,
+    ) -> None:
+        """The same answer for everyone who would have gone on."""
+        for to in crossing.to:
+            if self._seats is not None:
+                self._seats.used(to)
+            self._tell(crossing, to, observation, failure, seconds, runnable=runnable)
+
+    def _tell(
+        self,
+        crossing: Crossing,
+        to: Target,
+        observation: Observation | None,
+        failure: str | None,
+        seconds: float,
+        *,
+        runnable: bool = True,
+    ) -> None:
+        if not self._stopping.is_set():
+            self._listener.crossing_done(
+                CrossingRun(crossing.case, crossing.cut, crossing.origin, to, observation, failure, runnable, seconds)
+            )
+
+
+@dataclass(frozen=True)
+class _Written:
+    observation: Observation
+    directory: str
+    """Where the case ran, and where whoever goes on must find it: checkpoints hold absolute paths."""
+    saved: str
+    """Where what was written is kept."""
+
+
+class _Seats:
+    """One engine a version, used by one crossing at a time, and ended when nobody needs it any more."""
+
+    def __init__(self, seat: Callable[[Target], EngineSeat], crossings: Iterable[Crossing]) -> None:
+        self._lock = threading.Lock()
+        self._left: Counter[str] = Counter()
+        self._seats: dict[str, tuple[EngineSeat, threading.Lock]] = {}
+        self._discarded: list[str] = []
+        for crossing in crossings:
+            for target in (crossing.origin, *crossing.to):
+                self._left[target.name] += 1
+                if target.name not in self._seats:
+                    self._seats[target.name] = seat(target), threading.Lock()
+
+    @contextmanager
+    def taken(self, target: Target) -> Iterator[EngineSeat]:
+        seat, lock = self._seats[target.name]
+        with lock:
+            yield seat
+
+    def used(self, target: Target) -> None:
+        """One who needed an engine of this version needs it no more."""
+        with self._lock:
+            self._left[target.name] -= 1
+            done = self._left[target.name] <= 0
+        if done:
+            with self.taken(target) as seat:
+                seat.close()
+
+    def discard(self, directory: str) -> None:
+        """Let the next engine that has something to do remove a directory."""
+        with self._lock:
+            self._discarded.append(directory)
+
+    def discarded(self) -> tuple[str, ...]:
+        with self._lock:
+            found, self._discarded = tuple(self._discarded), []
+        return found
+
+    def close(self) -> None:
+        for seat, _ in self._seats.values():
+            seat.close()
