@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +18,7 @@ from rich.console import Console
 from conformance import suite
 from conformance.case import Case
 from conformance.cli.progress import LiveDisplay, PlainDisplay
+from conformance.cli.running import introduced, said_when_interrupted
 from conformance.conduct import Sink, conduct, only_tagged
 from conformance.observation import Identity
 from conformance.verdict import Verdict
@@ -27,15 +26,14 @@ from harness.engine import Place
 from harness.runtimes import Name, Wishes
 from harness.runtimes import runtime as runtime_for
 from harness.scheduler import CellRun, Limits
+from harness.state_stores import Name as StoreName
+from harness.state_stores import StateStore
 from harness.target import Target
 from harness.targets import Targets
 from reports.matrix import exit_code, show
 from reports.records import Cell, Header
 from reports.records import Target as TargetRecord
 from reports.results import Results, ResultsWriter
-
-INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C has ended."""
 
 EXAMPLES = """
 Examples:
@@ -49,6 +47,8 @@ Examples:
   conformance run --spark all                        on every target, known-bad patch releases too
 
   conformance run cases/late-drops --tag smoke       some of the cases
+
+  conformance run --state-store rocksdb --spark lines          with state in RocksDB, on every line that has it
 
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
 
@@ -75,6 +75,12 @@ def run(
     ),
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
+    state_store: Annotated[
+        StoreName | None,
+        typer.Option(
+            help="Where state is kept, where the case does not say it itself; only versions that have it run."
+        ),
+    ] = None,
     runtime: Annotated[
         Name, typer.Option(help="Where engines run: on this machine, or each in a container.")
     ] = "local",
@@ -119,18 +125,16 @@ def run(
     chosen = Targets.load().choose(spark or ["newest"])
     for note in chosen.notes:
         errors.print(note, style="yellow", markup=False)
+    store = StateStore.named(state_store) if state_store else None
+    targets = store.among(chosen.targets) if store else chosen.targets
     header = Header(
         suite=loaded.digest,
         cases=tuple(case.id for case in cases),
-        targets=tuple(
-            TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in chosen.targets
-        ),
+        targets=tuple(TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in targets),
         started=datetime.now(UTC),
         command=shlex.join(["conformance", *sys.argv[1:]]),
     )
-    many = (
-        f"{len(cases)} case{'s' * (len(cases) != 1)} × {len(chosen.targets)} version{'s' * (len(chosen.targets) != 1)}"
-    )
+    many = f"{len(cases)} case{'s' * (len(cases) != 1)} × {len(targets)} version{'s' * (len(targets) != 1)}"
     where = {"local": "locally", "container": "in containers"}[runtime]
     errors.print(f"{many}, {where}, into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
@@ -141,15 +145,17 @@ def run(
         # What makes no engine possible is said before anything is written over.
         engines = stack.enter_context(closing(runtime_for(wishes, root.resolve(), keep=work is not None)))
         writer = stack.enter_context(ResultsWriter(results, header))
-        cells = len(cases) * len(chosen.targets)
+        cells = len(cases) * len(targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
-        stack.enter_context(_said_when_interrupted(writer, results, errors))
+        stack.enter_context(said_when_interrupted(lambda: len(writer.missing()), results, errors))
         conduct(
             cases,
-            chosen.targets,
+            targets,
             engines,
-            Limits(jobs=min(jobs, len(chosen.targets)), step_timeout=step_timeout, repeat=repeat),
+            Limits(
+                jobs=min(jobs, len(targets)), step_timeout=step_timeout, repeat=repeat, conf=store.conf if store else {}
+            ),
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,
@@ -158,27 +164,6 @@ def run(
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
-
-
-@contextmanager
-def _said_when_interrupted(writer: ResultsWriter, results: Path, errors: Console) -> Iterator[None]:
-    """Let SIGTERM end the engines as Ctrl-C does, and say what is left of the run."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    except KeyboardInterrupt:
-        missing = len(writer.missing())
-        errors.print(
-            f"interrupted: {results} lacks {missing} cells and its footer; no engine is left running", markup=False
-        )
-        raise typer.Exit(INTERRUPTED) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(*_: object) -> None:
-    # Not by raising SIGINT: a process that a shell put in the background ignores that one.
-    raise KeyboardInterrupt
 
 
 def _unknown_tags(tags: list[str], cases: tuple[Case, ...]) -> str:
@@ -198,19 +183,7 @@ class _Kept(Sink):
     def introduce(self, target: Target, identity: Identity, place: Place) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
-            self._writer.introduce(
-                TargetRecord(
-                    name=target.name,
-                    spark=identity.spark,
-                    java=identity.java,
-                    python=identity.python,
-                    scala=identity.scala,
-                    os=identity.os,
-                    runtime=place.runtime,
-                    image=place.image,
-                    image_digest=place.image_digest,
-                )
-            )
+            self._writer.introduce(introduced(target, identity, place))
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
         observations = run.observations if run else ()
