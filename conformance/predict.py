@@ -21,7 +21,7 @@ from conformance.model.columns import Ids, Value
 from conformance.model.execution import Data
 from conformance.model.frame import Frame
 from conformance.model.parsing import need
-from conformance.model.plan import Plan, Source, walk, watermarks
+from conformance.model.plan import Deduplicate, Limit, Plan, Source, walk, watermarks
 from conformance.model.query import Query, Settings
 from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
@@ -170,9 +170,29 @@ class _Play:
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
         frame = _frame(self._pipeline, self._case, self._rules)
+        self._check_partitions(frame.plan)
         self._types = tuple(one.type for one in frame.plan.columns)
         self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
+
+    def _check_partitions(self, plan: Plan) -> None:
+        """
+        Raises:
+            Unpredictable: which of several rows is taken depends on which partition comes first.
+        """
+        chooses = any(
+            isinstance(node, Limit) or (isinstance(node, Deduplicate) and len(node.keys) < len(node.columns))
+            for node in walk(plan)
+        )
+        if chooses and any(sum(1 for rows in placed.partitions if rows) > 1 for placed in self._placed()):
+            raise Unpredictable("a choice among rows of several partitions")
+
+    def _placed(self) -> Iterator[Partitioned]:
+        for step in self._case.steps:
+            if isinstance(step.action, Add):
+                yield from step.action.streams.values()
+            elif isinstance(step.action, Backlog):
+                yield from (placed for entry in step.action.entries for placed in entry.values())
 
     def _arriving(self, action: Start | Add | Backlog | Idle) -> list[Data]:
         match action:

@@ -51,7 +51,12 @@ def _deviation(rows: Sequence[Operands]) -> float | None:
 def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value]:
     def value(rows: Sequence[Operands]) -> Value:
         ordered = [row for row in rows if row[1] is not None]
-        return choose(ordered, key=lambda row: row[1])[0] if ordered else None
+        if not ordered:
+            return None
+        chosen = choose(ordered, key=lambda row: row[1])
+        if any(row[1] == chosen[1] and row[0] != chosen[0] for row in ordered):
+            raise Unpredictable("max_by or min_by of equals")
+        return chosen[0]
 
     return value
 

@@ -199,7 +199,7 @@ class _Run:
             case Deduplicate():
                 return deduplicate(node, self.rows(node.child), state, turn, self._needed.of(node.child))
             case Join():
-                check_runs(node, self._rules)
+                check_runs(node, turn.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
                 return join(node, self.rows(node.left), self.rows(node.right), state, turn, visible)
             case Limit():

@@ -65,7 +65,12 @@ class Frame:
         return self.of(Watermark(self.plan, tagged, columns))
 
     def where(self, condition: str | exp.Expr) -> Frame:
-        return self.of(Filter(self.plan, self._expression(condition).expression))
+        expression = self._expression(condition).expression
+        if expression.is_constant:
+            raise Unpredictable(
+                "a filter that looks at no column"
+            )  # what it prunes differs between versions (SPARK-49699)
+        return self.of(Filter(self.plan, expression))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
         return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))

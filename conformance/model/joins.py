@@ -9,7 +9,7 @@ from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Column, Row, Value
 from conformance.model.expressions import Expression, conjuncts, evaluate
 from conformance.model.join_bounds import Bound, ByKey, Equality, bounds, equalities
-from conformance.model.optimizer import PRESERVED, all_of
+from conformance.model.optimizer import PRESERVED, all_of, constant_of
 from conformance.model.parsing import refused
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
@@ -105,13 +105,24 @@ def can_evict(node: Join) -> bool:
     return any(bound is not None for bound in bounds(node))
 
 
-def check_runs(node: Join, rules: Rules) -> None:
+def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
     """
+    Args:
+        node: the join.
+        silent: streams that have nothing new.
+        rules: of the version.
+
     Raises:
         Refused: nothing in the condition must be equal.
+        Unpredictable: a key is a constant where constants go wrong (SPARK-47840).
     """
-    if not equalities(node):
+    pairs = equalities(node)
+    if not pairs:
         raise refused(rules, "join without equality")
+    if rules.constant_keys == "of the present plan":
+        for side, keys in ((node.left, [pair.left for pair in pairs]), (node.right, [pair.right for pair in pairs])):
+            if any(key.kind == "column" and constant_of(key.value, side, silent, rules) is not None for key in keys):
+                raise Unpredictable("a constant key of a join")
 
 
 class _Run:

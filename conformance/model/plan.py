@@ -201,3 +201,15 @@ def stateful(plan: Plan) -> tuple[Plan, ...]:
 def watermarks(plan: Plan) -> tuple[Watermark, ...]:
     """The watermark nodes in plan order."""
     return tuple(node for node in walk(plan) if isinstance(node, Watermark))
+
+
+def expressions(plan: Plan) -> Iterator[Expression]:
+    """Every expression of the plan, whole."""
+    for node in walk(plan):
+        match node:
+            case Filter() | Join():
+                yield node.condition
+            case Project():
+                yield from (one.expression for one in node.named)
+            case Aggregate():
+                yield from (one.expression for one in (*node.keys, *node.outputs))

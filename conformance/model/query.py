@@ -17,7 +17,7 @@ from conformance.model.execution import Data, States, execute, initial, operator
 from conformance.model.joins import can_evict
 from conformance.model.optimizer import Needed, needed, optimized
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, Source, stateful, walk
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, Source, expressions, stateful, walk
 from conformance.model.propagation import input_watermarks
 from conformance.model.rules import Rules
 from conformance.model.story import BatchStory
@@ -32,17 +32,21 @@ POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
 PARTITIONS = "spark.sql.shuffle.partitions"
+TIME_ZONE = "spark.sql.session.timeZone"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 WITHOUT_EFFECT = frozenset(
     {
-        "spark.sql.session.timeZone",
+        TIME_ZONE,
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         "spark.sql.streaming.stateStore.providerClass",
     }
 )
 """Confs that change no answer the model gives: where state is kept, and how fast."""
+
+BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
+"""Functions that look at the time zone of the session."""
 
 KNOWN = frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT}) | WITHOUT_EFFECT
 
@@ -75,9 +79,7 @@ class Query:
             Refused: Spark does not start it.
             Unpredictable: the model cannot say.
         """
-        unknown = sorted(set(settings.conf) - KNOWN)
-        if unknown:
-            raise Unpredictable(f"conf {unknown[0]}")
+        _check_known(plan, settings)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise refused(rules, "no such trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
@@ -239,6 +241,21 @@ class Query:
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
             raise refused(self._rules, name)
+
+
+def _check_known(plan: Plan, settings: Settings) -> None:
+    """
+    Raises:
+        Unpredictable: a conf, or something that has no one outcome.
+    """
+    unknown = sorted(set(settings.conf) - KNOWN)
+    if unknown:
+        raise Unpredictable(f"conf {unknown[0]}")
+    calls = {node.name for whole in expressions(plan) for node in whole.walk()}
+    if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
+        raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in another time zone than UTC")
+    if "collect_set" in calls and "array_sort" not in calls:
+        raise Unpredictable("the order of what collect_set collects")
 
 
 def _schema_of(node: Plan) -> str:
