@@ -31,6 +31,7 @@ class Metric:
         return f"{name} is reported from {self.since.line} on" + (f" ({self.link})" if self.link else "")
 
 
+@cache
 def missing(path: str, version: SparkVersion) -> Metric | None:
     """The metric at or above a dotted path (``stateOperators.0.numRowsRemoved``), if this version does not report it."""
     wanted = [part for part in path.split(".") if not part.isdigit()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from conformance.model.columns import Column, Value
 from conformance.model.expressions import Expression, conjuncts
@@ -75,6 +76,7 @@ def equalities(join: Join) -> tuple[Equality, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def bounds(join: Join) -> tuple[Bound, Bound]:
     """How the left side's state goes, and the right side's.
 

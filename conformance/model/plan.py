@@ -1,9 +1,13 @@
-"""The plan of a query: what its operations make of the rows of a micro-batch."""
+"""The plan of a query: what its operations make of the rows of a micro-batch.
+
+A node is itself alone: two nodes that look the same are two operators, each with its own state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from conformance.model.columns import Column, Value
@@ -12,7 +16,7 @@ from conformance.model.expressions import Expression, Named
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """A stream that is read; read twice, its columns have other ids each time."""
 
@@ -24,7 +28,7 @@ class Source:
         return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Static:
     """Rows that are written in the query."""
 
@@ -36,7 +40,7 @@ class Static:
         return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Watermark:
     """``withWatermark``: from here on the column is the event time."""
 
@@ -49,7 +53,7 @@ class Watermark:
         return (self.child,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Filter:
     child: Plan
     condition: Expression
@@ -63,7 +67,7 @@ class Filter:
         return (self.child,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Project:
     """``select`` and its like; a window in it makes a row for each window a row is in."""
 
@@ -79,7 +83,7 @@ class Project:
         return (self.child,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Union:
     """All rows of all branches; the columns are named, and watermarked, as in the first."""
 
@@ -91,7 +95,7 @@ class Union:
         return self.branches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Aggregate:
     """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
 
@@ -116,7 +120,7 @@ class Aggregate:
         return next((key for key in self.keys if key.expression.kind == "session"), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Deduplicate:
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
@@ -133,7 +137,7 @@ class Deduplicate:
         return (self.child,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Limit:
     """SQL's LIMIT: so many rows of the whole stream."""
 
@@ -149,7 +153,7 @@ class Limit:
         return (self.child,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Join:
     """A join of two streams, or of a stream with static rows."""
 
@@ -193,11 +197,13 @@ def is_stateful(plan: Plan) -> bool:
     return isinstance(plan, Aggregate | Deduplicate | Limit)
 
 
+@lru_cache(maxsize=64)
 def stateful(plan: Plan) -> tuple[Plan, ...]:
     """The stateful operators, the last of the query first: the order of ``stateOperators``."""
     return tuple(node for node in walk(plan) if is_stateful(node))
 
 
+@lru_cache(maxsize=64)
 def watermarks(plan: Plan) -> tuple[Watermark, ...]:
     """The watermark nodes in plan order."""
     return tuple(node for node in walk(plan) if isinstance(node, Watermark))
