@@ -83,7 +83,7 @@ class InOneFile:
     """Every page is a section of one document: the fragment of the address says which one is shown."""
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – wherever one is, it is the same
-        return f"#{quote(self.id(key, place))}"
+        return f"#{quote(self.id(key, place), safe='/:')}"
 
     def id(self, key: str, place: str) -> str:
         return f"{key}:{place}" if place else key

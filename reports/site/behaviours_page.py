@@ -83,7 +83,8 @@ def _behaviours(report: Report) -> Iterator[tuple[Behaviour, str]]:
     ran = set(report.matrix.cases)
     for id, entry in report.catalogue.behaviours.items():
         cases = tuple(
-            Pinning(case, report.title(case), ribbon(report, case) if case in ran else None) for case in pinned.get(id, ())
+            Pinning(case, report.title(case), ribbon(report, case) if case in ran else None)
+            for case in pinned.get(id, ())
         )
         yield _behaviour(id, entry, cases), str(entry.get("section", "others"))
 

@@ -166,13 +166,19 @@ class _Drawing:
 
     def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
         def href(kind: str, name: str = "") -> str:
-            return self._addresses.page(case_key(name), key) if kind == "case" else self._addresses.page(kind, key, name)
+            return (
+                self._addresses.page(case_key(name), key) if kind == "case" else self._addresses.page(kind, key, name)
+            )
 
-        body = templates().get_template(template).render(
-            href=href,
-            here=partial(self._addresses.page, key, key),
-            id=partial(self._addresses.id, key),
-            **about,
+        body = (
+            templates()
+            .get_template(template)
+            .render(
+                href=href,
+                here=partial(self._addresses.page, key, key),
+                id=partial(self._addresses.id, key),
+                **about,
+            )
         )
         return Page(key, title, tab, Markup(body))
 

@@ -18,7 +18,8 @@ def pyspark(case: Case) -> str:
     for name, schema in case.streams.items():
         lines.append(f"{_name(name)} = spark.readStream.schema({_text(schema.ddl)}).json({_text(name + '/')})")
     lines.append("")
-    lines += [f"spark.conf.set({_text(key)}, {_text(value)})" for key, value in case.conf.items()]
+    settings = [f"spark.conf.set({_text(key)}, {_text(value)})" for key, value in case.conf.items()]
+    lines += [*settings, ""] if settings else []
     writer = _Writer()
     frame = writer.chain(case.query)
     lines += [*writer.statements, *_assigned("query", frame)]

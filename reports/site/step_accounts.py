@@ -24,6 +24,8 @@ from reports.site.visible import cut
 Json: TypeAlias = Any
 Sign: TypeAlias = Literal["", "missing", "extra", "other"]
 MOST_ROWS = 60
+LONGEST_MESSAGE = 400
+"""Characters of an error: after its first sentence Spark writes out the plan."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ def _blocks(
 def _batch(entry: ExpectedBatch | None, seen: Sequence[BatchSeen | None], schemas: Sequence[OutputSchema]) -> Block:
     engine = next((batch for batch in seen if batch is not None), None)
     kind = engine.kind if engine is not None else entry.kind if entry is not None else None
-    head = "no such micro-batch" if engine is None else f"micro-batch {engine.id}"
+    head = "not run" if engine is None else f"micro-batch {engine.id}"
     sides: list[tuple[Line, ...]] = [tuple(_expected_batch(entry)) if entry is not None else ()]
     for batch, schema in zip(seen, schemas, strict=True):
         if batch is None:
@@ -227,7 +229,7 @@ def _expected_after(wanted: _Wanted) -> Iterator[Line]:
 
 def _seen_after(step: StepSeen) -> Iterator[Line]:
     if step.error is not None:
-        yield Line("error", (Value(cut(_error(step.error))),))
+        yield Line("error", (Value(_error(step.error)),))
         return
     yield Line("watermark", (Value(show(step.watermark * 1000)),))
     counted = [batch.dropped for batch in step.batches if batch.dropped is not None]
@@ -253,13 +255,14 @@ def _rows(wanted: Sequence[Row], seen: Sequence[Sequence[Json]], schema: OutputS
     left: list[Value] = []
     for row in wanted:
         try:
-            key = schema.comparable(schema.expected_row(row))
+            values = schema.expected_row(row)
         except NotARow as problem:
             left.append(Value(f"{_text(row)} ({problem.problem})", "missing"))
             continue
+        key = schema.comparable(values)
         found = keys[key] > 0
         keys[key] -= found
-        left.append(Value(_text(row), "" if found else "missing"))
+        left.append(Value(_text(schema.as_written(values)), "" if found else "missing"))
     right: list[Value] = []
     for observed in seen:
         key = schema.comparable(tuple(observed))
@@ -353,4 +356,5 @@ def _instant(value: Json) -> str:
 
 
 def _error(error: ErrorSeen) -> str:
-    return f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {error.message}"
+    said = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+    return f"{' < '.join(error.classes[:4]) or 'an error'} at {error.stage}: {cut(said, LONGEST_MESSAGE)}"

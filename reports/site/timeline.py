@@ -18,8 +18,8 @@ from reports.site.arrivals import FATES, Executed, Fate, executed, tumbling
 from reports.site.emitted_windows import Span, WindowColumns
 from reports.site.time_scale import TimeScale
 
-WIDE, NARROW, MANY = 92.0, 62.0, 12
-"""Widths of a column, and from how many columns on they are narrow."""
+WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
+"""Widths of a column at most and at least, and what all of them fill where they can."""
 PER_GAP, LEAST_HEIGHT, MOST_HEIGHT = 30.0, 130.0, 380.0
 HEAD, LANE, LINE, PAD = 46.0, 22.0, 17.0, 10.0
 MOST_WINDOWS = 60
@@ -155,7 +155,7 @@ class _Layout:
         self._spans = self._found_spans()
         self._scale = TimeScale.of(self._instants())
         self._plot = min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT)
-        self._column = NARROW if len(shown) > MANY else WIDE
+        self._column = min(max(ACROSS / len(shown), NARROW), WIDE)
         self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
         labels = [show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)

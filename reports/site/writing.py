@@ -52,26 +52,34 @@ def write_one_file(report: Report, out: Path) -> Path:
     """
     _make(out)
     style, script = _asset("report.css"), _asset("report.js")
-    text = templates().get_template("single.html").render(
-        tabs=TABS,
-        pages=pages(report, InOneFile()),
-        style=Markup(style),
-        script=Markup(script),
-        script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+    text = (
+        templates()
+        .get_template("single.html")
+        .render(
+            tabs=TABS,
+            pages=pages(report, InOneFile()),
+            style=Markup(style),
+            script=Markup(script),
+            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+        )
     )
     _put(out / ONE_FILE, text)
     return out / ONE_FILE
 
 
 def _alone(page: Page, addresses: InAFolder) -> str:
-    return templates().get_template("page.html").render(
-        key=page.key,
-        page_title=page.title,
-        tab=page.tab,
-        tabs=TABS,
-        body=page.body,
-        link=lambda key: addresses.page(key, page.key),
-        asset=lambda name: addresses.asset(name, page.key),
+    return (
+        templates()
+        .get_template("page.html")
+        .render(
+            key=page.key,
+            page_title=page.title,
+            tab=page.tab,
+            tabs=TABS,
+            body=page.body,
+            link=lambda key: addresses.page(key, page.key),
+            asset=lambda name: addresses.asset(name, page.key),
+        )
     )
 
 

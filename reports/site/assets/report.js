@@ -7,9 +7,9 @@
 
   // The address: #place, #?state, or in one file #page, #page:place, #page?state.
   const parts = () => {
-    const hash = decodeURI(location.hash.slice(1));
+    const hash = location.hash.slice(1);
     const at = hash.indexOf("?");
-    return { place: at < 0 ? hash : hash.slice(0, at), state: new URLSearchParams(at < 0 ? "" : hash.slice(at + 1)) };
+    return { place: decodeURIComponent(at < 0 ? hash : hash.slice(0, at)), state: new URLSearchParams(at < 0 ? "" : hash.slice(at + 1)) };
   };
   const keep = (page, state) => {
     const text = state.toString();

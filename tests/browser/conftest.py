@@ -1,0 +1,110 @@
+"""A real Chromium, and the sample report in both its forms. Without a Chromium these tests are skipped, and say so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from reports.results import Results
+from reports.site.report import Report
+from reports.site.writing import write, write_one_file
+
+SAMPLE = Path(__file__).parent / "sample"
+"""Eleven cases on three versions, from a real run; one cell was made to violate and one to be broken."""
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def _missing(reason: str) -> None:
+    if os.environ.get("CONFORMANCE_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"CONFORMANCE_REQUIRE_BROWSER is 1 and {reason}", pytrace=False)
+    pytest.skip(f"{reason}: install chromium, or name one in CONFORMANCE_CHROMIUM")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError:
+        _missing("playwright is not installed")
+    named = os.environ.get("CONFORMANCE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if named is None or not Path(named).is_file():
+        _missing("there is no Chromium on this machine")
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=named, args=QUIET)
+        except Error as problem:
+            _missing(f"{named} does not start ({str(problem).splitlines()[0]})")
+        yield browser
+        browser.close()
+
+
+def sample_report() -> Report:
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), suite.load([SAMPLE / "cases"]))
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(sample_report(), tmp_path_factory.mktemp("site")).parent
+
+
+@pytest.fixture(scope="session")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_one_file(sample_report(), tmp_path_factory.mktemp("one"))
+
+
+class Reader:
+    """Someone with a browser and the report, who notices when a page fails or asks for anything from elsewhere."""
+
+    def __init__(self, context, folder: Path, one_file: Path) -> None:
+        self.page = context.new_page()
+        self._folder, self._one_file = folder, one_file
+        self.failures: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.failures.append(str(error)))
+        self.page.on("console", lambda said: said.type in ("error", "warning") and self.failures.append(said.text))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def address(self, key: str, single: bool = False) -> str:
+        if single:
+            return f"{self._one_file.as_uri()}#{key}"
+        page, _, rest = key.partition("#")
+        return (self._folder / page).as_uri() + (f"#{rest}" if rest else "")
+
+    def open(self, key: str, single: bool = False):
+        # From nothing, as by a link someone sent: within one page a browser would only follow the fragment.
+        self.page.goto("about:blank")
+        self.page.goto(self.address(key, single))
+        return self.page
+
+
+@pytest.fixture
+def reader(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., Reader]]:
+    """Someone who reads with these properties of a browser: ``reader(color_scheme="dark")``."""
+    contexts, readers = [], []
+
+    def meet(**properties: object) -> Reader:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **properties})
+        contexts.append(context)
+        readers.append(Reader(context, folder, one_file))
+        return readers[-1]
+
+    yield meet
+    for context in contexts:
+        context.close()
+    for one in readers:
+        assert one.failures == []
+        assert [url for url in one.requests if not url.startswith(("file:", "about:", "data:"))] == []
