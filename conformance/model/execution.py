@@ -25,6 +25,7 @@ from conformance.model.plan import (
     Watermark,
     is_stateful,
     stateful,
+    walk,
     watermarks,
 )
 from conformance.model.rules import Rules
@@ -92,66 +93,63 @@ def operator_title(node: Plan) -> str:
     return f"{title} by {', '.join(names)}" if names else title
 
 
-def execute(
-    plan: Plan,
-    data: Data,
-    states: States,
-    late_ms: Sequence[int],
-    eviction_ms: Sequence[int],
-    mode: OutputMode,
-    needed: Needed,
-    rules: Rules,
-) -> Executed:
-    """Run one micro-batch.
+@dataclass(frozen=True)
+class MicroBatch:
+    """Everything a micro-batch is executed with."""
 
-    Args:
-        plan: the query.
-        data: what is new.
-        states: as the micro-batch before left them.
-        late_ms, eviction_ms: the watermarks of each stateful operator, in the order of ``plan.stateful``.
-        mode: of the query.
-        needed: which columns the plan keeps.
-        rules: of the version.
+    plan: Plan
+    """The query."""
+    data: Data
+    """What is new."""
+    states: States
+    """As the micro-batch before left them."""
+    late_ms: Sequence[int]
+    """The watermark that rows are late by, of each stateful operator in the order of ``plan.stateful``."""
+    eviction_ms: Sequence[int]
+    """The watermark that state goes by."""
+    mode: OutputMode
+    needed: Needed
+    """Which columns the plan keeps."""
+    rules: Rules
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The streams that have nothing new."""
+        return frozenset(node.stream for node in walk(self.plan) if isinstance(node, Source)) - frozenset(self.data)
+
+
+def execute(batch: MicroBatch) -> Executed:
+    """Run one micro-batch.
 
     Raises:
         Refused: Spark fails in this micro-batch.
         Unpredictable: what comes is not known.
     """
-    run = _Run(plan, data, states, late_ms, eviction_ms, mode, needed, rules)
-    rows = run.rows(plan)
-    columns = plan.columns
+    run = _Run(batch)
+    rows = run.rows(batch.plan)
+    columns = batch.plan.columns
     return Executed(
         rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
         states=tuple(run.outcomes[id(node)].state for node in run.operators),
-        statistics=tuple(run.statistics[id(node)] for node in watermarks(plan)),
+        statistics=tuple(run.statistics[id(node)] for node in watermarks(batch.plan)),
         operators=tuple(_story(node, run) for node in run.operators),
     )
 
 
 class _Run:
-    def __init__(
-        self,
-        plan: Plan,
-        data: Data,
-        states: States,
-        late_ms: Sequence[int],
-        eviction_ms: Sequence[int],
-        mode: OutputMode,
-        needed: Needed,
-        rules: Rules,
-    ) -> None:
-        self.operators = stateful(plan)
+    def __init__(self, batch: MicroBatch) -> None:
+        self.operators = stateful(batch.plan)
         self.outcomes: dict[int, Outcome] = {}
         self.statistics: dict[int, Statistics | None] = {}
-        self._data = data
-        self._states = {id(node): state for node, state in zip(self.operators, states, strict=True)}
-        silent = frozenset(_streams(plan)) - frozenset(data)
+        self._data = batch.data
+        self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
+        silent = batch.silent
         self.turns = {
-            id(node): Turn(late, eviction, mode, silent, rules)
-            for node, late, eviction in zip(self.operators, late_ms, eviction_ms, strict=True)
+            id(node): Turn(late, eviction, batch.mode, silent, batch.rules)
+            for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
-        self._needed = needed
-        self._rules = rules
+        self._needed = batch.needed
+        self._rules = batch.rules
 
     def rows(self, node: Plan) -> list[Row]:
         match node:
@@ -268,9 +266,3 @@ def _story(node: Plan, run: _Run) -> OperatorStory:
         held=outcome.held,
         state=outcome.shown,
     )
-
-
-def _streams(plan: Plan) -> list[str]:
-    if isinstance(plan, Source):
-        return [plan.stream]
-    return [stream for child in plan.children for stream in _streams(child)]

@@ -16,59 +16,65 @@ from conformance.model.expressions import Expression, Named
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
 
 
+class _Leaf:
+    """A node over none."""
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return ()
+
+
+class _OverOne:
+    """A node over a single other one, its field ``child``."""
+
+    child: Plan
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        return (self.child,)
+
+
+class _PassingOn(_OverOne):
+    """One that hands on the columns of the node below."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.child.columns
+
+
 @dataclass(frozen=True, eq=False)
-class Source:
+class Source(_Leaf):
     """A stream that is read; read twice, its columns have other ids each time."""
 
     stream: str
     columns: tuple[Column, ...]
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return ()
-
 
 @dataclass(frozen=True, eq=False)
-class Static:
+class Static(_Leaf):
     """Rows that are written in the query."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return ()
-
 
 @dataclass(frozen=True, eq=False)
-class Watermark:
+class Watermark(_OverOne):
     """``withWatermark``: from here on the column is the event time."""
 
     child: Plan
     column: Column
     columns: tuple[Column, ...]
 
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, eq=False)
-class Filter:
+class Filter(_PassingOn):
     child: Plan
     condition: Expression
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, eq=False)
-class Project:
+class Project(_OverOne):
     """``select`` and its like; a window in it makes a row for each window a row is in."""
 
     child: Plan
@@ -77,10 +83,6 @@ class Project:
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(one.column for one in self.named)
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +98,7 @@ class Union:
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate:
+class Aggregate(_OverOne):
     """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
 
     child: Plan
@@ -111,46 +113,26 @@ class Aggregate:
         return tuple(one.column for one in self.outputs)
 
     @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
-    @property
     def session(self) -> Named | None:
         """The session window among the keys."""
         return next((key for key in self.keys if key.expression.kind == "session"), None)
 
 
 @dataclass(frozen=True, eq=False)
-class Deduplicate:
+class Deduplicate(_PassingOn):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
     child: Plan
     keys: tuple[Column, ...]
     within_watermark: bool
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
-
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class Limit(_PassingOn):
     """SQL's LIMIT: so many rows of the whole stream."""
 
     child: Plan
     rows: int
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.child.columns
-
-    @property
-    def children(self) -> tuple[Plan, ...]:
-        return (self.child,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from typing import Literal, TypeAlias
 
 from conformance.model.checkpoint import Checkpoint, Committed, Planned
 from conformance.model.checks import check_start
-from conformance.model.execution import Data, States, execute, initial, operator_name
+from conformance.model.execution import Data, MicroBatch, States, execute, initial, operator_name
 from conformance.model.joins import can_evict
 from conformance.model.optimizer import Needed, needed, optimized
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, Source, expressions, stateful, walk
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, expressions, stateful
 from conformance.model.propagation import input_watermarks
 from conformance.model.rules import Rules
 from conformance.model.story import BatchStory
@@ -187,13 +187,11 @@ class Query:
         eviction = self._input_watermarks(planned.watermark_ms)
         own = self._single or rules.late_watermark == "own batch"
         late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
-        done = execute(
+        batch = MicroBatch(
             self.plan, planned.data, self._states(id), late, eviction, self._settings.mode, self._needed, rules
         )
-        silent = frozenset(node.stream for node in walk(self.plan) if isinstance(node, Source)) - frozenset(
-            planned.data
-        )
-        self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
+        done = execute(batch)
+        self._tracker, advance = self._tracker.after(self.plan, done.statistics, batch.silent, self._policy, rules)
         self._last_eviction = eviction
         committed = Committed(self._tracker.global_ms, done.states, self._schema())
         self.checkpoint = replace(self.checkpoint.with_committed(id, committed), tracker=self._tracker)
