@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from conformance.case import Case
 from conformance.observation import Identity, Observation
@@ -115,6 +115,16 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     return replace(verdict, notes=(*verdict.notes, *opinion(case, verdict, observation)))
 
 
-def only_tagged(cases: Iterable[Case], tags: Sequence[str]) -> tuple[Case, ...]:
+class Tagged(Protocol):
+    """Whatever carries tags: a case, for Spark or on a policy."""
+
+    @property
+    def tags(self) -> Sequence[str]: ...
+
+
+SomeCase = TypeVar("SomeCase", bound=Tagged)
+
+
+def only_tagged(cases: Iterable[SomeCase], tags: Sequence[str]) -> tuple[SomeCase, ...]:
     """The cases that have one of the tags; all of them where none is asked for."""
     return tuple(case for case in cases if not tags or set(tags) & set(case.tags))

@@ -21,6 +21,7 @@ from conformance.cli.progress import LiveDisplay, PlainDisplay
 from conformance.cli.running import introduced, said_when_interrupted
 from conformance.conduct import Sink, conduct, only_tagged
 from conformance.observation import Identity
+from conformance.suite import Suite
 from conformance.verdict import Verdict
 from harness.engine import Place
 from harness.runtimes import Name, Wishes
@@ -31,6 +32,8 @@ from harness.state_stores import StateStore
 from harness.target import Target
 from harness.targets import Targets
 from reports.matrix import exit_code, show
+from reports.model_column import MODEL
+from reports.model_column import cells as cells_of_the_model
 from reports.records import Cell, Header
 from reports.records import Target as TargetRecord
 from reports.results import Results, ResultsWriter
@@ -52,10 +55,15 @@ Examples:
 
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
 
+  conformance run cases/policies --spark model       the rules of other engines, on the reference model
+
   conformance run --spark 3.5 --runtime container    in a container of Apache's image, with nothing installed here
 
   conformance run --runtime container --image 3.5=registry/my-spark:1     in one's own image
 """
+
+
+_WHERE = {"local": "locally", "container": "in containers"}
 
 
 def run(
@@ -65,7 +73,8 @@ def run(
     spark: Annotated[
         list[str] | None,
         typer.Option(
-            help="A version (3.5.9), a line (3.5), a range (>=3.4), newest, lines, all, or installed. Repeatable."
+            help="A version (3.5.9), a line (3.5), a range (>=3.4), newest, lines, all, installed, or model: the reference "
+            "model, for cases on watermark policies. Repeatable."
         ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")] = None,
@@ -119,24 +128,29 @@ def run(
     errors = Console(stderr=True, soft_wrap=True)
     loaded = suite.load(paths or None)
     loaded.raise_for_problems()
-    cases = only_tagged(loaded.cases, tag or ())
-    if not cases:
-        raise typer.BadParameter(_unknown_tags(tag or [], loaded.cases), param_hint="--tag")
-    chosen = Targets.load().choose(spark or ["newest"])
+    specs = spark or ["newest" if loaded.cases else MODEL.name]
+    cases = only_tagged(loaded.cases, tag or ()) if specs != [MODEL.name] else ()
+    policy_cases = only_tagged(loaded.policy_cases, tag or ()) if MODEL.name in specs else ()
+    if not cases and not policy_cases:
+        raise _nothing_to_run(loaded, tag or [], specs)
+    chosen = Targets.load().choose(spec for spec in specs if spec != MODEL.name)
     for note in chosen.notes:
         errors.print(note, style="yellow", markup=False)
     store = StateStore.named(state_store) if state_store else None
     targets = store.among(chosen.targets) if store else chosen.targets
     header = Header(
         suite=loaded.digest,
-        cases=tuple(case.id for case in cases),
-        targets=tuple(TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in targets),
+        cases=(*(case.id for case in cases), *(case.id for case in policy_cases)),
+        targets=(
+            *(TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in targets),
+            *((MODEL,) if policy_cases else ()),
+        ),
         started=datetime.now(UTC),
         command=shlex.join(["conformance", *sys.argv[1:]]),
     )
-    many = f"{len(cases)} case{'s' * (len(cases) != 1)} × {len(targets)} version{'s' * (len(targets) != 1)}"
-    where = {"local": "locally", "container": "in containers"}[runtime]
-    errors.print(f"{many}, {where}, into {results}", markup=False, highlight=False)
+    what = [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {_WHERE[runtime]}"] if cases else []
+    what += [f"{_count(len(policy_cases), 'case')} on the model"] if policy_cases else []
+    errors.print(f"{'; '.join(what)}; into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
         root = Path(
             work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
@@ -154,23 +168,46 @@ def run(
             targets,
             engines,
             Limits(
-                jobs=min(jobs, len(targets)), step_timeout=step_timeout, repeat=repeat, conf=store.conf if store else {}
+                jobs=max(1, min(jobs, len(targets))),
+                step_timeout=step_timeout,
+                repeat=repeat,
+                conf=store.conf if store else {},
             ),
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,
         )
+        for cell in (
+            cells_of_the_model(cases, policy_cases, [target.name for target in targets]) if policy_cases else ()
+        ):
+            writer.write(cell)
         writer.finish()
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
 
 
-def _unknown_tags(tags: list[str], cases: tuple[Case, ...]) -> str:
-    known = sorted({tag for case in cases for tag in case.tags})
+def _nothing_to_run(loaded: Suite, tags: list[str], specs: list[str]) -> typer.BadParameter:
+    if loaded.policy_cases and not loaded.cases and MODEL.name not in specs:
+        return typer.BadParameter(
+            f"cases on watermark policies run on the model, and on no Spark: --spark {MODEL.name}", param_hint="--spark"
+        )
+    if loaded.cases and not loaded.policy_cases and specs == [MODEL.name]:
+        return typer.BadParameter(
+            "only cases on watermark policies run on the model; what it says of a case for Spark: conformance explain",
+            param_hint="--spark",
+        )
+    known = sorted({tag for case in loaded.all_cases for tag in case.tags})
     near = [match for tag in tags for match in get_close_matches(tag, known, 1)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"no case has the tag {' or '.join(tags)}.{meant} These cases have: {', '.join(known) or 'no tags'}"
+    return typer.BadParameter(
+        f"no case has the tag {' or '.join(tags)}.{meant} These cases have: {', '.join(known) or 'no tags'}",
+        param_hint="--tag",
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 class _Kept(Sink):
