@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.case import Case
-from conformance.model.catalogue import RULES, Rule, rules_of
+from conformance.model.catalogue import Rule, catalogue, rules_of
 from conformance.model.unpredictable import Unpredictable
 from conformance.predict import judged, predict
 from conformance.verdict import Verdict, not_applicable
@@ -106,7 +106,9 @@ def agreement(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> Agreem
 
 
 def _settling(case: Case, version: SparkVersion) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if any(_agrees(case, version, rule, held.value) for held in rule.held))
+    return tuple(
+        rule for rule in catalogue().values() if any(_agrees(case, version, rule, held.value) for held in rule.held)
+    )
 
 
 def _agrees(case: Case, version: SparkVersion, rule: Rule, value: object) -> bool:
@@ -122,4 +124,4 @@ def _agrees(case: Case, version: SparkVersion, rule: Rule, value: object) -> boo
 def _concerned(verdict: Verdict) -> Iterable[Rule]:
     aspects = dict.fromkeys(finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings)
     names = dict.fromkeys(name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ()))
-    return (rule for rule in RULES if rule.name in names)
+    return (rule for rule in catalogue().values() if rule.name in names)

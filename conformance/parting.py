@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from conformance.case import Case
-from conformance.model.catalogue import BY_NAME, Held, Rule, rules_of
-from conformance.model.features import FEATURES
-from conformance.model.refusals import REFUSALS, Refused
+from conformance.model.catalogue import Held, Rule, catalogue, rules_of
+from conformance.model.features import features
+from conformance.model.refusals import Refused, refusals
 from conformance.model.rules import Rules, differing
 from conformance.model.story import BatchStory
 from conformance.model.unpredictable import Unpredictable
@@ -118,19 +118,19 @@ def _alternatives(
     mine: Rules, theirs: Rules, here: SparkVersion, there: SparkVersion
 ) -> Iterator[tuple[Rules, RuleChanged]]:
     for name in differing(mine, theirs):
-        if name in BY_NAME:
-            rule: Rule = BY_NAME[name]
+        if name in catalogue():
+            rule: Rule = catalogue()[name]
             one, other = rule.at(here), rule.at(there)
             yield replace(mine, **{name: getattr(theirs, name)}), _changed(rule, one, other)
-    for refusal in REFUSALS:
+    for refusal in refusals():
         one_wording, other_wording = mine.refusals.get(refusal.name), theirs.refusals.get(refusal.name)
         if one_wording != other_wording:
-            refusals = {**mine.refusals}
-            refusals.pop(refusal.name, None)
+            worded = {**mine.refusals}
+            worded.pop(refusal.name, None)
             if other_wording is not None:
-                refusals[refusal.name] = other_wording
+                worded[refusal.name] = other_wording
             yield (
-                replace(mine, refusals=refusals),
+                replace(mine, refusals=worded),
                 RuleChanged(
                     refusal.name,
                     refusal.source,
@@ -140,12 +140,12 @@ def _alternatives(
             )
     for feature in sorted(mine.features ^ theirs.features):
         there_is = feature in theirs.features
-        features = mine.features | {feature} if there_is else mine.features - {feature}
+        having = mine.features | {feature} if there_is else mine.features - {feature}
         yield (
-            replace(mine, features=features),
+            replace(mine, features=having),
             RuleChanged(
                 feature,
-                FEATURES[feature].link,
+                features()[feature].link,
                 f"{feature} is {'not ' if there_is else ''}there",
                 f"{feature} is {'' if there_is else 'not '}there",
             ),

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias
 
-from conformance.model.columns import Value
 from conformance.model.refusals import Wording
 
 Boundary: TypeAlias = Callable[[int, int], bool]
@@ -120,9 +119,3 @@ class Rules:
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:
     """The names of the rules that two sets do not share, in the order of the catalogue."""
     return tuple(field.name for field in fields(Rules) if getattr(these, field.name) != getattr(those, field.name))
-
-
-def window_end(window: Value) -> int:
-    """The end of a window (start and end), in µs."""
-    end: int = window[1]
-    return end

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.model.rules import Rules
-
-NEWEST = "4.3.0"
+from conformance.model.catalogue import rules_of
+from conformance.model.rules import Rules, differing
+from conformance.versions import SparkVersion, releases
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,13 @@ class WrongModel:
     """Fields of ``Rules`` → the wrong value."""
     killed_by: str
     """Id of a case that tells it from the right model; the benchmark finds the others."""
-    version: str = NEWEST
-    """The version of Spark it misreads."""
     accepts: tuple[str, ...] = ()
     """Refusals it does not know of."""
+
+    @property
+    def version(self) -> SparkVersion:
+        """The newest release of Spark that it misreads."""
+        return next(one for one in reversed(releases()) if differing(rules_of(one), self.of(rules_of(one))))
 
     def of(self, rules: Rules) -> Rules:
         """The rules, misread."""
@@ -34,8 +37,8 @@ class WrongModel:
         return altered
 
 
-def _wrong(name: str, killed_by: str, /, version: str = NEWEST, **rules: Any) -> WrongModel:
-    return WrongModel(name, MappingProxyType(rules), killed_by, version)
+def _wrong(name: str, killed_by: str, /, **rules: Any) -> WrongModel:
+    return WrongModel(name, MappingProxyType(rules), killed_by)
 
 
 def _blind(name: str, killed_by: str, refusal: str) -> WrongModel:
@@ -135,7 +138,6 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
     _wrong(
         "rows are late by the watermark before on 3.3",
         "deduplication/zero-delay-in-a-backlog",
-        version="3.3.4",
         late_watermark="batch before",
     ),
     _wrong("a null event time is late", "late-drops/null-event-time-reads-as-the-epoch", null_is_late=True),
