@@ -249,7 +249,7 @@ def _metrics(a: Observation, b: Observation) -> str:
             ):
                 if not seen:
                     names[name] = None
-    return f"same rows; another {', '.join(names)}" if names else "same rows"
+    return f"same rows; differs in {', '.join(names)}" if names else "same rows"
 
 
 def _many(number: int, noun: str) -> str:

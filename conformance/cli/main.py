@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli import combine, diff, explain, policies, report, run, targets, upgrade, validate
+from conformance.cli import combine, diff, explain, gate, policies, report, run, targets, upgrade, validate
 from conformance.language import InvalidCase
 
 FAILED = 3
@@ -34,6 +34,7 @@ app.command("upgrade", epilog=upgrade.EXAMPLES)(upgrade.upgrade)
 app.command("diff", epilog=diff.EXAMPLES)(diff.diff)
 app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
 app.command("report", epilog=report.EXAMPLES)(report.report)
+app.command("gate", epilog=gate.EXAMPLES)(gate.gate_)
 app.add_typer(targets.app, name="targets")
 
 

@@ -109,7 +109,7 @@ def case_page(report: Report, id: str) -> CasePage:
 
 
 def _command(report: Report, id: str) -> str:
-    newest = report.targets[-1].spark if report.targets else "newest"
+    newest = report.versions[-1].spark if report.versions else "newest"
     return f"conformance run cases/{id}.yaml --spark {newest}"
 
 

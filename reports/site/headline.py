@@ -9,7 +9,7 @@ from reports.site.report import Report, version_of
 
 def headline(report: Report, pair: Changes | None) -> str:
     """``16 Spark versions, 214 cases: 11 answers change between 3.3.4 and 4.3.0; 6 releases carry known bugs.``"""
-    size = f"{_many(len(report.targets), 'Spark version')}, {_many(len(report.matrix.cases), 'case')}"
+    size = f"{_many(len(report.versions), 'Spark version')}, {_many(len(report.matrix.cases), 'case')}"
     parts = []
     if pair is not None:
         count = len(pair.changes)

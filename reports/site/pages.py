@@ -135,14 +135,14 @@ class _Drawing:
             "index",
             "compare.html",
             comparison=comparison(self._report, pair) if pair is not None else None,
-            targets=self._report.targets,
+            targets=self._report.versions,
             grid=self._grid(key, pair),
             pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
         )
 
     def _grid(self, seen_from: str, current: Changes | None) -> tuple[PairRow, ...]:
-        targets = self._report.targets
+        targets = self._report.versions
         found = {(pair.before.name, pair.after.name): pair for pair in self._report.pairs}
         most = max((len(pair.changes) for pair in found.values()), default=0)
         rows = []

@@ -63,6 +63,11 @@ class Report:
     def targets(self) -> tuple[Target, ...]:
         return self.matrix.targets
 
+    @cached_property
+    def versions(self) -> tuple[Target, ...]:
+        """The targets that are versions of Spark: those that can be held against each other."""
+        return tuple(target for target in self.targets if version_of(target) is not None)
+
     def title(self, case: str) -> str:
         """The sentence of the case, or its id where the case is not at hand."""
         return " ".join(self.cases[case].title.split()) if case in self.cases else case
@@ -79,11 +84,11 @@ class Report:
     @cached_property
     def pairs(self) -> tuple[Changes, ...]:
         """What changes between two versions, from the older to the newer, for each pair that has a page."""
-        last = len(self.targets) - 1
+        last = len(self.versions) - 1
         return tuple(
             changes(self.matrix, before, after)
-            for at, before in enumerate(self.targets)
-            for to, after in enumerate(self.targets)
+            for at, before in enumerate(self.versions)
+            for to, after in enumerate(self.versions)
             if at < to and (last < ALL_PAIRS or to - at == 1 or at == 0 or to == last)
         )
 
@@ -92,15 +97,10 @@ class Report:
         """The pair that most people ask for: from the newest release of the major line before the newest, to the newest."""
         if not self.pairs:
             return None
-        newest = self.targets[-1]
-        version = version_of(newest)
-        before = [
-            target
-            for target in self.targets[:-1]
-            if (other := version_of(target)) is not None and version is not None and other.major < version.major
-        ]
-        chosen = before[-1] if before else self.targets[0]
-        return next(pair for pair in self.pairs if pair.before == chosen and pair.after == newest)
+        majors = [version.major for target in self.versions if (version := version_of(target)) is not None]
+        before = [target for target, major in zip(self.versions, majors, strict=True) if major < majors[-1]]
+        chosen = before[-1] if before else self.versions[0]
+        return next(pair for pair in self.pairs if pair.before == chosen and pair.after == self.versions[-1])
 
 
 def version_of(target: Target) -> SparkVersion | None:

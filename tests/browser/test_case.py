@@ -81,7 +81,7 @@ def test_a_violation_is_open_and_marked_where_it_begins(reader):
 
 def test_a_version_without_an_answer_says_why(reader):
     page = case(reader(), "late-drops/downtime-makes-no-row-late")
-    silent = page.locator("section", has=page.get_by_role("heading", name="Without an answer"))
+    silent = page.locator("section", has=page.get_by_role("heading", name="Nothing to show"))
     assert "the engine did not answer within 60 s" in silent.inner_text()
 
 
