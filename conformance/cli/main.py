@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli import combine, diff, explain, gate, policies, report, run, targets, upgrade, validate
+from conformance.cli import combine, diff, explain, export, gate, policies, report, run, targets, upgrade, validate
 from conformance.language import InvalidCase
 
 FAILED = 3
@@ -35,6 +35,7 @@ app.command("diff", epilog=diff.EXAMPLES)(diff.diff)
 app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("gate", epilog=gate.EXAMPLES)(gate.gate_)
+app.command("export", epilog=export.EXAMPLES)(export.export)
 app.add_typer(targets.app, name="targets")
 
 
