@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.behaviour import is_bug_of_a_release
 from reports.change import Changes
+from reports.site.checkpoints import checkpoints
 from reports.site.report import Report, version_of
 
 
@@ -11,12 +12,15 @@ def headline(report: Report, pair: Changes | None) -> str:
     """``16 Spark versions, 214 cases: 11 answers change between 3.3.4 and 4.3.0; 6 releases carry known bugs.``"""
     size = f"{_many(len(report.versions), 'Spark version')}, {_many(len(report.matrix.cases), 'case')}"
     parts = []
-    if pair is not None:
+    if pair is not None and pair.compared:
         count = len(pair.changes)
         between = f"between {pair.before.spark} and {pair.after.spark}"
         parts.append(
             f"{_many(count, 'answer')} change{'s' * (count == 1)} {between}" if count else f"nothing changes {between}"
         )
+    handed = checkpoints(report, pair) if pair is not None else None
+    if handed is not None and handed.told:
+        parts.append(f"{_many(len(handed.told), 'checkpoint')} not simply gone on from")
     bugs = len(releases_with_bugs(report))
     if bugs:
         parts.append(f"{_many(bugs, 'release')} {'carries' if bugs == 1 else 'carry'} known bugs")

@@ -17,6 +17,7 @@ from reports.site.addresses import Addresses, case_key, compare_key, short, slug
 from reports.site.arrivals import FATES
 from reports.site.behaviours_page import behaviours_page
 from reports.site.case_page import case_page
+from reports.site.checkpoints import checkpoints
 from reports.site.comparison import comparison
 from reports.site.headline import headline
 from reports.site.matrix_page import matrix_page
@@ -135,6 +136,7 @@ class _Drawing:
             "index",
             "compare.html",
             comparison=comparison(self._report, pair) if pair is not None else None,
+            checkpoints=checkpoints(self._report, pair) if pair is not None else None,
             targets=self._report.versions,
             grid=self._grid(key, pair),
             pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),

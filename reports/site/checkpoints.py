@@ -1,0 +1,87 @@
+"""What one version made of the checkpoints of another, as the page on the two shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from conformance.finding import described
+from conformance.upgrade import UpgradeStatus
+from reports.change import Changes
+from reports.site.report import Report
+from reports.site.sources import Source
+from reports.site.visible import cut
+from reports.upgrades import MARKS
+
+AS_USUAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
+LONGEST = 240
+"""Characters of what was found."""
+_KINDS = {"resumes": "conforms"}
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of checkpoints."""
+
+    kind: str
+    """Of what it is drawn as."""
+    glyph: str
+    word: str
+
+    @classmethod
+    def of(cls, status: UpgradeStatus) -> Fate:
+        mark = MARKS[status]
+        return cls(_KINDS.get(status, status), mark.glyph, mark.word)
+
+
+@dataclass(frozen=True)
+class Handover:
+    """One checkpoint that was not simply gone on from."""
+
+    case: str
+    title: str
+    cut: int
+    """The number of the step before which the versions changed."""
+    fate: Fate
+    because: str
+    source: Source | None
+    known: bool
+    """Whether the case has a page."""
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    counts: tuple[tuple[Fate, int], ...]
+    told: tuple[Handover, ...]
+    """Those not simply gone on from, worst first."""
+
+
+def checkpoints(report: Report, pair: Changes) -> Checkpoints | None:
+    """What became of the older version's checkpoints on the newer one, None where none were handed over."""
+    cells = [cell for cell in report.results.upgrades if (cell.origin, cell.to) == (pair.before.name, pair.after.name)]
+    if not cells:
+        return None
+    order = ["violates", "refused", "differs", "broken", "not-run", "unsupported"]
+    counts = Counter(cell.status for cell in cells)
+    told = sorted(
+        (cell for cell in cells if cell.status not in AS_USUAL),
+        key=lambda cell: (order.index(cell.status), cell.case, cell.cut),
+    )
+    ran = set(report.matrix.cases)
+    return Checkpoints(
+        tuple((Fate.of(status), counts[status]) for status in MARKS if counts[status]),
+        tuple(
+            Handover(
+                case=cell.case,
+                title=report.title(cell.case),
+                cut=cell.cut,
+                fate=Fate.of(cell.status),
+                because=cut(
+                    cell.entry.because if cell.entry else "; ".join([*described(cell.findings), *cell.notes]), 600
+                ),
+                source=Source.of(cell.entry.link) if cell.entry is not None and cell.entry.link else None,
+                known=cell.case in ran,
+            )
+            for cell in told
+        ),
+    )
