@@ -31,10 +31,13 @@ def deduplicate(node: Deduplicate, rows: Sequence[Row], state: Keys, turn: Turn,
     if node.within_watermark and rules.within_forgets == "before the rows":
         known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, turn)}
     late, fresh, duplicates = [], [], 0
+    first: dict[tuple[Value, ...], Row] = {}
     for row in rows:
         key = tuple(row[one.id] for one in node.keys)
         if time is not None and is_late(row[time.id], time, turn.late_ms, rules):
             late.append(row)
+        elif node.has_no_order and first.setdefault(key, row) != row and first[key] in fresh:
+            raise Unpredictable("which of several rows of one key a deduplication takes")
         elif key in known and rules.deduplication_remembers:
             duplicates += 1
             if node.within_watermark and rules.duplicates_prolong:

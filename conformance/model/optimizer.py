@@ -14,6 +14,7 @@ from conformance.model.plan import (
     Deduplicate,
     Filter,
     Join,
+    JoinType,
     Limit,
     Plan,
     Project,
@@ -49,8 +50,22 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
             return replace(plan, branches=tuple(optimized(branch, rules) for branch in plan.branches))
         case Source() | Static():
             return plan
+        case Project() | Aggregate():
+            return replace(plan, child=_with_times(plan, optimized(plan.child, rules), rules))
         case _:
             return replace(plan, child=optimized(plan.child, rules))
+
+
+def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
+    """The child of a node that makes windows, filtered by what windows filter by: rows without time are in none."""
+    for one in plan.named if isinstance(plan, Project) else plan.keys:
+        if one.expression.kind == "window" and one.expression.args[0].kind == "column":
+            child = _place(_not_null(one.expression.args[0]), child, rules)
+    return child
+
+
+def _not_null(column: Expression) -> Expression:
+    return Expression("call", BOOLEAN, (column,), "is not null")
 
 
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
@@ -90,15 +105,28 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
 
 
 def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
-    preserved = PRESERVED[join.how]
+    narrowed = _without_needless_nulls(condition, join)
+    if narrowed.how != join.how:
+        join = _with_conditions_placed(narrowed, rules)
     for side in ("left", "right"):
         inside = condition.references <= {one.id for one in getattr(join, side).columns}
-        if inside and (join.how in ("inner", "leftSemi") or side in preserved):
+        if inside and (join.how in ("inner", "leftSemi") or side in PRESERVED[join.how]):
             below: Plan = _place(condition, getattr(join, side), rules)
             return replace(join, left=below) if side == "left" else replace(join, right=below)
     if join.how not in ("inner", "leftSemi"):
         raise Unpredictable("a filter above an outer join")
     return Filter(join, condition)
+
+
+def _without_needless_nulls(condition: Expression, join: Join) -> Join:
+    """An outer join whose null rows a filter above it takes out again is none on that side."""
+    wanted = must_not_be_null(condition)
+    left = "left" in PRESERVED[join.how] and not wanted & {one.id for one in join.right.columns}
+    right = "right" in PRESERVED[join.how] and not wanted & {one.id for one in join.left.columns}
+    if join.how in ("inner", "leftSemi"):
+        return join
+    how: JoinType = "fullOuter" if left and right else "leftOuter" if left else "rightOuter" if right else "inner"
+    return replace(join, how=how)
 
 
 def _with_conditions_placed(join: Join, rules: Rules) -> Join:
@@ -121,9 +149,7 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
             continue
         for one in plan.columns:
             if one.id in not_null:
-                sides[name] = _place(
-                    Expression("call", BOOLEAN, (column_expression(one),), "is not null"), sides[name], rules
-                )
+                sides[name] = _place(_not_null(column_expression(one)), sides[name], rules)
     return replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest))
 
 

@@ -126,6 +126,11 @@ class Deduplicate(_PassingOn):
     keys: tuple[Column, ...]
     within_watermark: bool
 
+    @property
+    def has_no_order(self) -> bool:
+        """Whether its rows come from state, in an order of its own."""
+        return bool(stateful(self.child))
+
 
 @dataclass(frozen=True, eq=False)
 class Limit(_PassingOn):
