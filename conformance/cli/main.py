@@ -15,7 +15,21 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli import combine, diff, explain, export, gate, policies, report, run, targets, upgrade, validate
+from conformance.cli import (
+    combine,
+    diff,
+    explain,
+    export,
+    gate,
+    new,
+    policies,
+    record,
+    report,
+    run,
+    targets,
+    upgrade,
+    validate,
+)
 from conformance.language import InvalidCase
 
 FAILED = 3
@@ -36,6 +50,8 @@ app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("gate", epilog=gate.EXAMPLES)(gate.gate_)
 app.command("export", epilog=export.EXAMPLES)(export.export)
+app.command("new", epilog=new.EXAMPLES)(new.new)
+app.command("record", epilog=record.EXAMPLES)(record.record)
 app.add_typer(targets.app, name="targets")
 
 

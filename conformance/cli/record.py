@@ -1,0 +1,124 @@
+"""``conformance record``: what a real Spark does, as the expectations of a case."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+from rich.console import Console
+
+from conformance import suite
+from conformance.case import Case
+from conformance.cli.progress import PlainDisplay
+from conformance.conduct import Sink, conduct
+from conformance.observation import Identity, Observation
+from conformance.recorded import recorded
+from conformance.verdict import Verdict
+from harness.engine import Place
+from harness.runtimes import Name, Wishes
+from harness.runtimes import runtime as runtime_for
+from harness.scheduler import CellRun, Limits
+from harness.target import Target
+from harness.targets import Targets
+from reports.gate import find
+from reports.results import Results
+
+EXAMPLES = """
+Examples:
+
+  conformance record my/cases/late-order.yaml --spark 3.5             run it, fill in what is not expected yet
+
+  conformance record my/cases/late-order.yaml --spark 3.5 --anew      replace what it expects
+
+  conformance record my/cases/job.yaml --spark 3.5 --allow-code       of one's own function
+
+  conformance record my/cases/late-order.yaml --spark 3.5 --results results.jsonl     from a run that there is already
+"""
+
+
+STEP_TIMEOUT_S = 120.0
+
+
+class NothingSeen(RuntimeError):
+    """The engine gave no answer."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, case: str, why: str) -> None:
+        super().__init__(f"{case}: the engine showed nothing ({why}); nothing was recorded")
+
+
+def record(
+    case: Annotated[Path, typer.Argument(help="The case to fill in.", show_default=False)],
+    spark: Annotated[str, typer.Option(help="The version that answers: 3.5.9, 3.5, newest, installed.")] = "newest",
+    anew: Annotated[bool, typer.Option("--anew", help="Replace what steps expect already, too.")] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="Take the answer from these results, and run nothing.", metavar="FILE")
+    ] = None,
+    runtime: Annotated[Name, typer.Option(help="Where the engine runs.")] = "local",
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Let the case call Python code of its author.")
+    ] = False,
+) -> None:
+    """Fill in the expectations of a case from what a real Spark does with it, marked ``observed``.
+
+    Comments and order stay. Look at what was filled in: it is what this version does, not what it should do.
+    """
+    loaded = suite.load([case])
+    loaded.raise_for_problems()
+    if len(loaded.cases) != 1:
+        raise typer.BadParameter("it must be one case for Spark", param_hint="CASE")
+    (read,) = loaded.cases
+    observation = _from(results, read, spark) if results is not None else _run(read, spark, runtime, allow_code)
+    case.write_text(recorded(case.read_text(encoding="utf-8"), read, observation, anew=anew), encoding="utf-8")
+    typer.echo(str(case))
+
+
+def _from(results: Path, case: Case, spark: str) -> Observation:
+    found = Results.read(results)
+    target = find(found, spark)
+    cell = next((cell for cell in found.cells if (cell.case, cell.target) == (case.id, target.name)), None)
+    if cell is None or cell.observation is None:
+        raise NothingSeen(case.id, f"it is not in {results}")
+    return cell.observation
+
+
+def _run(case: Case, spark: str, runtime: Name, allow_code: bool) -> Observation:
+    chosen = Targets.load().choose([spark])
+    for note in chosen.notes:
+        Console(stderr=True, soft_wrap=True).print(note, style="yellow", markup=False)
+    wishes = Wishes(runtime=runtime, code_path=Path.cwd() if allow_code else None)
+    seen, display, limits = _Seen(), _Quiet(1), Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
+    with (
+        tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True) as work,
+        closing(runtime_for(wishes, Path(work).resolve(), keep=False)) as engines,
+    ):
+        conduct([case], chosen.targets[:1], engines, limits, display=display, sink=seen, allow_code=allow_code)
+    if seen.observation is None:
+        raise NothingSeen(case.id, seen.why)
+    return seen.observation
+
+
+class _Quiet(PlainDisplay):
+    """Says which engine starts, and nothing of the verdict: there is nothing to be judged by yet."""
+
+    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+        pass
+
+
+class _Seen(Sink):
+    """Keeps the one answer."""
+
+    def __init__(self) -> None:
+        self.observation: Observation | None = None
+        self.why = "it did not run"
+
+    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
+        pass
+
+    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
+        self.observation = next(iter(run.observations), None) if run is not None else None
+        self.why = "; ".join(verdict.notes) or verdict.status
