@@ -148,8 +148,10 @@ class _Play:
         self._checkpoint = self._query.checkpoint
 
     def _restarted(self, action: Restart) -> Iterator[BatchStory]:
-        if action.how == "kill":
-            raise Unpredictable("restart: kill")
+        if action.damage:
+            raise Unpredictable("a damaged checkpoint")
+        if action.how == "kill" and action.at != "rest":
+            raise Unpredictable(f"restart: kill, {action.at}")
         if self._query is not None:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":

@@ -12,6 +12,7 @@ from conformance.model.optimizer import constant_of
 from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate
 from conformance.model.turn import Outcome, Turn, judged
+from conformance.model.windows import windows_of
 
 Key = tuple[Value, ...]
 Contribution = tuple[Operands, ...]
@@ -30,10 +31,10 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -
     """
     rules = turn.rules
     key_columns = tuple(key.column for key in node.keys)
-    if node.from_distinct and turn.mode == "append" and "distinct unnoticed in append" in rules.refusals:
-        raise refused(rules, "distinct unnoticed in append")
     judges = turn.mode != "complete" or rules.drops_in_complete_mode
     time = event_time_among(key_columns, rules) if judges else None
+    if turn.mode == "append" and time is None:
+        raise refused(rules, "append without event time in the operator")
     arrived = grouped(node, rows)
     late = [
         key
@@ -138,12 +139,19 @@ def _shown_keys(node: Aggregate, key: Key, turn: Turn) -> Row:
     row = {one.column.id: value for one, value in zip(node.keys, key, strict=True)}
     if turn.rules.constant_keys == "of the present plan":
         for one in node.keys:
-            expression = one.expression
-            literal = (
-                constant_of(expression.value, node.child, turn.silent, turn.rules)
-                if expression.kind == "column"
-                else None
-            )
-            if literal is not None:
-                row[one.column.id] = literal.value
+            present = _constant(one.expression, node, turn)
+            if present is not None:
+                row[one.column.id] = present
     return row
+
+
+def _constant(expression: Expression, node: Aggregate, turn: Turn) -> Value:
+    """What a key is by the plan of this micro-batch, where that is a constant; else None."""
+    if expression.kind == "column":
+        found = constant_of(expression.value, node.child, turn.silent, turn.rules)
+        return None if found is None else evaluate(found, {})
+    if expression.kind == "window" and expression.value[0] == expression.value[1]:
+        time = _constant(expression.args[0], node, turn)
+        size, slide, start = expression.value
+        return None if time is None else next(windows_of(time, size, slide, start, turn.rules))
+    return None

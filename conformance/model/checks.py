@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, stateful, walk
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, is_streaming, stateful, walk
 from conformance.model.rules import Rules
 from conformance.model.turn import OutputMode
 
@@ -49,7 +49,7 @@ Named = Iterator[tuple[str, str]]
 
 def _is_noticed(node: Aggregate, rules: Rules) -> bool:
     """3.0.0 overlooked that DISTINCT is an aggregation (SPARK-32456)."""
-    return not (node.from_distinct and "distinct unnoticed in append" in rules.refusals)
+    return rules.distinct_is_noticed or not node.from_distinct
 
 
 def _several_aggregations(aggregations: list[Aggregate]) -> Named:
@@ -88,7 +88,7 @@ def _modes(aggregations: list[Aggregate], mode: OutputMode) -> Named:
 
 def _deduplications(plan: Plan) -> Named:
     for node in walk(plan):
-        if isinstance(node, Deduplicate):
+        if isinstance(node, Deduplicate) and is_streaming(node):
             if any(isinstance(below, Aggregate) for below in walk(node.child)):
                 yield "deduplication after aggregation", ""
             if node.within_watermark and not any(one.is_event_time for one in node.child.columns):

@@ -11,6 +11,7 @@ from conformance.model.deduplication import deduplicate
 from conformance.model.expressions import Named, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
 from conformance.model.optimizer import Needed
+from conformance.model.parsing import refused
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -172,6 +173,10 @@ class _Run:
                 return list(outcome.rows)
             case Join():
                 return self._static_join(node)
+            case Deduplicate(within_watermark=True):
+                raise refused(self._rules, "dropDuplicatesWithinWatermark of a batch frame")
+            case Aggregate() | Deduplicate() | Limit():
+                raise Unpredictable("an aggregation, deduplication or limit of a batch frame")
         raise AssertionError(node)
 
     def _watermarked(self, node: Watermark) -> list[Row]:

@@ -23,6 +23,7 @@ from conformance.model.plan import (
     Source,
     Union,
     Watermark,
+    is_streaming,
 )
 from conformance.model.plan import Join as JoinNode
 from conformance.model.refusals import Refused
@@ -43,6 +44,8 @@ class Frame:
     def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids) -> Frame:
         """The rows of a stream."""
         columns = tuple(Column(ids.next(), field.name, field.type) for field in schema.fields)
+        if any(field.type.name == "timestamp_ntz" for field in schema.fields):
+            need("TIMESTAMP_NTZ", rules)
         return cls(Source(stream, columns), rules, ids)
 
     def of(self, plan: Plan) -> Frame:
@@ -53,6 +56,9 @@ class Frame:
         Raises:
             Refused: the delay is no interval or negative, or the column none that can be an event time.
         """
+        for text, name in ((column, "empty event time"), (delay, "empty delay")):
+            if not text:
+                raise refused(self.rules, name)
         delay_ms = _delay_ms(delay, self.rules)
         if "." in column:
             raise refused(self.rules, "nested event time", column)
@@ -60,17 +66,14 @@ class Frame:
         marked = next(one for one in self.plan.columns if one.id == of.value)
         if not _may_be_event_time(marked):
             raise refused(self.rules, "event time of a wrong type", f"{column} is of type {marked.type}")
+        if not is_streaming(self.plan):
+            return self
         tagged = replace(marked, delay_ms=delay_ms)
         columns = tuple(tagged if one.id == marked.id else one for one in self.plan.columns)
         return self.of(Watermark(self.plan, tagged, columns))
 
     def where(self, condition: str | exp.Expr) -> Frame:
-        expression = self._expression(condition).expression
-        if expression.is_constant:
-            raise Unpredictable(
-                "a filter that looks at no column"
-            )  # what it prunes differs between versions (SPARK-49699)
-        return self.of(Filter(self.plan, expression))
+        return self.of(Filter(self.plan, self._expression(condition).expression))
 
     def select(self, *texts: str | exp.Expr) -> Frame:
         return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))

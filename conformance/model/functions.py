@@ -107,6 +107,18 @@ def _to_timestamp(value: Value) -> Value:
         raise Unpredictable("CAST of text that is no instant") from None
 
 
+def _to_string(value: Value) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise Unpredictable("CAST AS STRING of other than whole numbers")
+    return str(value)
+
+
+def _to_int(value: Value) -> int:
+    if not isinstance(value, int):
+        raise Unpredictable("CAST AS INT of other than whole numbers")
+    return int(value)
+
+
 def _constant(kind: DataType) -> Callable[[Sequence[DataType]], DataType]:
     return lambda _: kind
 
@@ -141,6 +153,8 @@ FUNCTIONS: dict[str, Function] = {
     "timestamp_millis": Function(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
     "cast to timestamp": Function(_to_timestamp, _constant(TIMESTAMP)),
     "cast to timestamp_ntz": Function(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
+    "cast to string": Function(_to_string, _constant(STRING)),
+    "cast to int": Function(_to_int, _constant(INT)),
     "date_trunc": Function(_trunc, _constant(TIMESTAMP)),
 }
 """Every function the model knows, by its name in Spark SQL or the operator."""

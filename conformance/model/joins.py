@@ -83,7 +83,7 @@ def join(
         emitted += run.unmatched()
     kept = run.state()
     return Outcome(
-        rows=emitted,
+        rows=_with_present_constants(emitted, node, turn),
         state=kept,
         held=len(kept),
         late=tuple(late),
@@ -98,6 +98,21 @@ def join(
             for one in rows
         ),
     )
+
+
+def _with_present_constants(rows: list[Row], node: Join, turn: Turn) -> list[Row]:
+    """The rows, constant columns as the plan of this micro-batch has them, where a version does so (SPARK-47840)."""
+    if turn.rules.constant_columns_of_joins == "of the state":
+        return rows
+    constants = {
+        one.id: evaluate(found, {})
+        for side in node.children
+        for one in side.columns
+        if (found := constant_of(one.id, side, turn.silent, turn.rules)) is not None
+    }
+    if constants and node.how != "inner":
+        raise Unpredictable("a constant column of an outer join")
+    return [{**row, **constants} for row in rows]
 
 
 def can_evict(node: Join) -> bool:

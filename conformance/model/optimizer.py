@@ -22,6 +22,7 @@ from conformance.model.plan import (
     Static,
     Union,
     Watermark,
+    stateful,
 )
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
@@ -41,8 +42,10 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     match plan:
         case Filter():
             child = optimized(plan.child, rules)
+            if plan.condition.is_constant and rules.false_filters_cut_the_plan and stateful(child):
+                raise Unpredictable("a filter that looks at no column, above state")
             return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
-        case Join() if plan.is_of_streams:
+        case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
         case Join():
             return replace(plan, left=optimized(plan.left, rules), right=optimized(plan.right, rules))
@@ -93,7 +96,11 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
                 }
                 below.append(_place(substitute(condition, names), branch, rules))
             return replace(plan, branches=tuple(below))
-        case Aggregate() if condition.references <= {key.column.id for key in plan.keys} and plan.session is None:
+        case Aggregate() if (
+            condition.references
+            and condition.references <= {key.column.id for key in plan.keys}
+            and plan.session is None
+        ):
             made = {key.column.id: key.expression for key in plan.keys}
             if all(made[id].kind != "window" for id in condition.references):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
@@ -235,10 +242,10 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
     match plan:
         case Project():
             expression = next(one.expression for one in plan.named if one.column.id == id)
-            if expression.kind == "literal":
+            if expression.is_constant:
                 return expression
             return constant_of(expression.value, plan.child, silent, rules) if expression.kind == "column" else None
-        case Filter() | Watermark() | Deduplicate() | Limit():
+        case Filter() | Limit():
             return constant_of(id, plan.child, silent, rules)
         case Union():
             place = [one.id for one in plan.columns].index(id)

@@ -55,6 +55,8 @@ _CASTS: Mapping[str, str] = {
     "TIMESTAMPTZ": "cast to timestamp",
     "TIMESTAMP": "cast to timestamp",
     "TIMESTAMPNTZ": "cast to timestamp_ntz",
+    "TEXT": "cast to string",
+    "INT": "cast to int",
 }
 _NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
 """Functions that some versions lack → the feature."""
@@ -241,6 +243,11 @@ class _Reader:
         fields = tuple(Field(name, arg.type) for (name, _), arg in zip(named, args, strict=True))
         return Expression("call", DataType("struct", fields), args, "struct")
 
+    def _in(self, tree: exp.In) -> Expression:
+        if not tree.expressions:
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return self.read(exp.or_(*(exp.EQ(this=tree.this, expression=one) for one in tree.expressions)))
+
     def _interval(self, tree: exp.Interval) -> Expression:
         unit = tree.args.get("unit")
         try:
@@ -287,7 +294,7 @@ class _Reader:
         size = sizes[0]
         slide = sizes[1] if len(sizes) > 1 else size
         start = sizes[2] if len(sizes) > 2 else 0
-        return Expression("window", WINDOW, (time,), "window", (size, slide, start))
+        return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
     def _session(self, tree: exp.Anonymous) -> Expression:
         need("session_window", self._rules)
@@ -299,7 +306,7 @@ class _Reader:
         if of.type == WINDOW:
             need("window of a window", self._rules)
             return self._time_of_window(of)
-        if of.type != TIMESTAMP:
+        if of.type.name not in ("timestamp", "timestamp_ntz"):
             raise Unpredictable(f"a window over {of.type}")
         return of
 
@@ -314,6 +321,10 @@ class _Reader:
             return parse_interval(tree.name).delay_us
         except NotAnInterval:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
+
+
+def _window_over(time: DataType) -> DataType:
+    return WINDOW if time == TIMESTAMP else DataType("struct", tuple(Field(one.name, time) for one in WINDOW.fields))
 
 
 def _field(of: Expression, name: str, rules: Rules) -> Expression:

@@ -181,7 +181,7 @@ def is_stateful(plan: Plan) -> bool:
     """Whether the operator keeps state between micro-batches."""
     if isinstance(plan, Join):
         return plan.is_of_streams
-    return isinstance(plan, Aggregate | Deduplicate | Limit)
+    return isinstance(plan, Aggregate | Deduplicate | Limit) and is_streaming(plan)
 
 
 @lru_cache(maxsize=64)

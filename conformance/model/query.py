@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from conformance.model.checkpoint import Checkpoint, Committed, Planned
 from conformance.model.checks import check_start
 from conformance.model.execution import Data, MicroBatch, States, execute, initial, operator_name
+from conformance.model.join_bounds import equalities
 from conformance.model.joins import can_evict
 from conformance.model.optimizer import Needed, needed, optimized
 from conformance.model.parsing import refused
@@ -41,6 +42,8 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         "spark.sql.streaming.stateStore.providerClass",
+        "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
+        "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
     }
 )
 """Confs that change no answer the model gives: where state is kept, and how fast."""
@@ -86,7 +89,7 @@ class Query:
         self.plan = optimized(plan, rules)
         self._needed: Needed = needed(self.plan)
         self._settings = settings
-        self._rules = rules
+        self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
         asked = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else asked
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
@@ -179,7 +182,7 @@ class Query:
     @property
     def _single(self) -> bool:
         """One watermark for everything, as before 3.4: ``allowMultiple`` is off (3.4+)."""
-        return not self._settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in self._rules.features
+        return _is_single(self._settings, self._rules)
 
     def _execute(self, planned: Planned) -> BatchStory:
         rules, id = self._rules, planned.id
@@ -226,7 +229,9 @@ class Query:
         for node, before, after in zip(stateful(self.plan), written, now, strict=True):
             if before == after:
                 continue
-            if not isinstance(node, Deduplicate) or before.partition("|")[0] != after.partition("|")[0]:
+            if before.partition("|")[0] != after.partition("|")[0]:
+                raise refused(self._rules, "state of another key")
+            if not isinstance(node, Deduplicate):
                 raise Unpredictable("a restart that changes what state is kept of")
             if self._rules.deduplication_state_compares == "whole rows":
                 raise refused(self._rules, "deduplication state of another schema")
@@ -236,9 +241,22 @@ class Query:
 
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
+        outer = [node.how for node in joins if node.how != "inner"]
+        if outer and self._settings.conf.get(JOIN_FORMAT) == "1":
+            raise refused(self._rules, "join state format 1", outer[0])
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
             raise refused(self._rules, name)
+
+
+def _is_single(settings: Settings, rules: Rules) -> bool:
+    return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
+
+
+def _with_one_watermark(rules: Rules) -> Rules:
+    """With ``allowMultiple`` off the first of several event times is taken, as before there were several watermarks."""
+    kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
+    return replace(rules, refusals=kept)
 
 
 def _check_known(plan: Plan, settings: Settings) -> None:
@@ -260,14 +278,14 @@ def _schema_of(node: Plan) -> str:
     """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows."""
     match node:
         case Aggregate():
-            keys = [f"{key.column.name} {key.column.type}" for key in node.keys]
+            keys = [str(key.column.type) for key in node.keys]
             values = [str(call.type) + call.name for one in node.outputs for call in one.expression.aggregates]
         case Deduplicate():
-            keys = [f"{key.name} {key.type}" for key in node.keys]
+            keys = [str(key.type) for key in node.keys]
             values = [f"{one.name} {one.type}" for one in node.child.columns]
         case Join():
-            keys = [f"{one.name} {one.type}" for one in node.left.columns]
-            values = [f"{one.name} {one.type}" for one in node.right.columns]
+            keys = [str(pair.left.type) for pair in equalities(node)]
+            values = [str(one.type) for side in node.children for one in side.columns]
         case _:
             keys, values = [], []
     return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"

@@ -97,6 +97,10 @@ class Rules:
     watermark_per_operator: bool
     join_output_waits: bool
     constant_keys: Literal["of the state", "of the present plan"]
+    constant_columns_of_joins: Literal["of the state", "of the present plan"]
+    false_filters_cut_the_plan: bool
+    distinct_is_noticed: bool
+    """Whether the checks at the start see that SQL's DISTINCT is an aggregation."""
     empty_union_branches_vanish: bool
     window_of_window_keeps_what_is_above: bool
 

@@ -9,11 +9,11 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from conformance.model.columns import STRING, Column
-from conformance.model.expressions import Named
+from conformance.model.columns import Column
+from conformance.model.expressions import Named, evaluate
 from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
-from conformance.model.parsing import need, parse, refused
+from conformance.model.parsing import need, parse, read, refused
 from conformance.model.plan import Aggregate, Project, Static
 from conformance.model.unpredictable import Unpredictable
 
@@ -139,12 +139,11 @@ def _takes_windows_of_windows(frame: Frame) -> bool:
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
     names = [column.name for column in tree.args["alias"].columns]
-    rows = tuple(tuple(cell.this for cell in row.expressions) for row in tree.expressions)
-    if not all(
-        isinstance(cell, exp.Literal) and cell.is_string for row in tree.expressions for cell in row.expressions
-    ):
-        raise Unpredictable("VALUES of other than text")
-    return near.of(Static(tuple(Column(near.ids.next(), name, STRING) for name in names), rows))
+    read_rows = [[read(cell, (), near.rules).expression for cell in row.expressions] for row in tree.expressions]
+    if not read_rows or any(len(row) != len(names) or any(not cell.is_constant for cell in row) for row in read_rows):
+        raise Unpredictable("VALUES of other than constants")
+    columns = tuple(Column(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))
+    return near.of(Static(columns, tuple(tuple(evaluate(cell, {}) for cell in row) for row in read_rows)))
 
 
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
