@@ -1,0 +1,46 @@
+"""Pages of documentation as transcripts: files that they tell people to write, and commands with what they print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_BLOCK = re.compile(r"^```(console|yaml|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_PATH = re.compile(r"# (\S+\.(?:yaml|py))\n")
+
+
+@dataclass(frozen=True)
+class File:
+    """A block whose first line is a comment with a path."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line after ``$``."""
+
+    line: str
+    printed: tuple[str, ...]
+    """Lines that stand below it; each is among those it prints."""
+    exit_code: int
+    """That of an ``echo $?`` below it, else 0."""
+
+
+def transcript(page: Path) -> Iterator[File | Command]:
+    """What the page tells people to do, in order."""
+    for kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind != "console":
+            if path := _PATH.match(body):
+                yield File(path[1], body)
+            continue
+        commands = [part.splitlines() for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]]
+        for at, (line, *printed) in enumerate(commands):
+            if line == "echo $?":
+                continue
+            after = commands[at + 1] if at + 1 < len(commands) else ["", ""]
+            code = int(after[1]) if after[0] == "echo $?" else 0
+            yield Command(line, tuple(text for text in printed if text.strip()), code)
