@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 
 from conformance import suite
+from reports.gate import published
 from reports.results import Results
 from reports.site.report import Report
 from reports.site.writing import write, write_one_file
 
 EXAMPLES = """
 Examples:
+
+  conformance report                                       of the published results: no Spark needed
 
   conformance report results.jsonl                         a folder of pages; open site/index.html
 
@@ -26,7 +29,10 @@ Examples:
 
 
 def report(
-    results: Annotated[list[Path], typer.Argument(help="Results of runs of one suite.", show_default=False)],
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Results of runs of one suite; those published with it by default.", show_default=False),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("site"),
     single_file: Annotated[
         bool, typer.Option("--single-file", help="Write one file, report.html, that holds every page.")
@@ -40,5 +46,5 @@ def report(
 
     The same results give the same bytes. What the results say of the engines does not change the exit code.
     """
-    made = Report.of(Results.read_all(results), suite.load(cases))
+    made = Report.of(Results.read_all(results or list(published())), suite.load(cases))
     typer.echo(str((write_one_file if single_file else write)(made, out)))

@@ -95,7 +95,7 @@ def test_gate_your_upgrade(tmp_path: Path) -> None:
 def test_the_report(tmp_path: Path) -> None:
     shutil.copy(SAMPLE / "results.jsonl", tmp_path)
     shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
-    assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 5
+    assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 6
 
 
 @pytest.mark.parametrize("command", ["report", "gate", "export", "new", "record"])

@@ -1,0 +1,37 @@
+"""The picture of the report for a page: ``python -m tests.browser.picture docs/report.png``.
+
+It is the first page of the report of the published results, as someone sees it who opens it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from conformance import suite
+from reports.gate import published
+from reports.results import Results
+from reports.site.report import Report
+from reports.site.writing import write
+from tests.browser.conftest import NAMES, QUIET
+
+SIZE = {"width": 1200, "height": 760}
+
+
+def main(out: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    chromium = next(filter(None, map(shutil.which, NAMES)), None)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        front = write(Report.of(Results.read_all(list(published())), suite.load()), Path(folder) / "site")
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        page = browser.new_page(viewport=SIZE)
+        page.goto(front.as_uri())
+        page.screenshot(path=out)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
