@@ -17,6 +17,7 @@ from pathlib import Path
 from conformance import suite
 from reports.records import Cell, Target
 from reports.results import Results, ResultsWriter
+from reports.site.reference_model import reference_model
 from reports.site.report import Report
 from reports.site.writing import write, write_one_file
 
@@ -107,10 +108,10 @@ def main() -> int:
             cells = results(path, size)
             start = time.perf_counter()
             read = Results.read(path)
-            made = Report.of(read, known(path, read))
+            made = Report.of(read, known(path, read), reference_model)
             front = write(made, Path(folder) / "site")
             seconds = time.perf_counter() - start
-            one = write_one_file(Report.of(read, known(path, read)), Path(folder) / "one")
+            one = write_one_file(Report.of(read, known(path, read), reference_model), Path(folder) / "one")
             bytes_ = sum(file.stat().st_size for file in front.parent.rglob("*") if file.is_file())
             taken = filtered_ms(front.parent / "matrix.html")
             told = "no browser" if taken is None else f"{taken:.0f} ms to filter"

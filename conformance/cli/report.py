@@ -10,6 +10,7 @@ import typer
 from conformance import suite
 from reports.gate import published
 from reports.results import Results
+from reports.site.reference_model import reference_model
 from reports.site.report import Report
 from reports.site.writing import write, write_one_file
 
@@ -46,5 +47,5 @@ def report(
 
     The same results give the same bytes. What the results say of the engines does not change the exit code.
     """
-    made = Report.of(Results.read_all(results or list(published())), suite.load(cases))
+    made = Report.of(Results.read_all(results or list(published())), suite.load(cases), reference_model)
     typer.echo(str((write_one_file if single_file else write)(made, out)))

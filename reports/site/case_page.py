@@ -53,6 +53,8 @@ class Section:
     account: Account | None
     """None where the case is not at hand, or nothing was seen."""
     columns: tuple[str, ...]
+    model: tuple[tuple[str, str], ...]
+    """The account of the model, each line with its tone; empty where there is none."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,11 @@ def _section(
         findings=tuple(cut(line) for line in described(cell.findings)),
         notes=cell.notes,
         timeline=timeline(case, seen, other, divergence) if case is not None and seen is not None else None,
-        account=account(case, version, cell, model) if case is not None and version is not None and seen else None,
+        account=account(case, version, cell, model.observation if model is not None else None)
+        if case is not None and version is not None and seen
+        else None,
         columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
+        model=model.told if model is not None else (),
     )
 
 

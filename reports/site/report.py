@@ -12,15 +12,25 @@ from conformance.catalogue import Catalogue
 from conformance.coverage import Category, coverage
 from conformance.observation import Observation
 from conformance.suite import Suite
-from conformance.versions import NotAVersion, SparkVersion
+from conformance.versions import NotAVersion, SparkVersion, releases
 from reports.behaviour import Behaviour, behaviours
 from reports.change import Changes, changes
 from reports.records import Target
 from reports.results import Results
 from reports.tally import Matrix
 
-Model: TypeAlias = Callable[[Case, SparkVersion], Observation | None]
-"""What a reference model predicts for a case on a version; None where it cannot tell."""
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a model says of a case on a version."""
+
+    observation: Observation
+    told: tuple[tuple[str, str], ...]
+    """Its account, line by line, each with its tone."""
+
+
+Model: TypeAlias = Callable[[Case, SparkVersion], Predicted | None]
+"""None where it cannot tell."""
 
 ALL_PAIRS = 16
 """Up to how many versions each is compared with each; of more, with its neighbours and with the first and last."""
@@ -113,4 +123,4 @@ def version_of(target: Target) -> SparkVersion | None:
 
 def _age(target: Target) -> tuple[bool, SparkVersion, str]:
     version = version_of(target)
-    return version is None, version or SparkVersion(0, 0, 0), target.name
+    return version is None, version or releases()[0], target.name

@@ -49,6 +49,10 @@ class Line:
         return any(value.sign for value in self.values)
 
 
+AGREED = (Line("agrees", (Value("as the engine"),)),)
+"""What is shown of a model that says the same."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One micro-batch, or what holds after the step."""
@@ -177,7 +181,7 @@ def _blocks(
         sides.append(tuple(_seen_after(step)) if step is not None else ())
         if step is not None and wanted.rows is not None and not single:
             sides = _with_rows(sides, wanted.rows, step, schema, case)
-    yield Block("after the step", False, tuple(_compared(sides)))
+    yield _block("after the step", False, sides)
 
 
 def _batch(entry: ExpectedBatch | None, seen: Sequence[BatchSeen | None], schemas: Sequence[OutputSchema]) -> Block:
@@ -206,7 +210,29 @@ def _batch(entry: ExpectedBatch | None, seen: Sequence[BatchSeen | None], schema
         sides.append(tuple(lines))
     if all(batch is None for batch in seen) and entry is not None and entry.rows is not None:
         sides[0] = (*sides[0], _limited("rows", [Value(_text(row)) for row in entry.rows]))
-    return Block(head, kind == "no-data", tuple(_compared(sides)))
+    return _block(head, kind == "no-data", sides)
+
+
+def _block(head: str, no_data: bool, sides: list[tuple[Line, ...]]) -> Block:
+    expected_side, *seen = _compared(sides)
+    agreeing = [AGREED if at and _agree(side, seen[0]) else side for at, side in enumerate(seen)]
+    return Block(head, no_data, (expected_side, *agreeing))
+
+
+def _agree(side: Sequence[Line], engine: Sequence[Line]) -> bool:
+    """Whether a model says what the engine showed; of errors only the stage, for a model has not the engine's words."""
+    return _told(side) == _told(engine) != []
+
+
+def _told(side: Sequence[Line]) -> list[tuple[str, list[str]]]:
+    return sorted(
+        (line.label, sorted(_stage(value.text) if line.label == "error" else value.text for value in line.values))
+        for line in side
+    )
+
+
+def _stage(text: str) -> str:
+    return text.partition(":")[0].rpartition(" at ")[2]
 
 
 def _expected_batch(entry: ExpectedBatch) -> Iterator[Line]:

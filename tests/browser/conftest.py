@@ -11,6 +11,7 @@ import pytest
 
 from conformance import suite
 from reports.results import Results
+from reports.site.reference_model import reference_model
 from reports.site.report import Report
 from reports.site.writing import write, write_one_file
 
@@ -53,7 +54,7 @@ def chromium():
 
 
 def sample_report() -> Report:
-    return Report.of(Results.read(SAMPLE / "results.jsonl"), suite.load([SAMPLE / "cases"]))
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), suite.load([SAMPLE / "cases"]), reference_model)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from pathlib import Path
 from conformance import suite
 from reports.gate import published
 from reports.results import Results
+from reports.site.reference_model import reference_model
 from reports.site.report import Report
 from reports.site.writing import write
 from tests.browser.conftest import NAMES, QUIET
@@ -25,7 +26,9 @@ def main(out: Path) -> None:
 
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        front = write(Report.of(Results.read_all(list(published())), suite.load()), Path(folder) / "site")
+        front = write(
+            Report.of(Results.read_all(list(published())), suite.load(), reference_model), Path(folder) / "site"
+        )
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         page = browser.new_page(viewport=SIZE)
         page.goto(front.as_uri())

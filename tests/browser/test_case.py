@@ -117,3 +117,13 @@ def test_what_the_run_was(reader, single):
     text = page.locator("[data-page]:visible").inner_text()
     for words in ("Suite", "container", "sha256:", "--runtime container", "Not tested, on purpose"):
         assert words in text
+
+
+def test_the_model_stands_beside_the_engine_and_tells_why(reader):
+    page = case(reader(), "late-drops/window-still-open")
+    agreeing, wrong = page.locator("section.behaviour").all()
+    assert agreeing.locator("table.sides th", has_text="Model").count() == 3
+    assert agreeing.get_by_text("as the engine").count() == 8
+    assert "12:00, 12:10, 6" in wrong.locator("details.diverges tr").nth(1).locator("td").nth(2).inner_text()
+    agreeing.get_by_text("In the model's words").click()
+    assert "max 12:30 − 25 min = 12:05, above 11:35, so it moves" in agreeing.locator(".words").inner_text()

@@ -3,7 +3,6 @@
 (() => {
   const single = document.body.classList.contains("single");
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const later = (task) => { let waiting = 0; return () => { clearTimeout(waiting); waiting = setTimeout(task, 0); }; };
 
   // The address: #place, #?state, or in one file #page, #page:place, #page?state.
   const parts = () => {
@@ -94,10 +93,11 @@
       root.querySelector("[data-nothing]").hidden = shown > 0;
     };
     const changed = () => { apply(); keep(root.dataset.page, written(form)); };
-    form.addEventListener("input", later(changed));
+    form.addEventListener("input", changed);
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("reset", () => setTimeout(changed, 0));
-    root.querySelector("[data-clear]").addEventListener("click", () => { form.reset(); form.elements.text.focus(); });
+    const clear = () => { read(form, new URLSearchParams()); changed(); };
+    form.addEventListener("reset", (event) => { event.preventDefault(); clear(); });
+    root.querySelector("[data-clear]").addEventListener("click", () => { clear(); form.elements.text.focus(); });
     const restore = () => { if (shows(form)) { read(form, parts().state); apply(); } };
     // Arrow keys go from cell to cell; the names of cases are what Tab stops at.
     table.addEventListener("keydown", (event) => {
