@@ -26,7 +26,7 @@ from conformance.model.plan import (
     Watermark,
     is_stateful,
     stateful,
-    walk,
+    streams,
     watermarks,
 )
 from conformance.model.rules import Rules
@@ -116,7 +116,7 @@ class MicroBatch:
     @property
     def silent(self) -> frozenset[str]:
         """The streams that have nothing new."""
-        return frozenset(node.stream for node in walk(self.plan) if isinstance(node, Source)) - frozenset(self.data)
+        return streams(self.plan) - frozenset(self.data)
 
 
 def execute(batch: MicroBatch) -> Executed:

@@ -186,7 +186,7 @@ class _Run:
 
     def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
         other = "right" if name == "left" else "left"
-        if None in key and not self._rules.null_keys_match:
+        if None in key:
             if self._node.how == "fullOuter":
                 raise Unpredictable("a null key in a full outer join")
             return

@@ -23,6 +23,7 @@ from conformance.model.plan import (
     Union,
     Watermark,
     stateful,
+    streams,
 )
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
@@ -252,16 +253,10 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
             branches = [
                 branch
                 for branch in plan.branches
-                if not (rules.empty_union_branches_vanish and _streams(branch) <= silent)
+                if not (rules.empty_union_branches_vanish and streams(branch) <= silent)
             ]
             if len(branches) != 1:
                 return None
             return constant_of(branches[0].columns[place].id, branches[0], silent, rules)
         case _:
             return None
-
-
-def _streams(plan: Plan) -> frozenset[str]:
-    if isinstance(plan, Source):
-        return frozenset({plan.stream})
-    return frozenset(stream for child in plan.children for stream in _streams(child))

@@ -196,6 +196,11 @@ def watermarks(plan: Plan) -> tuple[Watermark, ...]:
     return tuple(node for node in walk(plan) if isinstance(node, Watermark))
 
 
+def streams(plan: Plan) -> frozenset[str]:
+    """The streams that are read."""
+    return frozenset(node.stream for node in walk(plan) if isinstance(node, Source))
+
+
 def expressions(plan: Plan) -> Iterator[Expression]:
     """Every expression of the plan, whole."""
     for node in walk(plan):

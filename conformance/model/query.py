@@ -18,7 +18,7 @@ from conformance.model.join_bounds import equalities
 from conformance.model.joins import can_evict
 from conformance.model.optimizer import Needed, needed, optimized
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, expressions, stateful
+from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, expressions, stateful, streams
 from conformance.model.propagation import input_watermarks
 from conformance.model.rules import Rules
 from conformance.model.story import BatchStory
@@ -100,8 +100,8 @@ class Query:
             self._tracker = checkpoint.tracker
         self._last_eviction: tuple[int, ...] | None = None
         """What the operators of the last micro-batch of this run went by; None where none has run."""
-        self._advanced = False
         self._arrived: list[Data] = []
+        self._restarted = bool(checkpoint.planned)
 
     @property
     def watermark_ms(self) -> int:
@@ -134,8 +134,6 @@ class Query:
         """The next micro-batch, written to the offset log; None where there is none."""
         replayed = self.checkpoint.uncommitted
         if replayed is not None:
-            if not self._rules.replays_with_logged_watermark:
-                replayed = replace(replayed, watermark_ms=self._tracker.global_ms)
             return replayed
         data: Data = {}
         if self._arrived:
@@ -212,6 +210,7 @@ class Query:
     def _states(self, id: int) -> States:
         """The state before a micro-batch."""
         before = self.checkpoint.before(id)
+        self._check_silence()
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
         if len(before.states) != len(stateful(self.plan)):
@@ -239,11 +238,25 @@ class Query:
     def _schema(self) -> tuple[str, ...]:
         return tuple(_schema_of(node) for node in stateful(self.plan))
 
+    def _check_silence(self) -> None:
+        """
+        Raises:
+            Unpredictable: whether the state's schema still fits depends on which sides were silent.
+        """
+        if self._restarted and self._rules.join_schemas_remember_silence:
+            first = self.checkpoint.planned[0].data
+            for node in stateful(self.plan):
+                if isinstance(node, Join) and streams(node) - first.keys():
+                    raise Unpredictable("a restart of a join of which a side was silent at first")
+
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
         outer = [node.how for node in joins if node.how != "inner"]
         if outer and self._settings.conf.get(JOIN_FORMAT) == "1":
             raise refused(self._rules, "join state format 1", outer[0])
+        name = "join state format 1 of any join"
+        if joins and self._settings.conf.get(JOIN_FORMAT) == "1" and name in self._rules.refusals:
+            raise refused(self._rules, name)
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
             raise refused(self._rules, name)

@@ -91,7 +91,6 @@ class Rules:
     outer_emits_null_row: Literal["once, if unmatched", "if unmatched, each batch", "always"]
     evicted_rows_share_a_buffer: bool
     rows_that_cannot_match: Literal["come out at once", "are stored"]
-    null_keys_match: bool
 
     # Several operators.
     watermark_per_operator: bool
@@ -99,6 +98,7 @@ class Rules:
     constant_keys: Literal["of the state", "of the present plan"]
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
     false_filters_cut_the_plan: bool
+    join_schemas_remember_silence: bool
     distinct_is_noticed: bool
     """Whether the checks at the start see that SQL's DISTINCT is an aggregation."""
     empty_union_branches_vanish: bool
@@ -108,7 +108,6 @@ class Rules:
     restores_the_watermark: bool
     restores_node_watermarks: bool
     policy_is_pinned: bool
-    replays_with_logged_watermark: bool
     restores_state: bool
     no_data_batch_after_restart: bool
     deduplication_state_compares: Literal["keys", "whole rows"]

@@ -133,7 +133,8 @@ def _takes_windows_of_windows(frame: Frame) -> bool:
     while isinstance(plan, Project):
         plan = plan.child
     return isinstance(plan, Aggregate) and any(
-        key.expression.kind == "window" and key.expression.args[0].kind == "window_time" for key in plan.keys
+        key.expression.kind in ("window", "session") and key.expression.args[0].kind == "window_time"
+        for key in plan.keys
     )
 
 

@@ -336,6 +336,22 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "chained-aggregations/filter-above-a-window-over-a-window",
         window_of_window_keeps_what_is_above=False,
     ),
+    _wrong(
+        "a constant column of a join comes out as the present plan has it",
+        "join-delays/constants-of-both-sides-stay-apart",
+        constant_columns_of_joins="of the present plan",
+    ),
+    _wrong(
+        "a constant key comes out as the present plan has it, whatever streams are silent",
+        "recovery/constant-key-keeps-its-value-when-the-query-changes",
+        constant_keys="of the present plan",
+        empty_union_branches_vanish=False,
+    ),
+    _wrong(
+        "DISTINCT of SQL is no aggregation",
+        "unsupported/append-sql-distinct-without-watermark",
+        distinct_is_noticed=False,
+    ),
     # Going on after a stop.
     _wrong(
         "the watermark is lost at a restart",
