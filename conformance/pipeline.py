@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
 
-STATE_FUNCTIONS = ("count_until_watermark",)
+STATE_FUNCTIONS = ("count_until_watermark", "count_until_watermark_by_datetime", "count_rows", "time_out_at_latest")
 """The functions that ``applyInPandasWithState`` may name; ``harness/driver/state_functions.py`` says what each does."""
+
+STATEFUL_PROCESSORS = ("count_until_watermark", "number_rows", "number_rows_an_hour_back")
+"""The processors that ``transformWithState`` may name; ``harness/driver/stateful_processors.py`` says what each does."""
 
 STATEFUL = frozenset(
     {
@@ -26,7 +29,8 @@ STATEFUL = frozenset(
 )
 """Operations that hold rows from one micro-batch to the next, or may: what SQL and code do is not looked into."""
 
-NOT_YET_RUNNABLE = ("transformWithState",)
+NOT_YET_RUNNABLE: tuple[str, ...] = ()
+"""Operations that the language has and no runtime can carry out."""
 
 
 @dataclass(frozen=True)

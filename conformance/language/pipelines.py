@@ -11,7 +11,7 @@ from conformance.language.problem import Report
 from conformance.language.shape import Choice, Definitions, Json, Only, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
 from conformance.language.words import words
-from conformance.pipeline import STATE_FUNCTIONS, Operation, Pipeline
+from conformance.pipeline import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
@@ -27,11 +27,6 @@ _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
 _NESTED = Named("pipeline", lambda: _Pipeline())
 _STATE_FUNCTION = {
     "by": Key(_NAMED_COLUMNS, "the grouping columns", required=True),
-    "with": Key(
-        Text("the name of a state function of the suite", IDENTIFIER),
-        "a state function that ships with the suite",
-        required=True,
-    ),
     "outputMode": Key(Choice("output mode", words(OutputMode)), "What the function emits."),
 }
 
@@ -104,9 +99,19 @@ OPERATIONS = {
         ),
         _stateful(
             "transformWithState",
-            "A named stateful processor. Not yet runnable.",
+            "A named stateful processor (4.0 and newer); it needs the RocksDB state store.",
+            **{
+                "with": Key(
+                    Choice("stateful processor", STATEFUL_PROCESSORS),
+                    "a stateful processor that ships with the suite",
+                    required=True,
+                )
+            },
             timeMode=Key(Choice("time mode", TIME_MODES), "What its timers go by; `None` when absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of what it emits."),
+            initialState=Key(
+                Text("a SQL query"), "A SQL query over constants, whose rows the groups have from the start."
+            ),
         ),
         _operation(
             "call",

@@ -10,6 +10,7 @@ from typing import Any, Dict
 from pyspark.sql import functions as F
 
 from .state_functions import STATE_FUNCTIONS, check_packages
+from .stateful_processors import STATEFUL_PROCESSORS
 
 Operation = Dict[str, Any]
 
@@ -103,6 +104,21 @@ class _Builder:
             chosen.keeps,
             arguments.get("outputMode", "append"),
             arguments.get("timeout", "NoTimeout"),
+        )
+
+    def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        arguments = operation["transformWithState"]
+        processor = STATEFUL_PROCESSORS[arguments["with"]]
+        transform = frame.groupBy(*arguments["by"]).transformWithStateInPandas  # before 4.0 there is no such method
+        check_packages("google.protobuf")
+        initial = arguments.get("initialState")
+        return transform(
+            processor(),
+            processor.emits,
+            arguments.get("outputMode", "append"),
+            arguments.get("timeMode", "None"),
+            self._session.sql(initial).groupBy(*arguments["by"]) if initial else None,
+            arguments.get("eventTimeColumn", ""),
         )
 
     def _sql(self, frame: Any, operation: Operation) -> Any:

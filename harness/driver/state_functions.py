@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Iterator
 
 
@@ -13,8 +14,8 @@ class MissingPackages(Exception):
 
     def __init__(self, cause: ImportError) -> None:
         super().__init__(
-            "applyInPandasWithState needs pandas and pyarrow in the engine's environment ({}): "
-            "pip install pandas pyarrow".format(cause)
+            "state functions need pandas and pyarrow in the engine's environment, transformWithState protobuf too ({}): "
+            "pip install pandas pyarrow protobuf".format(cause)
         )
 
 
@@ -33,6 +34,46 @@ def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: An
     The event time is the first TIMESTAMP column. What comes out is (key, count, watermark): the first grouping column as a string,
     the rows counted, and the watermark in ms that the function was given when it decided.
     """
+    yield from _count_until_watermark(key, frames, state, state.setTimeoutTimestamp)
+
+
+def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """As ``count_until_watermark``, and gives the time of the timeout as a ``datetime``, which the API allows as well."""
+    from datetime import datetime
+
+    yield from _count_until_watermark(
+        key, frames, state, lambda ms: state.setTimeoutTimestamp(datetime.fromtimestamp(ms / 1000))
+    )
+
+
+def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """Emit, each time rows of a group come, how many there have been so far. Sets no timeout and does not ask for the watermark.
+
+    What comes out is (key, count): the first grouping column, null where it is, and the rows counted.
+    """
+    import pandas as pd
+
+    count = (state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames)
+    state.update((count,))
+    yield pd.DataFrame({"key": [key[0]], "count": [count]})
+
+
+def time_out_at_latest(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """Set the timeout to the latest event time of the rows just come, wherever the watermark is; emit when it fires.
+
+    What comes out is (key, watermark): the first grouping column as a string, and the watermark in ms.
+    """
+    import pandas as pd
+
+    if state.hasTimedOut:
+        state.remove()
+        yield pd.DataFrame({"key": [str(key[0])], "watermark": [state.getCurrentWatermarkMs()]})
+        return
+    state.update((0,))
+    state.setTimeoutTimestamp(max(latest_ms(frame) for frame in frames))
+
+
+def _count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: Any, time_out_at: Any) -> Iterator[Any]:
     import pandas as pd
 
     def settled(count: int) -> Any:
@@ -45,14 +86,18 @@ def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: An
     count, latest = state.get if state.exists else (0, 0)
     for frame in frames:
         count += len(frame)
-        times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].dropna()
-        if len(times):
-            latest = max(latest, int(times.max().value // 1000000))
+        latest = max(latest, latest_ms(frame))
     if latest <= state.getCurrentWatermarkMs():
         yield settled(count)
         return
     state.update((count, latest))
-    state.setTimeoutTimestamp(latest)
+    time_out_at(latest)
+
+
+def latest_ms(frame: Any) -> int:
+    """The latest event time of the first TIMESTAMP column in ms, 0 where all are null."""
+    times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].dropna()
+    return int(times.max().value // 1000000) if len(times) else 0
 
 
 STATE_FUNCTIONS = {
@@ -61,16 +106,25 @@ STATE_FUNCTIONS = {
         emits="key STRING, count BIGINT, watermark BIGINT",
         keeps="count BIGINT, latest BIGINT",
     ),
+    "count_until_watermark_by_datetime": StateFunction(
+        count_until_watermark_by_datetime,
+        emits="key STRING, count BIGINT, watermark BIGINT",
+        keeps="count BIGINT, latest BIGINT",
+    ),
+    "count_rows": StateFunction(count_rows, emits="key STRING, count BIGINT", keeps="count BIGINT"),
+    "time_out_at_latest": StateFunction(
+        time_out_at_latest, emits="key STRING, watermark BIGINT", keeps="nothing BIGINT"
+    ),
 }
 
 
-def check_packages() -> None:
+def check_packages(*more: str) -> None:
     """
     Raises:
-        MissingPackages: pandas or pyarrow cannot be imported here.
+        MissingPackages: pandas, pyarrow or one of ``more`` cannot be imported here.
     """
     try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
+        for name in ("pandas", "pyarrow", *more):
+            importlib.import_module(name)
     except ImportError as error:
         raise MissingPackages(error) from error

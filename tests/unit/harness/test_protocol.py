@@ -8,8 +8,9 @@ import pytest
 
 import harness
 from conformance import suite
-from conformance.pipeline import STATE_FUNCTIONS
+from conformance.pipeline import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from harness.driver import state_functions as driver
+from harness.driver import stateful_processors
 from harness.protocol import StepRequest, schemas
 from harness.request import calls_code, request_for
 
@@ -79,3 +80,4 @@ def test_a_micro_batch_always_has_as_many_files_as_the_most_partitions(tmp_path)
 
 def test_the_state_functions_of_the_language_are_those_of_the_driver():
     assert set(STATE_FUNCTIONS) == set(driver.STATE_FUNCTIONS)
+    assert set(STATEFUL_PROCESSORS) == set(stateful_processors.STATEFUL_PROCESSORS)

@@ -1,0 +1,105 @@
+"""The named stateful processors of the case language, for ``transformWithState``: small, documented, the same on every version.
+
+``transformWithState: {by: [k], with: count_until_watermark, timeMode: EventTime}`` uses the processor of that name. They are written
+over pandas frames, which the API calls ``transformWithStateInPandas``. The event time is the first TIMESTAMP column of the input, and
+keys are emitted as strings, the first one only. The methods and their arguments are those of ``StatefulProcessor``.
+"""
+
+# ruff: noqa: ARG002, N802, N803
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from .state_functions import latest_ms
+
+try:
+    from pyspark.sql.streaming import StatefulProcessor
+except ImportError:  # before 4.0
+    StatefulProcessor = object
+
+
+class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignore]
+    """Count a group's rows; once the watermark has reached their latest event time, emit the count and forget the group.
+
+    A timer stands at the latest event time. When it fires, what comes out is the key, the time of the timer, the rows counted, and the
+    watermark in ms that the processor was given. An initial state names ``count`` and a TIMESTAMP.
+    """
+
+    emits = "key STRING, event_time TIMESTAMP, count BIGINT, watermark BIGINT"
+
+    def init(self, handle: Any) -> None:
+        self._handle = handle
+        self._counted = handle.getValueState("counted", "count BIGINT, latest BIGINT")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        for frame in rows:
+            self._add(len(frame), latest_ms(frame))
+        return iter(())
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        self._add(int(initialState["count"].sum()), latest_ms(initialState))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        import pandas as pd
+
+        count, _ = self._counted.get()
+        self._counted.clear()
+        yield pd.DataFrame(
+            {
+                "key": [str(key[0])],
+                "event_time": pd.to_datetime([expiredTimerInfo.getExpiryTimeInMs()], unit="ms"),
+                "count": [count],
+                "watermark": [timerValues.getCurrentWatermarkInMs()],
+            }
+        )
+
+    def close(self) -> None:
+        pass
+
+    def _add(self, rows: int, latest: int) -> None:
+        count, before = self._counted.get() if self._counted.exists() else (0, None)
+        if before is None or latest > before:
+            if before is not None:
+                self._handle.deleteTimer(before)
+            self._handle.registerTimer(latest)
+            before = latest
+        self._counted.update((count + rows, before))
+
+
+class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
+    """Emit every row's key and event time as soon as it comes, with its number within the group, from 1."""
+
+    emits = "key STRING, event_time TIMESTAMP, number BIGINT"
+    hours_back = 0
+
+    def init(self, handle: Any) -> None:
+        self._count = handle.getValueState("count", "count BIGINT")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        import pandas as pd
+
+        count = self._count.get()[0] if self._count.exists() else 0
+        for frame in rows:
+            times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].sort_values()
+            times = times.array - pd.Timedelta(hours=self.hours_back)
+            numbers = list(range(count + 1, count + len(frame) + 1))
+            count += len(frame)
+            yield pd.DataFrame({"key": str(key[0]), "event_time": times, "number": numbers})
+        self._count.update((count,))
+
+    def close(self) -> None:
+        pass
+
+
+class NumberRowsAnHourBack(NumberRows):
+    """As ``number_rows``, and claims that every row is an hour older than it is."""
+
+    hours_back = 1
+
+
+STATEFUL_PROCESSORS: dict[str, Any] = {
+    "count_until_watermark": CountUntilWatermark,
+    "number_rows": NumberRows,
+    "number_rows_an_hour_back": NumberRowsAnHourBack,
+}
