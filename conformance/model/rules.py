@@ -99,6 +99,7 @@ class Rules:
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
     false_filters_cut_the_plan: bool
     join_schemas_remember_silence: bool
+    silent_distinct_vanishes: bool
     distinct_is_noticed: bool
     """Whether the checks at the start see that SQL's DISTINCT is an aggregation."""
     empty_union_branches_vanish: bool
