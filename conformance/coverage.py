@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.case import Case
 from conformance.catalogue import Catalogue
@@ -20,6 +20,8 @@ class Category:
     """Every id that a case can pin → what it is, in a sentence."""
     pinned: Mapping[str, tuple[str, ...]]
     """Id → the cases that pin it, for those that any does."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Id → why no case pins it, for those of the holes whose entry gives a ``reason``."""
 
     @property
     def holes(self) -> tuple[str, ...]:
@@ -55,7 +57,9 @@ def _category(
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in wanted}
     pinned = {id: tuple(sorted({case for one, case in pairs if one == id})) for id in entries}
-    return Category(name, entries, {id: cases for id, cases in pinned.items() if cases})
+    pinned = {id: cases for id, cases in pinned.items() if cases}
+    reasons = {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]}
+    return Category(name, entries, pinned, reasons)
 
 
 def _sentence(entry: Mapping[str, object]) -> str:

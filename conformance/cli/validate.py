@@ -56,7 +56,9 @@ def validate(
     """
     loaded = suite.load(paths)
     categories = [
-        category for catalogue in loaded.catalogues.values() for category in coverage(loaded.cases, catalogue)
+        category
+        for catalogue in loaded.catalogues.values()
+        for category in coverage((*loaded.cases, *loaded.policy_cases), catalogue)
     ]
     versions = [target.version for target in Targets.load().entries]
     agreed = agreement(loaded.cases, versions) if model else None
@@ -165,6 +167,8 @@ def _list(category: Category, out: Console) -> None:
             out.print(Text.assemble(("  ✓ ", "green"), (id, "bold"), f"  {', '.join(cases)}"))
         else:
             out.print(Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}"))
+            if reason := category.reasons.get(id):
+                out.print(Text(f"      {reason}", style="dim"))
     out.print()
 
 
@@ -189,7 +193,14 @@ def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:
         "problems": [_problem(problem) for problem in loaded.problems],
         "notes": [_problem(note) for note in _notes(loaded)],
         "coverage": [
-            {"name": one.name, "of": len(one.entries), "pinned": one.pinned, "holes": one.holes} for one in categories
+            {
+                "name": one.name,
+                "of": len(one.entries),
+                "pinned": one.pinned,
+                "holes": one.holes,
+                "reasons": one.reasons,
+            }
+            for one in categories
         ],
     }
 

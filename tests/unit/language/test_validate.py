@@ -98,12 +98,14 @@ def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_coverage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "behaviours.yaml").write_text("one: The first\ntwo: The second\n")
+    (folder / "behaviours.yaml").write_text("one: The first\ntwo: The second\nthree: {sentence: A, reason: It needs B}\n")
     (folder / "good.yaml").write_text(CASE + "behaviour: [one]\nstrength: observed\n")
     code, out, err = run(capsys, "--coverage", "mine")
     assert code == 0
-    assert out == "behaviours 1 of 2\n  ✓ one  good\n  ✗ two  no case: The second\n\n"
-    assert err == "1 case, no problems\npinned: behaviours 1 of 2\n"
+    assert out == (
+        "behaviours 1 of 3\n  ✓ one  good\n  ✗ two  no case: The second\n  ✗ three  no case: A\n      It needs B\n\n"
+    )
+    assert err == "1 case, no problems\npinned: behaviours 1 of 3\n"
 
 
 def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> None:
