@@ -148,13 +148,15 @@ class _Play:
         self._checkpoint = self._query.checkpoint
 
     def _restarted(self, action: Restart) -> Iterator[BatchStory]:
-        if action.damage:
-            raise Unpredictable("a damaged checkpoint")
-        if action.how == "kill" and action.at != "rest":
-            raise Unpredictable(f"restart: kill, {action.at}")
+        if action.how == "kill":
+            yield from self._killed(action)
         if self._query is not None:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":
+            self._checkpoint = self._checkpoint.without_newest_commit()
+        for damage, part in action.damage.items():
+            if (damage, part) != ("gone", "commit"):
+                raise Unpredictable(f"a checkpoint whose {part} is {damage}")
             self._checkpoint = self._checkpoint.without_newest_commit()
         change = action.change
         self._settings = Settings(
@@ -167,6 +169,26 @@ class _Play:
         if self._settings.trigger == "default":
             self._query = self._started()
             yield from self._query.run()
+
+    def _killed(self, action: Restart) -> Iterator[BatchStory]:
+        """What runs before the engine is killed. A micro-batch that is killed before its commit is told by its replay."""
+        if self._settings.trigger != "default":
+            raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
+        if self._query is None:
+            self._query = self._started()
+        self._query.arrive([self._data(action.add)] if action.add else [])
+        running = self._query.run()
+        if action.at == "rest":
+            yield from running
+            return
+        for number in range(1, action.batch + 1):
+            batch = next(running, None)
+            if batch is None:
+                raise Unpredictable(f"restart: kill in micro-batch {number} of a step that has none")
+            if number < action.batch or action.at == "committed":
+                yield batch
+        if action.at != "committed":
+            self._query.checkpoint = self._query.checkpoint.without_newest_commit()
 
     def _started(self) -> Query:
         if self._pipeline.streams() == frozenset():

@@ -40,6 +40,8 @@ class Checkpoint:
     committed: dict[int, Committed] = field(default_factory=dict)
     policy: Policy | None = None
     """As the first run had it."""
+    sources: frozenset[str] | None = None
+    """The streams that the first run read."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
     tracker: Tracker | None = None

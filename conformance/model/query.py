@@ -93,7 +93,9 @@ class Query:
         asked = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else asked
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
-        self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions)
+        if checkpoint.sources not in (None, streams(plan)):
+            raise Unpredictable("a restart with other sources")
+        self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions, sources=streams(plan))
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
         self._tracker = Tracker(restored, {})
         if rules.restores_node_watermarks and checkpoint.tracker is not None:
