@@ -50,7 +50,8 @@ class Ruling:
     """What the gate says of one change."""
 
     change: Change
-    strength: Strength
+    strength: Strength | None
+    """How strongly its case is promised; None where that was not asked."""
     passing: Passing
     because: str | None = None
     """Why it is accepted."""
@@ -119,7 +120,8 @@ def gate(
         after: the version one wants.
         fail_on: ``any`` change; only those of what is ``documented``; or only where a documented result is ``guaranteed``
             no longer: rows are lost, added or altered, or the query is refused.
-        strengths: case id → how strongly it is promised; a case that is not among them counts as documented.
+        strengths: case id → how strongly it is promised; a case that is not among them counts as documented. Not needed to
+            fail on ``any`` change.
         accepted: changes that may pass.
         baseline: earlier results; changes that are in them already may pass.
 
@@ -134,7 +136,7 @@ def gate(
     rulings = []
     used: set[Acceptance] = set()
     for change in compared.changes:
-        strength = (strengths or {}).get(change.case, "documented")
+        strength = strengths.get(change.case, "documented") if strengths is not None else None
         covering = [entry for entry in about if entry.covers(change)]
         used.update(covering)
         passing: Passing = "fails"
@@ -148,11 +150,11 @@ def gate(
     return Gate(compared, fail_on, tuple(rulings), tuple(entry for entry in about if entry not in used))
 
 
-def fails(change: Change, strength: Strength, fail_on: FailOn) -> bool:
+def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
     """Whether a change is of what the gate fails on."""
     if fail_on == "any":
         return True
-    return strength == "documented" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
+    return strength != "observed" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
 
 
 def find(results: Results, asked: str) -> Target:
