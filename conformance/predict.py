@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import permutations
 from typing import Any, TypeAlias
 
 from conformance import metrics
@@ -20,8 +21,8 @@ from conformance.model.checkpoint import Checkpoint
 from conformance.model.columns import Ids, Value
 from conformance.model.execution import Data
 from conformance.model.frame import Frame
-from conformance.model.parsing import need
-from conformance.model.plan import Deduplicate, Limit, Plan, Source, walk, watermarks
+from conformance.model.parsing import need, refused
+from conformance.model.plan import Plan, Source, walk, watermarks
 from conformance.model.query import Query, Settings
 from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
@@ -73,7 +74,42 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
     Raises:
         Unpredictable: the case uses something the model does not know.
     """
-    return _Play(case, version, rules or rules_of(version)).prediction()
+    rules = rules or rules_of(version)
+    prediction = _Play(case, version, rules).prediction()
+    seen = prediction.observation.behaviour_digest
+    if _chooses(case) and any(
+        _Play(case, version, rules, order).prediction().observation.behaviour_digest != seen for order in _orders(case)
+    ):
+        raise Unpredictable("a choice among rows of several partitions")
+    return prediction
+
+
+MOST_PARTITIONS = 4
+"""With more of them, their orders are too many to try."""
+
+
+def _chooses(case: Case) -> bool:
+    """Whether an operation takes some of several rows, so that it may matter which partition comes first."""
+    taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
+    names = {operation.name for pipeline in case.pipelines() for operation in pipeline.walk()}
+    return bool(names & taking) and any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
+
+
+def _placed(case: Case) -> Iterator[Partitioned]:
+    for step in case.steps:
+        match step.action:
+            case Add(streams=arrival) | Restart(add=arrival):
+                yield from arrival.values()
+            case Backlog(entries=entries):
+                yield from (placed for entry in entries for placed in entry.values())
+
+
+def _orders(case: Case) -> Iterator[tuple[int, ...]]:
+    """Every order in which the partitions of a micro-batch may come."""
+    count = max(len(placed.partitions) for placed in _placed(case))
+    if count > MOST_PARTITIONS:
+        raise Unpredictable("a choice among rows of many partitions")
+    return permutations(range(count))
 
 
 def judged(case: Case, prediction: Prediction) -> Verdict:
@@ -98,8 +134,9 @@ def _without(expectation: Expectation | None) -> Expectation | None:
 class _Play:
     """A case played by the model, step after step."""
 
-    def __init__(self, case: Case, version: SparkVersion, rules: Rules) -> None:
+    def __init__(self, case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> None:
         self._case = case
+        self._order = order
         self._version = version
         self._rules = rules
         self._settings = Settings(case.output_mode, case.trigger, case.conf)
@@ -155,9 +192,7 @@ class _Play:
         if action.how == "crash-before-commit":
             self._checkpoint = self._checkpoint.without_newest_commit()
         for damage, part in action.damage.items():
-            if (damage, part) != ("gone", "commit"):
-                raise Unpredictable(f"a checkpoint whose {part} is {damage}")
-            self._checkpoint = self._checkpoint.without_newest_commit()
+            self._damaged(damage, part)
         change = action.change
         self._settings = Settings(
             change.output_mode or self._settings.mode,
@@ -169,6 +204,16 @@ class _Play:
         if self._settings.trigger == "default":
             self._query = self._started()
             yield from self._query.run()
+
+    def _damaged(self, damage: str, part: str) -> None:
+        match damage, part:
+            case "gone", "commit":
+                self._checkpoint = self._checkpoint.without_newest_commit()
+            case "gone", "metadata":
+                if "checkpoint without metadata" in self._rules.refusals:
+                    raise refused(self._rules, "checkpoint without metadata")
+            case _:
+                raise Unpredictable(f"a checkpoint whose {part} is {damage}")
 
     def _killed(self, action: Restart) -> Iterator[BatchStory]:
         """What runs before the engine is killed. A micro-batch that is killed before its commit is told by its replay."""
@@ -194,29 +239,9 @@ class _Play:
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
         frame = _frame(self._pipeline, self._case, self._rules)
-        self._check_partitions(frame.plan)
         self._types = tuple(one.type for one in frame.plan.columns)
         self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
-
-    def _check_partitions(self, plan: Plan) -> None:
-        """
-        Raises:
-            Unpredictable: which of several rows is taken depends on which partition comes first.
-        """
-        chooses = any(
-            isinstance(node, Limit) or (isinstance(node, Deduplicate) and len(node.keys) < len(node.columns))
-            for node in walk(plan)
-        )
-        if chooses and any(sum(1 for rows in placed.partitions if rows) > 1 for placed in self._placed()):
-            raise Unpredictable("a choice among rows of several partitions")
-
-    def _placed(self) -> Iterator[Partitioned]:
-        for step in self._case.steps:
-            if isinstance(step.action, Add):
-                yield from step.action.streams.values()
-            elif isinstance(step.action, Backlog):
-                yield from (placed for entry in step.action.entries for placed in entry.values())
 
     def _arriving(self, action: Start | Add | Backlog | Idle) -> list[Data]:
         match action:
@@ -233,10 +258,14 @@ class _Play:
     def _data(self, arrival: Arrival) -> Data:
         read = self._pipeline.streams()
         return {
-            name: tuple(self._row(name, row) for rows in placed.partitions for row in rows)
+            name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
             for name, placed in arrival.items()
             if name in read
         }
+
+    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[tuple[Row, ...]]:
+        order = [place for place in self._order if place < len(partitions)]
+        return (partitions[place] for place in order or range(len(partitions)))
 
     def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
         fields = self._case.streams[stream].fields

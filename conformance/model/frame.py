@@ -112,6 +112,8 @@ class Frame:
         if how in ("fullOuter", "leftSemi"):
             need(how, self.rules)
         scope = (*self.plan.columns, *other.plan.columns)
+        if len({one.id for one in scope}) < len(scope):
+            raise Unpredictable("a join of a frame with itself")
         tree = syntax(on) if isinstance(on, str) else on
         return self.of(JoinNode(self.plan, other.plan, how, read(tree, scope, self.rules).expression))
 

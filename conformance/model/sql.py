@@ -9,7 +9,7 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from conformance.model.columns import Column
+from conformance.model.columns import BIGINT, Column
 from conformance.model.expressions import Named, evaluate
 from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
@@ -122,6 +122,8 @@ def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
         return inner, _takes_windows_of_windows(inner)
     if isinstance(tree, exp.Values):
         return _values(tree, next(iter(views.values()))), False
+    if isinstance(tree.this, exp.Anonymous) and tree.this.name.lower() == "range":
+        return _range(tree.this, next(iter(views.values()))), False
     name = tree.name.lower()
     if name not in views:
         raise Unpredictable(f"the table {tree.name}")
@@ -136,6 +138,14 @@ def _takes_windows_of_windows(frame: Frame) -> bool:
         key.expression.kind in ("window", "session") and key.expression.args[0].kind == "window_time"
         for key in plan.keys
     )
+
+
+def _range(tree: exp.Anonymous, near: Frame) -> Frame:
+    """``range(1, 5)``: the numbers from the first on, before the second, in a column ``id``."""
+    bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
+    if len(bounds) != 2:
+        raise Unpredictable("range other than of two numbers")
+    return near.of(Static((Column(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds))))
 
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
