@@ -40,8 +40,6 @@ MEANINGS: Mapping[Meaning, Heading] = {
 }
 """Every kind of change, worst first."""
 
-UNEXPLAINED = "no case gives a reason for this"
-
 
 @dataclass(frozen=True)
 class Reason:

@@ -15,6 +15,7 @@ from conformance import suite
 from conformance.cli.main import main
 from conformance.observation import ErrorSeen
 from conformance.suite import Suite
+from reports.records import DocumentedUpgrade, UpgradeCell
 from reports.results import Results
 from reports.site.report import Report
 from reports.site.writing import write, write_one_file
@@ -291,3 +292,43 @@ class TestCommand:
         written(tmp_path / "results.jsonl")
         assert self.run("results.jsonl", "--out", "results.jsonl") == 2
         assert "give --out a folder" in capsys.readouterr().err
+
+
+class TestCheckpoints:
+    def report(self, tmp_path: Path, *statuses: str) -> Report:
+        results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
+        entry = DocumentedUpgrade(because="the state has another schema", link="SPARK-9")
+        upgrades = tuple(
+            UpgradeCell(
+                case=f"f/{number}",
+                family="f",
+                case_digest="0",
+                origin="spark-3.5.9",
+                to="spark-4.3.0",
+                cut=2,
+                status=status,  # type: ignore[arg-type]
+                entry=entry if status == "refused" else None,
+                notes=(HOSTILE,) if status == "violates" else (),
+            )
+            for number, status in enumerate(statuses)
+        )
+        return Report.of(Results(results.header, results.cells, results.footer, (), upgrades), Suite(()))
+
+    def text(self, tmp_path: Path, *statuses: str) -> str:
+        write(self.report(tmp_path, *statuses), tmp_path / "site")
+        Page((tmp_path / "site" / "index.html").read_text())
+        return (tmp_path / "site" / "index.html").read_text()
+
+    def test_what_becomes_of_them_is_told_worst_first(self, tmp_path: Path) -> None:
+        text = self.text(tmp_path, "resumes", "refused", "violates")
+        assert "Checkpoints of 3.5.9 on 4.3.0" in text
+        assert "2 checkpoints not simply gone on from" in text
+        assert text.index("not as expected</span> <span>f/2") < text.index("refused, as documented</span> <span>f/1")
+        assert "the state has another schema" in text
+        assert "issues.apache.org/jira/browse/SPARK-9" in text
+
+    def test_all_go_on(self, tmp_path: Path) -> None:
+        assert "Every checkpoint is gone on from as if the version had not changed." in self.text(tmp_path, "resumes")
+
+    def test_none_were_handed_over(self, tmp_path: Path) -> None:
+        assert "Checkpoints of" not in self.text(tmp_path)
