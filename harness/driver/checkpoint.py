@@ -117,5 +117,8 @@ def _second_line(path: str) -> dict[str, Any]:
     """The metadata of a log entry: the line after the format's version."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
-    metadata: dict[str, Any] = json.loads(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
+    try:
+        metadata: dict[str, Any] = json.loads(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
+    except ValueError:  # a torn entry: what Spark makes of it is for Spark to say
+        return {}
     return metadata

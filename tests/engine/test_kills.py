@@ -1,0 +1,126 @@
+"""SIGKILL at random moments over one long case: nothing is lost, nothing comes twice, and the watermark never goes back.
+
+The input lies there before the first engine starts, one file a micro-batch, so that a micro-batch has the same rows and the same id
+whoever runs it. What the sink is given is told before it can be committed, so it is known of killed engines too.
+"""
+
+import json
+import random
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+from harness.driver.arrivals import Arrivals
+from harness.engine import EngineDied
+from harness.local import LocalRuntime
+from harness.protocol import CaseRequest
+from harness.say import silently
+
+KILLS = 30
+MICRO_BATCHES = 120
+SPARED_AT_THE_END = 5
+STREAM = {"ddl": "event_time TIMESTAMP, id STRING", "files": 1}
+
+
+def arrived(directory, seed):
+    """Place all rows, mostly on time, some late, in two partitions' worth of keys; returns how many micro-batches they are."""
+    chance = random.Random(seed)
+    batches = []
+    for minute in range(MICRO_BATCHES):
+        rows = []
+        for _ in range(chance.randint(1, 6)):
+            at = max(0, minute - chance.choice([0, 0, 0, 1, 3, 9, 30]))
+            instant = f"1970-01-01T{at // 60:02}:{at % 60:02}:00.000000Z"
+            rows.append({"event_time": instant, "id": chance.choice("abcdef")})
+        batches.append({"events": [rows]})
+    arrivals = Arrivals(f"{directory}/streams", {"events": STREAM})
+    arrivals.place(arrivals.stage(batches))
+
+
+def request(directory):
+    return CaseRequest.model_validate(
+        {
+            "case": "kills",
+            "directory": str(directory),
+            "streams": {"events": STREAM},
+            "query": [
+                {"from": "events"},
+                {"withWatermark": ["event_time", "5 minutes"]},
+                {"groupBy": ["window(event_time, '5 minutes')", "id"], "agg": ["count(*) AS total"]},
+                {"select": ["window.end", "id", "total"]},
+            ],
+            "outputMode": "append",
+            "trigger": "default",
+            "conf": {"spark.sql.shuffle.partitions": "2"},
+            "steps": [{"action": "idle"}],
+            "tell": True,
+        }
+    )
+
+
+def logged(directory, log):
+    """Batch id → the metadata of its entry in a log."""
+    entries = {}
+    for file in Path(directory, "checkpoint", log).glob("[0-9]*"):
+        lines = file.read_text().splitlines()
+        if len(lines) > 1:
+            entries[int(file.name)] = json.loads(lines[1])
+    return entries
+
+
+def run(runtime, target, directory, kills, seed):
+    """Run to the end, killed so often on the way: what each attempt at each micro-batch emitted, and with which watermark it ran."""
+    chance = random.Random(seed)
+    emitted, watermarks, killed = defaultdict(list), defaultdict(set), 0
+    while True:
+        engine = runtime.start(target, say=silently)
+        # The moment counts from the request on: also before the query runs, and while it starts.
+        far_from_the_end = len(logged(directory, "commits")) < MICRO_BATCHES - SPARED_AT_THE_END
+        killing = killed < kills and far_from_the_end
+        timer = threading.Timer(chance.uniform(0.2, 5.0), engine.kill)
+        try:
+            if killing:
+                timer.start()
+            seen = engine.observe(request(directory), step_timeout=300)
+        except EngineDied as death:
+            killed += 1
+            print(f"kill {killed} of {kills}, {len(logged(directory, 'commits'))} micro-batches committed")
+            for batch in death.emitted:
+                emitted[batch.id].append(sorted(map(repr, batch.rows)))
+            for batch, entry in logged(directory, "offsets").items():
+                watermarks[batch].add(entry["batchWatermarkMs"])
+            continue
+        finally:
+            timer.cancel()
+            engine.close()
+        for batch in seen.steps[0].batches:
+            emitted[batch.id].append(sorted(map(repr, batch.rows)))
+            watermarks[batch.id].add(batch.logged)
+        return emitted, watermarks, killed
+
+
+def test_thirty_kills_lose_nothing_double_nothing_and_never_take_the_watermark_back(target, tmp_path):
+    killed, number = 0, 0
+    runtime = LocalRuntime(tmp_path)
+    while killed < KILLS:
+        seed = 20261121 + number
+        print(f"seed {seed}")
+        directory, whole = tmp_path / f"killed-{number}", tmp_path / f"whole-{number}"
+        for each in (directory, whole):
+            arrived(each, seed)
+        expected, planned, _ = run(runtime, target, whole, 0, seed)
+        emitted, watermarks, kills = run(runtime, target, directory, KILLS - killed, seed)
+        killed, number = killed + kills, number + 1
+        assert sum(len(rows) for (rows,) in expected.values()) > 20
+        # Every attempt at a micro-batch gives the sink the same, and that is what it gets without any kill.
+        for batch, attempts in emitted.items():
+            assert all(attempt == attempts[0] for attempt in attempts), (seed, batch, attempts)
+            assert attempts[0] == expected[batch][0], (seed, batch)
+        # What was not emitted again had been committed before; what nobody saw emitted would be lost.
+        assert emitted.keys() == expected.keys(), seed
+        assert all(len(seen) == 1 for seen in watermarks.values()), (seed, watermarks)
+        in_order = [next(iter(watermarks[batch])) for batch in sorted(watermarks)]
+        assert in_order == sorted(in_order)
+        assert {batch: next(iter(seen)) for batch, seen in watermarks.items()} == {
+            batch: next(iter(seen)) for batch, seen in planned.items()
+        }
