@@ -56,7 +56,7 @@ def about_page(report: Report) -> AboutPage:
             if not entry.get("reachable", True)
         ),
         changed=tuple(sorted(report.changed)),
-        unknown=sum(1 for case in report.matrix.cases if case not in report.cases and case not in report.changed),
+        unknown=sum(1 for case in report.matrix.cases if report.case(case) is None and case not in report.changed),
     )
 
 

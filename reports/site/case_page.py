@@ -11,6 +11,7 @@ from markupsafe import Markup
 from conformance.case import Case
 from conformance.finding import described
 from conformance.observation import Observation
+from conformance.policies.case import PolicyCase
 from reports.behaviour import Behaviour, alike
 from reports.change import change
 from reports.records import Cell, DocumentedDifference, Target
@@ -70,7 +71,9 @@ class CasePage:
     id: str
     title: str
     family: str
-    case: Case | None
+    case: Case | PolicyCase | None
+    policy: bool
+    """Whether it is on a watermark policy: then no Spark answers it."""
     changed: bool
     why: Markup | None
     query: str | None
@@ -86,21 +89,22 @@ class CasePage:
 
 
 def case_page(report: Report, id: str) -> CasePage:
-    case = report.cases.get(id)
+    case, known_as = report.cases.get(id), report.case(id)
     around = report.matrix.cases
     at = around.index(id)
     known = report.catalogue.behaviours if report.catalogue is not None else {}
-    named = case.behaviour if case is not None else ()
+    named = known_as.behaviour if known_as is not None else ()
     return CasePage(
         id=id,
         title=report.title(id),
         family=id.rpartition("/")[0],
-        case=case,
+        case=known_as,
+        policy=id in report.policies,
         changed=id in report.changed,
-        why=_markdown(case.why) if case is not None and case.why else None,
+        why=_markdown(known_as.why) if known_as is not None and known_as.why else None,
         query=pyspark(case) if case is not None else None,
         command=_command(report, id),
-        sources=tuple(Source.of(link) for link in case.links) if case is not None else (),
+        sources=tuple(Source.of(link) for link in known_as.links) if known_as is not None else (),
         behaviours=tuple(Named(one, str(known.get(one, {}).get("sentence", ""))) for one in named),
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
@@ -111,8 +115,9 @@ def case_page(report: Report, id: str) -> CasePage:
 
 
 def _command(report: Report, id: str) -> str:
-    newest = report.versions[-1].spark if report.versions else "newest"
-    return f"conformance run cases/{id}.yaml --spark {newest}"
+    answering = report.versions if id not in report.policies else report.targets
+    version = answering[-1].spark if answering else "newest"
+    return f"conformance run cases/{id}.yaml --spark {version}"
 
 
 def _markdown(text: str) -> Markup:

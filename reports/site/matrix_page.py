@@ -96,7 +96,7 @@ def matrix_page(report: Report) -> MatrixPage:
 
 def _row(report: Report, id: str) -> Row:
     found = ribbon(report, id)
-    case = report.cases.get(id)
+    case = report.case(id)
     return Row(
         ribbon=found,
         title=report.title(id),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from conformance.case import Case
 from conformance.catalogue import Catalogue
 from conformance.coverage import Category, coverage
 from conformance.observation import Observation
+from conformance.policies.case import PolicyCase
 from conformance.suite import Suite
 from conformance.versions import NotAVersion, SparkVersion, releases
 from reports.behaviour import Behaviour, behaviours
@@ -45,6 +46,8 @@ class Report:
     """With the targets by version, oldest first."""
     cases: Mapping[str, Case]
     """Id → the case as it was when it ran; a case that is not at hand, or has changed since, is not among them."""
+    policies: Mapping[str, PolicyCase] = field(default_factory=dict)
+    """The same of cases on watermark policies, which the model answers."""
     changed: frozenset[str] = frozenset()
     """Cases that are at hand and have changed since they ran."""
     catalogue: Catalogue | None = None
@@ -58,11 +61,13 @@ class Report:
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
         at_hand = {case.id: case for case in suite.cases if case.id in ran}
+        policies = {case.id: case for case in suite.policy_cases if ran.get(case.id) == case.digest}
         catalogue = next(iter(suite.catalogues.values()), None)
         return cls(
             results=results,
             matrix=matrix,
             cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
+            policies=policies,
             changed=frozenset(id for id, case in at_hand.items() if case.digest != ran[id]),
             catalogue=catalogue,
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
@@ -78,9 +83,14 @@ class Report:
         """The targets that are versions of Spark: those that can be held against each other."""
         return tuple(target for target in self.targets if version_of(target) is not None)
 
-    def title(self, case: str) -> str:
+    def case(self, id: str) -> Case | PolicyCase | None:
+        """The case as it was when it ran, for Spark or on a policy."""
+        return self.cases.get(id) or self.policies.get(id)
+
+    def title(self, id: str) -> str:
         """The sentence of the case, or its id where the case is not at hand."""
-        return " ".join(self.cases[case].title.split()) if case in self.cases else case
+        case = self.case(id)
+        return " ".join(case.title.split()) if case is not None else id
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:

@@ -223,6 +223,27 @@ class TestWithoutTheCases:
         write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
         assert "There is one version here" in (tmp_path / "site" / "index.html").read_text()
 
+    def test_no_version_at_all(self, tmp_path: Path) -> None:
+        results = a.results(tmp_path / "r", {"f/a": {}})
+        write(Report.of(results, Suite(())), tmp_path / "site")
+        assert "0 Spark versions, 1 case." in (tmp_path / "site" / "index.html").read_text()
+
+    def test_a_case_on_a_policy_is_answered_by_the_model(self, tmp_path: Path) -> None:
+        loaded = suite.load()
+        case = loaded.policy_cases[0]
+        results = a.results(tmp_path / "r", {case.id: {"3.5.9": a.OUTSIDE}})
+        target = results.header.targets[0].model_copy(update={"name": "model", "spark": "model"})
+        cells = tuple(
+            cell.model_copy(update={"target": "model", "status": "conforms", "notes": (), "case_digest": case.digest})
+            for cell in results.cells
+        )
+        header = results.header.model_copy(update={"targets": (target,)})
+        write(Report.of(Results(header, cells, results.footer), loaded), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / f"{case.id}.html").read_text()
+        assert "A case on a watermark policy" in text
+        assert "--spark model" in text
+        assert "0 Spark versions" in (tmp_path / "site" / "index.html").read_text()
+
     def test_a_case_in_no_folder(self, tmp_path: Path) -> None:
         write(
             Report.of(a.results(tmp_path / "r", {"a": {"3.5.9": a.CALM, "4.3.0": a.CALM}}), Suite(())),
