@@ -7,6 +7,12 @@ import re
 
 import pytest
 
+from conformance.suite import Suite
+from reports.results import Results
+from reports.site.report import Report
+from reports.site.writing import write, write_one_file
+from tests.unit.report import answers
+
 PAGES = {
     "front": "index.html",
     "pair": "compare/3.3.4..4.3.0.html",
@@ -181,3 +187,16 @@ def test_screenshots_differ_by_scheme_only_in_colour(reader):
         assert picture.getbuffer().nbytes > 10_000
         sizes.add(page.evaluate("document.documentElement.scrollHeight"))
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("writer", [write, write_one_file])
+def test_hostile_text_is_shown_and_does_nothing(reader, tmp_path, writer):
+    text = "</script><img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>\u202etxet"
+    found = answers.results(tmp_path / "r", {f"f/{text}": {"3.5.9": answers.LOST, "4.3.0": answers.CALM}})
+    cells = tuple(cell.model_copy(update={"notes": (text,)}) for cell in found.cells)
+    front = writer(Report.of(Results(found.header, cells, found.footer), Suite(())), tmp_path / "site")
+    page = reader().page
+    page.goto(front.as_uri())
+    page.locator("[data-item] a.title").first.click()
+    assert "window.hacked = 2</script>⟨right-to-left override⟩txet" in page.locator("[data-page]:visible").inner_text()
+    assert page.evaluate("window.hacked") is None
