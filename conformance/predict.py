@@ -7,7 +7,7 @@ The model takes the place of an engine here: it is given the case without its ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import permutations
@@ -212,6 +212,10 @@ class _Play:
             case "gone", "metadata":
                 if "checkpoint without metadata" in self._rules.refusals:
                     raise refused(self._rules, "checkpoint without metadata")
+            case "gone", "delta" | "state":
+                self._checkpoint = replace(self._checkpoint, lost=f"{part} {damage}")
+            case _ if f"{part} {damage}" in self._rules.refusals:
+                raise refused(self._rules, f"{part} {damage}")
             case _:
                 raise Unpredictable(f"a checkpoint whose {part} is {damage}")
 

@@ -44,6 +44,8 @@ class Checkpoint:
     """The streams that the first run read."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
+    lost: str | None = None
+    """What has gone of the state: ``delta gone``, ``state gone``; seen once a micro-batch needs it."""
     tracker: Tracker | None = None
     """What no real checkpoint holds; for models that are wrong on purpose."""
 

@@ -149,6 +149,7 @@ FUNCTIONS: dict[str, Function] = {
     "array_sort": Function(lambda array: tuple(sorted(array)), _same),
     "upper": Function(lambda text: text.upper(), _constant(STRING)),
     "lower": Function(lambda text: text.lower(), _constant(STRING)),
+    "length": Function(len, _constant(INT)),
     "timestamp_seconds": Function(lambda seconds: seconds * 1_000_000, _constant(TIMESTAMP)),
     "timestamp_millis": Function(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
     "cast to timestamp": Function(_to_timestamp, _constant(TIMESTAMP)),

@@ -186,9 +186,8 @@ class _Run:
 
     def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
         other = "right" if name == "left" else "left"
-        if None in key:
-            if self._node.how == "fullOuter":
-                raise Unpredictable("a null key in a full outer join")
+        # Elsewhere one side's rows without a key are filtered before the join; here they are stored, and found by their bytes.
+        if None in key and self._node.how != "fullOuter":
             return
         held = self._sides[other].get(key, [])
         semi = self._node.how == "leftSemi"

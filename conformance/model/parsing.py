@@ -47,6 +47,7 @@ _AGGREGATES: Mapping[type[exp.Expr], str] = {
 }
 _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Coalesce: "coalesce",
+    exp.Length: "length",
     exp.Upper: "upper",
     exp.Lower: "lower",
     exp.ArraySort: "array_sort",

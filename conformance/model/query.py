@@ -93,8 +93,10 @@ class Query:
         asked = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else asked
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
-        if checkpoint.sources not in (None, streams(plan)):
-            raise Unpredictable("a restart with other sources")
+        if checkpoint.sources is not None and checkpoint.sources != streams(plan):
+            if len(checkpoint.sources) == len(streams(plan)):
+                raise Unpredictable("a restart with other sources")
+            raise refused(rules, "another number of sources", f"[{len(checkpoint.sources)}] sources")
         self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions, sources=streams(plan))
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
         self._tracker = Tracker(restored, {})
@@ -215,8 +217,10 @@ class Query:
         self._check_silence()
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
+        if self.checkpoint.lost is not None:
+            raise refused(self._rules, self.checkpoint.lost)
         if len(before.states) != len(stateful(self.plan)):
-            raise Unpredictable("a restart with other stateful operators")
+            raise refused(self._rules, "operators other than in the state metadata")
         self._check_state(before.schema)
         return before.states
 
@@ -233,7 +237,7 @@ class Query:
             if before.partition("|")[0] != after.partition("|")[0]:
                 raise refused(self._rules, "state of another key")
             if not isinstance(node, Deduplicate):
-                raise Unpredictable("a restart that changes what state is kept of")
+                raise refused(self._rules, "state of another value")
             if self._rules.deduplication_state_compares == "whole rows":
                 raise refused(self._rules, "deduplication state of another schema")
 
