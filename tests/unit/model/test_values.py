@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.model.catalogue import rules_of
@@ -86,6 +86,7 @@ def test_a_name_must_be_there_and_mean_one_thing() -> None:
         parse("n", (N, Column(4, "N", INT)), NEWEST)
 
 
+@settings(deadline=None, max_examples=60)
 @given(time=INSTANTS, size=st.integers(1, 50), slides=st.integers(1, 5), start=st.integers(0, 30))
 def test_a_row_is_in_as_many_windows_as_slides_fit_one(time, size, slides, start) -> None:
     size, slide = size * slides * 1000, size * 1000
@@ -96,6 +97,7 @@ def test_a_row_is_in_as_many_windows_as_slides_fit_one(time, size, slides, start
     assert all((first - start * 1000) % slide == 0 for first, _ in found)
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=12), st.randoms())
 def test_sessions_do_not_depend_on_the_order_of_rows(rows, random) -> None:
     sessions = [Session(start, start + gap, (((start,),),)) for start, gap in rows]
