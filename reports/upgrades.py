@@ -16,8 +16,8 @@ from reports.results import Results
 from reports.status import Mark
 
 MARKS: Mapping[UpgradeStatus, Mark] = {
-    "resumes": Mark("●", "goes on", "green"),
-    "differs": Mark("◆", "goes on and answers otherwise, as documented", "cyan"),
+    "resumes": Mark("●", "go on", "green"),
+    "differs": Mark("◆", "go on and answer otherwise, as documented", "cyan"),
     "refused": Mark("⊘", "refused, as documented", "yellow"),
     "unsupported": Mark("–", "unsupported there, as documented", "blue"),
     "violates": Mark("✗", "not as expected", "bold red"),

@@ -1,0 +1,83 @@
+"""A checkpoint written on this machine goes on in a container, and one written in a container on this machine, with the same answers."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from conformance.versions import SparkVersion
+from harness.containers.confinement import Confinement
+from harness.containers.images import Images
+from harness.containers.runtime import ContainerRuntime
+from harness.legs import Leg, joined
+from harness.local import LocalRuntime
+from harness.request import request_for
+from harness.say import silently
+from harness.targets import Targets
+from tests.container.conftest import ROOT
+
+CASES = [
+    "recovery/graceful-restart-keeps-the-watermark",
+    "deduplication/forgotten-keys-are-counted-as-removed",
+    "window-eviction/window-comes-out-once",
+]
+CUT = 2
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """A folder that is at the same path here and in containers, and whose files belong to nobody in particular."""
+    folder = Path(tempfile.mkdtemp(prefix="conformance-shared-", dir="/var/tmp"))
+    folder.chmod(0o777)
+    before = os.umask(0)
+    for module in ("runtime", "volume"):
+        monkeypatch.setattr(f"harness.containers.{module}.WORK", str(folder))
+    yield folder
+    os.umask(before)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def engines(daemon, spark_35, shared):
+    (target,) = Targets.load().select(["3.5"])
+    confinement = Confinement(volume={"type": "none", "o": "bind", "device": str(shared)})
+    containers = ContainerRuntime(Images({str(target.version): spark_35}), confinement)
+    both = {"here": LocalRuntime(shared).start(target, say=silently)}
+    try:
+        both["container"] = containers.start(target, say=silently)
+        for folder in shared.iterdir():  # this machine's engines work in folders of their own
+            if folder.stat().st_uid == os.getuid():
+                folder.chmod(0o777)
+        yield both
+    finally:
+        for engine in both.values():
+            engine.close()
+        containers.close()
+
+
+def crossed(case, first, then):
+    """The steps before the cut on one engine, the others on another."""
+    directory = first.new_directory(case.id)
+    before = request_for(case, directory, leg=Leg(1, CUT - 1)).model_copy(update={"save": f"{directory}.saved"})
+    after = request_for(case, directory, leg=Leg(CUT, len(case.steps))).model_copy(
+        update={"restore": f"{directory}.saved"}
+    )
+    return joined([first.observe(before, step_timeout=120), then.observe(after, step_timeout=120)])
+
+
+def test_here_and_in_a_container_give_the_same_answers(engines):
+    here, container = engines["here"], engines["container"]
+    for id in CASES:
+        (case,) = suite.load([ROOT / "cases" / f"{id}.yaml"]).cases
+        stayed = crossed(case, here, here)
+        assert stayed.steps[-1].error is None
+        assert any(batch.rows for step in stayed.steps for batch in step.batches), id
+        for first, then in ((here, container), (container, here)):
+            assert crossed(case, first, then).behaviour_digest == stayed.behaviour_digest, (id, first.place, then.place)
+
+
+def test_versions_are_the_same(engines):
+    assert len({SparkVersion.parse(engine.identity.spark) for engine in engines.values()}) == 1
