@@ -23,7 +23,7 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
     """Count a group's rows; once the watermark has reached their latest event time, emit the count and forget the group.
 
     A timer stands at the latest event time. When it fires, what comes out is the key, the time of the timer, the rows counted, and the
-    watermark in ms that the processor was given. An initial state names ``count`` and a TIMESTAMP.
+    watermark in ms that the processor was given. An initial state has an integer, the count, and a TIMESTAMP.
     """
 
     emits = "key STRING, event_time TIMESTAMP, count BIGINT, watermark BIGINT"
@@ -38,8 +38,9 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
         return iter(())
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        if len(initialState):  # 4.0 asks for groups that have none as well
-            self._add(int(initialState["count"].sum()), latest_ms(initialState))
+        if len(initialState):  # 4.0 calls it for groups that have none as well, and its columns have no names
+            counts = initialState.select_dtypes(include=["integer"]).iloc[:, 0]
+            self._add(int(counts.sum()), latest_ms(initialState))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         import pandas as pd
