@@ -17,7 +17,7 @@ from harness.protocol import CaseRequest
 from harness.say import silently
 
 KILLS = 30
-MICRO_BATCHES = 120
+MICRO_BATCHES = 80
 SPARED_AT_THE_END = 5
 STREAM = {"ddl": "event_time TIMESTAMP, id STRING", "files": 1}
 
@@ -68,19 +68,30 @@ def logged(directory, log):
     return entries
 
 
+def kill_at(engine, directory, commits, seconds, done):
+    """Kill the engine so many seconds after so many commits, wherever it is then."""
+    while len(logged(directory, "commits")) < commits:
+        if done.wait(0.01):
+            return
+    if not done.wait(seconds):
+        engine.kill()
+
+
 def run(runtime, target, directory, kills, seed):
     """Run to the end, killed so often on the way: what each attempt at each micro-batch emitted, and with which watermark it ran."""
     chance = random.Random(seed)
     emitted, watermarks, killed = defaultdict(list), defaultdict(set), 0
     while True:
         engine = runtime.start(target, say=silently)
-        # The moment counts from the request on: also before the query runs, and while it starts.
-        far_from_the_end = len(logged(directory, "commits")) < MICRO_BATCHES - SPARED_AT_THE_END
-        killing = killed < kills and far_from_the_end
-        timer = threading.Timer(chance.uniform(0.2, 5.0), engine.kill)
+        committed = len(logged(directory, "commits"))
+        killing = killed < kills and committed < MICRO_BATCHES - SPARED_AT_THE_END
+        done = threading.Event()
+        # Some commits on, or none: then also before the query runs, and while it starts. The moment after that is anywhere in one.
+        moment = committed + chance.randint(0, 4), chance.uniform(0.0, 1.5)
+        killer = threading.Thread(target=kill_at, args=(engine, directory, *moment, done), daemon=True)
         try:
             if killing:
-                timer.start()
+                killer.start()
             seen = engine.observe(request(directory), step_timeout=300)
         except EngineDied as death:
             killed += 1
@@ -91,7 +102,7 @@ def run(runtime, target, directory, kills, seed):
                 watermarks[batch].add(entry["batchWatermarkMs"])
             continue
         finally:
-            timer.cancel()
+            done.set()
             engine.close()
         for batch in seen.steps[0].batches:
             emitted[batch.id].append(sorted(map(repr, batch.rows)))

@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = 60_000
@@ -34,17 +35,16 @@ class Query:
         self.held_back = []
 
     def load(self, directory):
-        with open(os.path.join(directory, "checkpoint.json")) as file:
-            kept = json.load(file)
+        kept = json.loads(Path(directory, "checkpoint.json").read_text())
         self.watermark, self.batches = kept["watermark"], kept["batches"]
         self.state = {int(start): total for start, total in kept["state"].items()}
         if self.mode == "forgets-on-resume":
             self.state = {}
 
     def store(self, directory):
-        os.makedirs(directory, exist_ok=True)
-        with open(os.path.join(directory, "checkpoint.json"), "w") as file:
-            json.dump({"watermark": self.watermark, "batches": self.batches, "state": self.state}, file)
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        kept = {"watermark": self.watermark, "batches": self.batches, "state": self.state}
+        Path(directory, "checkpoint.json").write_text(json.dumps(kept))
 
     def batch(self, rows):
         ran_with, dropped = self.watermark, 0
@@ -136,7 +136,7 @@ def run(request, mode, say):
         say(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
         query.store(directory)
     if "save" in request:
-        os.rename(directory, request["save"])
+        Path(directory).rename(request["save"])
     else:
         shutil.rmtree(directory)
     columns = columns_of(mode)
