@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,8 +14,11 @@ from rich.text import Text
 
 from conformance import suite
 from conformance.case import Case
+from conformance.cli import policies
 from conformance.model.unpredictable import Unpredictable
 from conformance.parting import parting
+from conformance.policies.case import PolicyCase
+from conformance.policies.view import view
 from conformance.predict import Prediction, predict
 from conformance.telling import Line, Tone, record, record_parting, told, told_parting
 from conformance.verdict import not_applicable
@@ -34,6 +36,8 @@ Examples:
 
   conformance explain late-drops/late-by-the-watermark-of-the-batch-before --spark 3.3.4 --against 3.5.9
                                                                     where two versions part, and by which rule
+
+  conformance explain late-drops/window-still-open --policies all   under the watermark policies of other engines
 
   conformance explain late-drops/window-still-open --json | jq      for a program
 """
@@ -60,13 +64,24 @@ def explain(
         str | None,
         typer.Option(help="Another version: show the first micro-batch in which the two part, and the rule."),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            "--policies",
+            help="Read the case under another engine's watermark policy instead, or under `all`.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Tell why a case comes out as it does: what arrived, how the watermark moved, what was late, what closed.
 
     The account is the reference model's: no Spark runs. Exits with 2 where the model does not know what the case does.
     """
-    found = _case(case)
+    found = suite.find(case)
+    if policy is not None or isinstance(found, PolicyCase):
+        policies.show(view(found, policy), as_json=as_json)
+        return
     here = _predicted(found, _version(spark, "--spark"))
     there = _predicted(found, _version(against, "--against")) if against is not None else None
     if there is None:
@@ -83,31 +98,6 @@ def _print(lines: Iterable[Line], record: object, *, as_json: bool) -> None:
     out = Console(soft_wrap=True, highlight=False)
     for line in lines:
         out.print(Text(str(line), style=STYLES.get(line.tone, "")))
-
-
-def _case(name: str) -> Case:
-    """The case in a file, or of that id in the suite that ships."""
-    root = suite.shipped()
-    by_id = root / f"{name.removeprefix('cases/').removesuffix('.yaml')}.yaml"
-    path = Path(name) if Path(name).exists() else by_id
-    if not path.exists():
-        raise typer.BadParameter(
-            _unknown(name, [suite.id_of(file, root) for file in root.glob("*/*.yaml")]), param_hint="CASE"
-        )
-    loaded = suite.load([path])
-    loaded.raise_for_problems()
-    if len(loaded.cases) != 1:
-        raise typer.BadParameter(
-            f"{name} holds {len(loaded.cases)} cases for Spark: name one of them", param_hint="CASE"
-        )
-    return loaded.cases[0]
-
-
-def _unknown(name: str, ids: list[str]) -> str:
-    near = get_close_matches(name, ids, 3, cutoff=0.5)
-    near += [id for id in ids if name in id and id not in near][: 3 - len(near)]
-    meant = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"no case of the suite, and no file, is called {name!r}.{meant}"
 
 
 def _version(text: str | None, option: str) -> SparkVersion:

@@ -56,9 +56,7 @@ def validate(
     """
     loaded = suite.load(paths)
     categories = [
-        category
-        for catalogue in loaded.catalogues.values()
-        for category in coverage((*loaded.cases, *loaded.policy_cases), catalogue)
+        category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
     versions = [target.version for target in Targets.load().entries]
     agreed = agreement(loaded.cases, versions) if model else None
@@ -174,7 +172,7 @@ def _list(category: Category, out: Console) -> None:
 
 def _summary(loaded: Suite) -> str:
     """``74 cases, 2 problems in 1 file``; the files that are no cases are counted among the cases."""
-    cases = _counted(len(loaded.cases) + loaded.invalid, "case")
+    cases = _counted(len(loaded.all_cases) + loaded.invalid, "case")
     if not loaded.problems:
         return f"{cases}, no problems"
     files = len({problem.path for problem in loaded.problems})
@@ -188,7 +186,7 @@ def _counted(number: int, what: str) -> str:
 def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:
     return {
         "valid": not loaded.problems,
-        "cases": [case.id for case in loaded.cases],
+        "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
         "problems": [_problem(problem) for problem in loaded.problems],
         "notes": [_problem(note) for note in _notes(loaded)],

@@ -163,3 +163,16 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
     assert code == 1
     assert {one["spark"].rpartition(".")[0] for one in disagreements} == {"3.0", "3.1", "3.2", "3.3"}
     assert all("late_watermark" in one["settled_by"] for one in disagreements)
+
+
+def test_a_case_under_the_policies_of_other_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", OPEN, "--policies", "all")
+    assert code == 0
+    assert "limiting-lag-and-lull" in out
+    assert "bounded-out-of-orderness" in out
+
+
+def test_a_policy_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "explain", OPEN, "--policy", "limiting-lag-and-lul")
+    assert code == 2
+    assert "limiting-lag-and-lull" in err
