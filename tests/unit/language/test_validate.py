@@ -98,7 +98,9 @@ def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_coverage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "behaviours.yaml").write_text("one: The first\ntwo: The second\nthree: {sentence: A, reason: It needs B}\n")
+    (folder / "behaviours.yaml").write_text(
+        "one: The first\ntwo: The second\nthree: {sentence: A, reason: It needs B}\n"
+    )
     (folder / "good.yaml").write_text(CASE + "behaviour: [one]\nstrength: observed\n")
     code, out, err = run(capsys, "--coverage", "mine")
     assert code == 0
