@@ -149,7 +149,7 @@ def _to_act_on(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
             )
         yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
         yield from _grouped(here, "unsupported", lambda cell: f"unsupported there: {' '.join(cell.notes)}")
-        yield from _grouped(here, "differs", lambda _: "goes on and answers otherwise")
+        yield from _grouped(here, "differs", lambda _: "go on and answer otherwise")
         yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'it answers otherwise'}")
         yield from _grouped(here, "broken", lambda _: "no answer")
 
