@@ -1,7 +1,9 @@
 """SIGKILL at random moments over one long case: nothing is lost, nothing comes twice, and the watermark never goes back.
 
-The input lies there before the first engine starts, one file a micro-batch, so that a micro-batch has the same rows and the same id
-whoever runs it. What the sink is given is told before it can be committed, so it is known of killed engines too.
+The input lies there before the first engine starts. What the sink is given is told before it can be committed, so it is known of killed
+engines too. What a micro-batch is made of is settled when its offsets are logged and not before: an engine killed between the source's
+own log and the offset log leaves a file more to the next, so ids are compared between attempts, and with the run without kills all rows.
+No row is late, for whether it were would depend on that.
 """
 
 import json
@@ -23,13 +25,13 @@ STREAM = {"ddl": "event_time TIMESTAMP, id STRING", "files": 1}
 
 
 def arrived(directory, seed):
-    """Place all rows, mostly on time, some late, in two partitions' worth of keys; returns how many micro-batches they are."""
+    """Place all rows, out of order within the delay, of keys in two partitions."""
     chance = random.Random(seed)
     batches = []
     for minute in range(MICRO_BATCHES):
         rows = []
         for _ in range(chance.randint(1, 6)):
-            at = max(0, minute - chance.choice([0, 0, 0, 1, 3, 9, 30]))
+            at = max(0, minute - chance.choice([0, 0, 0, 1, 3, 4]))
             instant = f"1970-01-01T{at // 60:02}:{at % 60:02}:00.000000Z"
             rows.append({"event_time": instant, "id": chance.choice("abcdef")})
         batches.append({"events": [rows]})
@@ -123,15 +125,11 @@ def test_thirty_kills_lose_nothing_double_nothing_and_never_take_the_watermark_b
         emitted, watermarks, kills = run(runtime, target, directory, KILLS - killed, seed)
         killed, number = killed + kills, number + 1
         assert sum(len(rows) for (rows,) in expected.values()) > 20
-        # Every attempt at a micro-batch gives the sink the same, and that is what it gets without any kill.
         for batch, attempts in emitted.items():
             assert all(attempt == attempts[0] for attempt in attempts), (seed, batch, attempts)
-            assert attempts[0] == expected[batch][0], (seed, batch)
-        # What was not emitted again had been committed before; what nobody saw emitted would be lost.
-        assert emitted.keys() == expected.keys(), seed
+        once = [row for attempts in emitted.values() for row in attempts[0]]
+        assert sorted(once) == sorted(row for (rows,) in expected.values() for row in rows), seed
         assert all(len(seen) == 1 for seen in watermarks.values()), (seed, watermarks)
         in_order = [next(iter(watermarks[batch])) for batch in sorted(watermarks)]
         assert in_order == sorted(in_order)
-        assert {batch: next(iter(seen)) for batch, seen in watermarks.items()} == {
-            batch: next(iter(seen)) for batch, seen in planned.items()
-        }
+        assert in_order[-1] == max(max(seen) for seen in planned.values())
