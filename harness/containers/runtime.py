@@ -24,6 +24,7 @@ from harness.containers.labels import Owner
 from harness.containers.volume import Volume, packed
 from harness.engine import Engine, EngineDied, Place
 from harness.pipe import PipeEngine
+from harness.pythons import spelled
 from harness.say import Say
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
@@ -112,6 +113,10 @@ class ContainerRuntime:
                 target,
                 f"what is in it is Spark {engine.identity.spark}. "
                 f"Name another: --image {target.version}=registry/spark:tag",
+            )
+        if engine.identity.python not in target.python:
+            say(
+                f"Python {engine.identity.python} is none that Spark {target.version} supports: {spelled(target.python)}"
             )
         return engine
 

@@ -40,8 +40,8 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         # 4.0 calls it for groups that have none as well, with a row of nulls, and its columns have no names.
         numbers = initialState.select_dtypes(include=["number"])
-        counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else ()
-        if len(counts):
+        counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else None
+        if counts is not None and len(counts):
             self._add(int(counts.sum()), latest_ms(initialState))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
