@@ -63,7 +63,11 @@ def link_to(container):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([OUT, ERR]), st.text(st.characters(exclude_characters="\n\r"), max_size=20))),
+    st.lists(
+        st.tuples(
+            st.sampled_from([OUT, ERR]), st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=20)
+        )
+    ),
     st.integers(1, 7),
 )
 def test_lines_come_whole_however_they_are_cut(lines, size):
