@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
-from conformance.observation import Identity, Observation
+from conformance.observation import Observation
 from conformance.opinion import opinion
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
-from harness.engine import Place, Runtime
+from harness.engine import Runtime
 from harness.scheduler import CellRun, Lane, Limits, Scheduler
 from harness.target import Target
 
 
-class Display(Protocol):
+class Display(EngineDisplay, Protocol):
     """What a person sees while it runs. Calls never overlap."""
-
-    def says(self, target: Target, line: str) -> None: ...
-
-    def ready(self, target: Target, identity: Identity, place: Place) -> None: ...
 
     def started(self, case: Case, target: Target) -> None: ...
 
     def judged(self, target: Target, verdict: Verdict, seconds: float) -> None: ...
 
 
-class Sink(Protocol):
+class Sink(EngineSink, Protocol):
     """Where cells are kept. Calls never overlap."""
-
-    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
-        """An engine has introduced itself; once or more per target."""
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
         """A judged cell; ``run`` is None where nothing had to run."""
@@ -62,27 +55,13 @@ def conduct(
     Scheduler(runtime, limits, judging, allow_code=allow_code).run(lane for lane in lanes if lane.cases)
 
 
-class _Judging:
-    """The scheduler's listener: one thread at a time, whatever engine it comes from."""
-
-    def __init__(self, display: Display, sink: Sink) -> None:
-        self._display = display
-        self._sink = sink
-        self._lock = threading.Lock()
+class _Judging(Audience[Display, Sink]):
+    """The scheduler's listener."""
 
     def without_running(self, case: Case, target: Target) -> None:
         verdict = not_applicable(case, target.version)
         if verdict is not None:
             self._keep(case, target, verdict, None)
-
-    def engine_says(self, target: Target, line: str) -> None:
-        with self._lock:
-            self._display.says(target, line)
-
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
-        with self._lock:
-            self._sink.introduce(target, identity, place)
-            self._display.ready(target, identity, place)
 
     def cell_started(self, case: Case, target: Target) -> None:
         with self._lock:

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Protocol
 
+from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
-from conformance.observation import Identity, Observation
+from conformance.observation import Observation
 from conformance.upgrade import Handover, Pair, UpgradeVerdict, broken, judge_upgrade, not_applicable, not_run
-from harness.engine import Place, Runtime
+from harness.engine import Runtime
 from harness.pairs import TargetPair
 from harness.scheduler import Limits
-from harness.target import Target
 from harness.upgrades import Crossing, CrossingRun, Upgrades
 
 
-class UpgradeDisplay(Protocol):
+class UpgradeDisplay(EngineDisplay, Protocol):
     """What a person sees while it runs. Calls never overlap."""
-
-    def says(self, target: Target, line: str) -> None: ...
-
-    def ready(self, target: Target, identity: Identity, place: Place) -> None: ...
 
     def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None: ...
 
 
-class UpgradeSink(Protocol):
+class UpgradeSink(EngineSink, Protocol):
     """Where cells are kept. Calls never overlap."""
-
-    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
-        """An engine has introduced itself; once or more per target."""
 
     def keep(
         self, case: Case, pair: TargetPair, verdict: UpgradeVerdict, observation: Observation | None, seconds: float
@@ -69,22 +61,8 @@ def conduct_upgrades(
     Upgrades(runtime, limits, judging, allow_code=allow_code).run(crossings)
 
 
-class _Judging:
-    """The listener: one thread at a time, whatever engine it comes from."""
-
-    def __init__(self, display: UpgradeDisplay, sink: UpgradeSink) -> None:
-        self._display = display
-        self._sink = sink
-        self._lock = threading.Lock()
-
-    def engine_says(self, target: Target, line: str) -> None:
-        with self._lock:
-            self._display.says(target, line)
-
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
-        with self._lock:
-            self._sink.introduce(target, identity, place)
-            self._display.ready(target, identity, place)
+class _Judging(Audience[UpgradeDisplay, UpgradeSink]):
+    """The listener of the hand-overs."""
 
     def crossing_done(self, run: CrossingRun) -> None:
         handover, pair = Handover(run.case, run.cut), Pair(run.origin.version, run.to.version)
