@@ -19,8 +19,8 @@ from reports.status import GLYPHS
 _LOUD = {"violates", "flaky", "broken", "not-run"}
 
 
-class PlainDisplay:
-    """A line per cell on standard error, for logs."""
+class Lines:
+    """A line per answer on standard error, for logs."""
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
@@ -33,29 +33,21 @@ class PlainDisplay:
         return None
 
     def says(self, target: Target, line: str) -> None:
-        print(f"{target.name}: {line.removeprefix(f'{target.name}: ')}", file=sys.stderr, flush=True)
+        print(said(target, line), file=sys.stderr, flush=True)
 
     def ready(self, target: Target, identity: Identity, place: Place) -> None:
-        self.says(target, _introduced(identity, place))
+        self.says(target, introduced(identity, place))
 
-    def started(self, case: Case, target: Target) -> None:
-        pass
-
-    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+    def answered(self, line: str) -> None:
+        """Print the line of one answer, with how many of all there are now."""
         self._done += 1
-        width = len(str(self._cells))
-        print(
-            f"[{self._done:{width}}/{self._cells}] {target.name:<12} {GLYPHS[verdict.status]} {verdict.status:<14} "
-            f"{verdict.case}  {seconds:.1f} s",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}", file=sys.stderr, flush=True)
 
 
-class LiveDisplay:
-    """A bar over all cells, and a line per engine that says what it runs."""
+class Bar:
+    """A bar over all answers of a run, gone when it is over."""
 
-    def __init__(self, cells: int, console: Console) -> None:
+    def __init__(self, what: str, cells: int, console: Console) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -65,8 +57,7 @@ class LiveDisplay:
             console=console,
             transient=True,
         )
-        self._all = self._progress.add_task("cells", total=cells, doing="")
-        self._engines: dict[str, TaskID] = {}
+        self._all = self._progress.add_task(what, total=cells, doing="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -77,23 +68,50 @@ class LiveDisplay:
     ) -> None:
         self._progress.stop()
 
+    def answered(self, *, doing: str = "", loud: str | None = None, style: str = "") -> None:
+        """Advance the bar by one answer.
+
+        Args:
+            doing: what stands beside the bar from now on.
+            loud: a line to leave on the terminal, for an answer somebody must see.
+            style: that of the line.
+        """
+        self._progress.update(self._all, advance=1, doing=doing)
+        if loud is not None:
+            self._progress.console.print(loud, style=style, markup=False)
+
+
+class PlainDisplay(Lines):
+    """A line per cell."""
+
+    def started(self, case: Case, target: Target) -> None:
+        pass
+
+    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+        self.answered(
+            f"{target.name:<12} {GLYPHS[verdict.status]} {verdict.status:<14} {verdict.case}  {seconds:.1f} s"
+        )
+
+
+class LiveDisplay(Bar):
+    """A bar over all cells, and a line per engine that says what it runs."""
+
+    def __init__(self, cells: int, console: Console) -> None:
+        super().__init__("cells", cells, console)
+        self._engines: dict[str, TaskID] = {}
+
     def says(self, target: Target, line: str) -> None:
         self._doing(target, line)
 
     def ready(self, target: Target, identity: Identity, place: Place) -> None:
-        self._doing(target, _introduced(identity, place))
+        self._doing(target, introduced(identity, place))
 
     def started(self, case: Case, target: Target) -> None:
         self._doing(target, case.id)
 
     def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002 — the bar has its own clock
-        self._progress.advance(self._all)
-        if verdict.status in _LOUD:
-            self._progress.console.print(
-                f"{GLYPHS[verdict.status]} {target.name} {verdict.case}: {verdict.status}",
-                style="bold red",
-                markup=False,
-            )
+        loud = f"{GLYPHS[verdict.status]} {target.name} {verdict.case}: {verdict.status}"
+        self.answered(loud=loud if verdict.status in _LOUD else None, style="bold red")
 
     def _doing(self, target: Target, what: str) -> None:
         task = self._engines.get(target.name)
@@ -102,6 +120,12 @@ class LiveDisplay:
         self._progress.update(task, doing=what)
 
 
-def _introduced(identity: Identity, place: Place) -> str:
+def said(target: Target, line: str) -> str:
+    """A line with the name of its target before it, once."""
+    return f"{target.name}: {line.removeprefix(f'{target.name}: ')}"
+
+
+def introduced(identity: Identity, place: Place) -> str:
+    """What an engine is, in one line."""
     versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
     return f"{versions}, {place}"

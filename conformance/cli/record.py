@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
-from rich.console import Console
 
 from conformance import suite
 from conformance.case import Case
+from conformance.cli import options, running
 from conformance.cli.progress import PlainDisplay
 from conformance.conduct import Sink, conduct
 from conformance.observation import Identity, Observation
 from conformance.recorded import recorded
 from conformance.verdict import Verdict
 from harness.engine import Place
-from harness.runtimes import Name, Wishes
-from harness.runtimes import runtime as runtime_for
 from harness.scheduler import CellRun, Limits
 from harness.target import Target
-from harness.targets import Targets
 from reports.gate import find
 from reports.results import Results
 
@@ -37,9 +32,6 @@ Examples:
 
   conformance record my/cases/late-order.yaml --spark 3.5 --results results.jsonl     from a run that there is already
 """
-
-
-STEP_TIMEOUT_S = 120.0
 
 
 class NothingSeen(RuntimeError):
@@ -58,10 +50,8 @@ def record(
     results: Annotated[
         Path | None, typer.Option(help="Take the answer from these results, and run nothing.", metavar="FILE")
     ] = None,
-    runtime: Annotated[Name, typer.Option(help="Where the engine runs.")] = "local",
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Let the case call Python code of its author.")
-    ] = False,
+    runtime: options.RuntimeName = "local",
+    allow_code: options.AllowCode = False,
 ) -> None:
     """Fill in the expectations of a case from what a real Spark does with it, marked ``observed``.
 
@@ -86,17 +76,11 @@ def _from(results: Path, case: Case, spark: str) -> Observation:
     return cell.observation
 
 
-def _run(case: Case, spark: str, runtime: Name, allow_code: bool) -> Observation:
-    chosen = Targets.load().choose([spark])
-    for note in chosen.notes:
-        Console(stderr=True, soft_wrap=True).print(note, style="yellow", markup=False)
-    wishes = Wishes(runtime=runtime, code_path=Path.cwd() if allow_code else None)
-    seen, display, limits = _Seen(), _Quiet(1), Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
-    with (
-        tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True) as work,
-        closing(runtime_for(wishes, Path(work).resolve(), keep=False)) as engines,
-    ):
-        conduct([case], chosen.targets[:1], engines, limits, display=display, sink=seen, allow_code=allow_code)
+def _run(case: Case, spark: str, runtime: str, allow_code: bool) -> Observation:
+    (target, *_) = running.chosen([spark], running.errors_console())
+    seen, display, limits = _Seen(), _Quiet(1), Limits(jobs=1, step_timeout=options.STEP_TIMEOUT_S)
+    with running.engines(running.wishes(runtime, allow_code=allow_code)) as engines:
+        conduct([case], [target], engines, limits, display=display, sink=seen, allow_code=allow_code)
     if seen.observation is None:
         raise NothingSeen(case.id, seen.why)
     return seen.observation

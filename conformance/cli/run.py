@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import sys
-import tempfile
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,25 +13,18 @@ from rich.console import Console
 
 from conformance import suite
 from conformance.case import Case
+from conformance.cli import options, running
 from conformance.cli.progress import LiveDisplay, PlainDisplay
-from conformance.cli.running import introduced, said_when_interrupted
 from conformance.conduct import Sink, conduct, only_tagged
-from conformance.observation import Identity
 from conformance.suite import Suite
 from conformance.verdict import Verdict
-from harness.engine import Place
-from harness.runtimes import Name, Wishes
-from harness.runtimes import runtime as runtime_for
 from harness.scheduler import CellRun, Limits
-from harness.state_stores import Name as StoreName
 from harness.state_stores import StateStore
 from harness.target import Target
-from harness.targets import Targets
 from reports.matrix import exit_code, show
 from reports.model_column import MODEL
 from reports.model_column import cells as cells_of_the_model
 from reports.records import Cell, Header
-from reports.records import Target as TargetRecord
 from reports.results import Results, ResultsWriter
 
 EXAMPLES = """
@@ -67,9 +56,7 @@ _WHERE = {"local": "locally", "container": "in containers"}
 
 
 def run(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")
-    ] = None,
+    paths: options.Paths = None,
     spark: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,55 +64,23 @@ def run(
             "model, for cases on watermark policies. Repeatable."
         ),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")] = None,
-    results: Annotated[Path, typer.Option(help="Where every answer is kept.")] = Path("results.jsonl"),
-    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = max(
-        1, (os.cpu_count() or 1) // 2 + 1
-    ),
+    tag: options.Tag = None,
+    results: options.ResultsFile = Path("results.jsonl"),
+    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = options.JOBS,
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
-    step_timeout: Annotated[float, typer.Option(min=1, help="Seconds one step may take.")] = 120.0,
-    state_store: Annotated[
-        StoreName | None,
-        typer.Option(
-            help="Where state is kept, where the case does not say it itself; only versions that have it run."
-        ),
-    ] = None,
-    runtime: Annotated[
-        Name, typer.Option(help="Where engines run: on this machine, or each in a container.")
-    ] = "local",
-    image: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VERSION=IMAGE",
-            help="The container image for a version, a line or `all`; {spark} in it is the version. Repeatable.",
-        ),
-    ] = None,
-    memory: Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")] = None,
-    cpus: Annotated[float | None, typer.Option(help="Of each container; 2 by default.")] = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")
-    ] = False,
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")
-    ] = False,
-    work: Annotated[
-        Path | None, typer.Option(help="Folder for engines' working files, kept; a temporary one by default.")
-    ] = None,
+    step_timeout: options.StepTimeout = options.STEP_TIMEOUT_S,
+    state_store: options.Store = None,
+    runtime: options.RuntimeName = "local",
+    image: options.Images = None,
+    memory: options.Memory = None,
+    cpus: options.Cpus = None,
+    plain: options.Plain = False,
+    allow_code: options.AllowCode = False,
+    work: options.Work = None,
 ) -> None:
     """Run cases on real Spark versions and print the compatibility matrix."""
-    for option, given in (("--image", image), ("--memory", memory), ("--cpus", cpus)):
-        if given and runtime != "container":
-            raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
-    wishes = Wishes(
-        runtime=runtime,
-        images=tuple(image or ()),
-        memory=memory,
-        cpus=cpus,
-        plain=plain,
-        # People's own modules lie beside where they work, as for `python -m`.
-        code_path=Path.cwd() if allow_code else None,
-    )
-    errors = Console(stderr=True, soft_wrap=True)
+    wished = running.wishes(runtime, images=image or (), memory=memory, cpus=cpus, plain=plain, allow_code=allow_code)
+    errors = running.errors_console()
     loaded = suite.load(paths or None)
     loaded.raise_for_problems()
     specs = spark or ["newest" if loaded.cases else MODEL.name]
@@ -133,36 +88,30 @@ def run(
     policy_cases = only_tagged(loaded.policy_cases, tag or ()) if MODEL.name in specs else ()
     if not cases and not policy_cases:
         raise _nothing_to_run(loaded, tag or [], specs)
-    chosen = Targets.load().choose(spec for spec in specs if spec != MODEL.name)
-    for note in chosen.notes:
-        errors.print(note, style="yellow", markup=False)
+    chosen = running.chosen([spec for spec in specs if spec != MODEL.name], errors)
     store = StateStore.named(state_store) if state_store else None
-    targets = store.among(chosen.targets) if store else chosen.targets
+    targets = store.among(chosen) if store else chosen
     header = Header(
         suite=loaded.digest,
         cases=(*(case.id for case in cases), *(case.id for case in policy_cases)),
         targets=(
-            *(TargetRecord(name=target.name, spark=str(target.version), runtime=runtime) for target in targets),
+            *(running.announced(target, runtime) for target in targets),
             *((MODEL,) if policy_cases else ()),
         ),
         started=datetime.now(UTC),
-        command=shlex.join(["conformance", *sys.argv[1:]]),
+        command=running.command_line(),
     )
     what = [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {_WHERE[runtime]}"] if cases else []
     what += [f"{_count(len(policy_cases), 'case')} on the model"] if policy_cases else []
     errors.print(f"{'; '.join(what)}; into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
-        root = Path(
-            work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
-        )
-        root.mkdir(parents=True, exist_ok=True)
         # What makes no engine possible is said before anything is written over.
-        engines = stack.enter_context(closing(runtime_for(wishes, root.resolve(), keep=work is not None)))
+        engines = stack.enter_context(running.engines(wished, work))
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
-        stack.enter_context(said_when_interrupted(lambda: len(writer.missing()), results, errors))
+        stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
         conduct(
             cases,
             targets,
@@ -210,17 +159,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-class _Kept(Sink):
+class _Kept(running.Introductions, Sink):
     """Writes cells to the results file as they come."""
-
-    def __init__(self, writer: ResultsWriter) -> None:
-        self._writer = writer
-        self._introduced: set[str] = set()
-
-    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
-        if target.name not in self._introduced:
-            self._introduced.add(target.name)
-            self._writer.introduce(introduced(target, identity, place))
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
         observations = run.observations if run else ()

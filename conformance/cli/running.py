@@ -1,22 +1,93 @@
-"""What every command that runs engines does alike: it is interrupted in one way, and an engine becomes a record in one way."""
+"""What every command that runs engines does alike: how it opens and closes them, and what it writes down of a run."""
 
 from __future__ import annotations
 
+import shlex
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
 from conformance.observation import Identity
-from harness.engine import Place
+from harness.engine import Place, Runtime
+from harness.runtimes import Wishes
+from harness.runtimes import runtime as runtime_for
 from harness.target import Target
+from harness.targets import Targets
 from reports.records import Target as TargetRecord
+from reports.results import ResultsWriter
 
 INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C has ended."""
+
+
+def errors_console() -> Console:
+    """Standard error, for what is said beside the answer; lines are never broken."""
+    return Console(stderr=True, soft_wrap=True)
+
+
+def chosen(specs: Sequence[str], errors: Console) -> tuple[Target, ...]:
+    """The targets that were asked for; what whoever asked should know is said.
+
+    Raises:
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    choice = Targets.load().choose(specs)
+    for note in choice.notes:
+        errors.print(note, style="yellow", markup=False)
+    return choice.targets
+
+
+def wishes(
+    runtime: str,
+    *,
+    images: Sequence[str] = (),
+    memory: str | None = None,
+    cpus: float | None = None,
+    plain: bool = False,
+    allow_code: bool = False,
+) -> Wishes:
+    """What a person said about where engines run.
+
+    Raises:
+        typer.BadParameter: something that only containers have was asked for, and no container.
+    """
+    for option, given in (("--image", images), ("--memory", memory), ("--cpus", cpus)):
+        if given and runtime != "container":
+            raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
+    return Wishes(
+        runtime=runtime,
+        images=tuple(images),
+        memory=memory,
+        cpus=cpus,
+        plain=plain,
+        # People's own modules lie beside where they work, as for `python -m`.
+        code_path=Path.cwd() if allow_code else None,
+    )
+
+
+@contextmanager
+def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
+    """The runtime that was wished for, closed at the end.
+
+    Args:
+        wished: where engines run.
+        work: the folder for working files, kept; where it is None, a temporary one.
+
+    Raises:
+        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
+    """
+    with ExitStack() as stack:
+        root = Path(
+            work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
+        )
+        root.mkdir(parents=True, exist_ok=True)
+        yield stack.enter_context(closing(runtime_for(wished, root.resolve(), keep=work is not None)))
 
 
 @contextmanager
@@ -38,7 +109,30 @@ def said_when_interrupted(missing: Callable[[], int], results: Path, errors: Con
         signal.signal(signal.SIGTERM, before)
 
 
-def introduced(target: Target, identity: Identity, place: Place) -> TargetRecord:
+def command_line() -> str:
+    """The command as it was typed, for the results' header."""
+    return shlex.join(["conformance", *sys.argv[1:]])
+
+
+def announced(target: Target, runtime: str) -> TargetRecord:
+    """The record of a target before any engine has spoken."""
+    return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
+
+
+class Introductions:
+    """The part of a sink that is the same for every run: engines go into the results file, each target once."""
+
+    def __init__(self, writer: ResultsWriter) -> None:
+        self._writer = writer
+        self._introduced: set[str] = set()
+
+    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
+        if target.name not in self._introduced:
+            self._introduced.add(target.name)
+            self._writer.introduce(_introduced(target, identity, place))
+
+
+def _introduced(target: Target, identity: Identity, place: Place) -> TargetRecord:
     """The record of an engine that has introduced itself."""
     return TargetRecord(
         name=target.name,

@@ -1,0 +1,42 @@
+"""Options that several commands have: each has one name, one type and one help text here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.runtimes import Name
+from harness.state_stores import Name as StoreName
+
+JOBS = max(1, (os.cpu_count() or 1) // 2 + 1)
+"""How many engines or checkpoints are at work at the same time, where nobody says."""
+
+STEP_TIMEOUT_S = 120.0
+"""Seconds one step may take, where nobody says."""
+
+Paths = Annotated[list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")]
+Tag = Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")]
+ResultsFile = Annotated[Path, typer.Option(help="Where every answer is kept.")]
+StepTimeout = Annotated[float, typer.Option(min=1, help="Seconds one step may take.")]
+Store = Annotated[
+    StoreName | None,
+    typer.Option(help="Where state is kept, where the case does not say it itself; only versions that have it run."),
+]
+RuntimeName = Annotated[Name, typer.Option(help="Where engines run: on this machine, or each in a container.")]
+Images = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VERSION=IMAGE",
+        help="The container image for a version, a line or `all`; {spark} in it is the version. Repeatable.",
+    ),
+]
+Memory = Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")]
+Cpus = Annotated[float | None, typer.Option(help="Of each container; 2 by default.")]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")
+]
+AllowCode = Annotated[bool, typer.Option("--allow-code", help="Let cases call Python code of their authors.")]
+Work = Annotated[Path | None, typer.Option(help="Folder for engines' working files, kept; a temporary one by default.")]
