@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from conformance import suite
-from conformance.cli import upgrade as command
+from conformance.cli import running
 from conformance.cli.main import app
 from conformance.upgrade import Handover, cuts, handovers
 from conformance.upgrading import conduct_upgrades
@@ -306,7 +306,7 @@ def test_results_with_a_missing_cell_are_never_green(tmp_path):
 
 def test_the_command(tmp_path, monkeypatch):
     case_with(tmp_path, REFUSED)
-    monkeypatch.setattr(command, "runtime_for", lambda *_, **__: TwoVersions(tmp_path, {NEW.name: "refuses-to-resume"}))
+    monkeypatch.setattr(running, "runtime_for", lambda *_, **__: TwoVersions(tmp_path, {NEW.name: "refuses-to-resume"}))
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["upgrade", "cases", "--from", "3.5.9", "--to", "4.0.5"])
     assert done.exit_code == 0, done.output
