@@ -20,7 +20,7 @@ def verdict(status):
 
 def test_a_terminal_keeps_only_what_somebody_must_see():
     screen = io.StringIO()
-    with LiveDisplay(2, Console(file=screen, force_terminal=True, width=120)) as display:
+    with LiveDisplay(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.ready(SPARK_359, SPARK, Place("local"))
         display.judged(SPARK_359, verdict("conforms"), 1.0)
         display.judged(SPARK_359, verdict("violates"), 1.0)
