@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +17,7 @@ from harness import indexes
 from harness.pythons import spelled
 from harness.say import Say, silently
 from harness.surroundings import SurroundingsFailed
+from harness.told import run_telling
 
 _TAIL_LINES = 25
 # A user's own project, environment or interpreter must not leak into an environment of ours.
@@ -155,24 +155,15 @@ class Uv:
         if tail is not None:
             raise InstallFailed(doing, command, tail)
 
-    def _attempt(self, command: Sequence[str], environ: Mapping[str, str], say: Say) -> list[str] | None:
+    def _attempt(self, command: Sequence[str], environ: Mapping[str, str], say: Say) -> tuple[str, ...] | None:
         """None where it went well, else the last lines."""
-        tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        with subprocess.Popen(
-            command,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                tail.append(line.rstrip())
-                if line.strip() and not line.startswith("Using Python "):
-                    say(line.strip())
-        return list(tail) if process.returncode else None
+
+        def hear(line: str) -> str:
+            if line.strip() and not line.startswith("Using Python "):
+                say(line.strip())
+            return line
+
+        return run_telling(command, environ, hear, keep=_TAIL_LINES)
 
 
 def download(installer: Installer, wanted: SpecifierSet, say: Say = silently) -> str | None:

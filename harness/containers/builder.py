@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from harness.containers.images import built
 from harness.say import Say, silently
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
+from harness.told import run_telling
 
 _TAIL_LINES = 12
 _LINE_WIDTH = 200
@@ -140,31 +140,19 @@ def build(
             ),
             context,
         ]
-        tail = _run(command, builder.environ, say)
+        tail = run_telling(command, builder.environ, lambda line: _hear(line, say), keep=_TAIL_LINES)
     if tail is not None:
         raise BuildFailed(name, base, tail)
     return name
 
 
-def _run(command: Sequence[str], environ: Mapping[str, str], say: Say) -> tuple[str, ...] | None:
-    """None where it succeeded, else its last lines."""
-    tail: deque[str] = deque(maxlen=_TAIL_LINES)
-    with subprocess.Popen(
-        command,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() and not _PROGRESS.search(line):
-                tail.append(textwrap.shorten(line, _LINE_WIDTH, placeholder=" …"))
-                if "[" in line or "Collecting" in line or "Downloading" in line:
-                    say(line.strip())
-    return tuple(tail) if process.returncode else None
+def _hear(line: str, say: Say) -> str | None:
+    """Tell the steps, and keep what may say why a build failed."""
+    if not line.strip() or _PROGRESS.search(line):
+        return None
+    if "[" in line or "Collecting" in line or "Downloading" in line:
+        say(line.strip())
+    return textwrap.shorten(line, _LINE_WIDTH, placeholder=" …")
 
 
 def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
