@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from docker.errors import APIError, NotFound
-from testcontainers.core.container import DockerContainer
 
 from harness.containers import leftovers
 from harness.containers.accounts import Account, choose
@@ -122,13 +121,18 @@ class ContainerRuntime:
 
     def close(self) -> None:
         """Remove every container of this run, keep the working files where that was asked for, remove the volume."""
-        for leftover in leftovers.find(self._client, self._owner):
-            if leftover.kind == "container":
-                leftovers.remove(self._client, leftover)
-        with self._lock:
-            volume, self._volume = self._volume, None
-        if volume is None:
-            return
+        try:
+            for leftover in leftovers.find(self._client, self._owner):
+                if leftover.kind == "container":
+                    leftovers.remove(self._client, leftover)
+            with self._lock:
+                volume, self._volume = self._volume, None
+            if volume is not None:
+                self._remove(volume)
+        finally:
+            self._client.client.close()
+
+    def _remove(self, volume: Volume) -> None:
         try:
             if self._keep is not None and self._copied_through is not None:
                 through = self._bare(self._copied_through, volume)
@@ -168,18 +172,15 @@ class ContainerRuntime:
             return self._volume
 
     def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
-        """The container, not started: testcontainers' own `start` would start it before anyone listens."""
+        """The container, not started: nobody listens to it yet."""
         tuned = {} if self._plain else settings(target.version)
         # Directories must be writable for the users of other images too, that may resume a query.
         tuned = {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
         arguments = self._confinement.arguments(self._abilities)
-        environment = arguments.pop("environment")
-        wanted = DockerContainer(image.reference, env=environment, docker_client_kw={})
         try:
-            return wanted.get_docker_client().create(
-                wanted.image,
+            return self._client.create(
+                image.reference,
                 command=["-m", "driver", "--shared", work, *(f"{key}={value}" for key, value in tuned.items())],
-                environment=wanted.env,
                 labels=self._owner.labels,
                 entrypoint=["python3"],
                 working_dir=f"{work}/engine",
