@@ -13,7 +13,8 @@ from rich.text import Text
 from conformance import suite
 from reports.accepted import draft, read_accepted
 from reports.change import MEANINGS
-from reports.gate import WORDS, FailOn, Gate, Ruling, gate, published
+from reports.gate import WORDS, FailOn, Gate, Ruling, published
+from reports.gate import gate as judged
 from reports.results import Results
 
 EXAMPLES = """
@@ -35,7 +36,7 @@ Examples:
 STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim"}
 
 
-def gate_(
+def gate(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -74,7 +75,7 @@ def gate_(
     with 3 where cells have no answer.
     """
     read = Results.read_all(results or list(published()))
-    answer = gate(
+    answer = judged(
         read,
         from_,
         to,

@@ -9,50 +9,23 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from conformance.cli import (
-    combine,
-    diff,
-    explain,
-    export,
-    gate,
-    new,
-    policies,
-    record,
-    report,
-    run,
-    targets,
-    upgrade,
-    validate,
-)
-from conformance.language import InvalidCase
+from conformance.cli.commands import Commands, list_all
 
 FAILED = 3
 """The harness or its surroundings failed."""
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
-app.command("run", epilog=run.EXAMPLES)(run.run)
-app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
-app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
-app.command("upgrade", epilog=upgrade.EXAMPLES)(upgrade.upgrade)
-app.command("diff", epilog=diff.EXAMPLES)(diff.diff)
-app.command("combine", epilog=combine.EXAMPLES)(combine.combine)
-app.command("report", epilog=report.EXAMPLES)(report.report)
-app.command("gate", epilog=gate.EXAMPLES)(gate.gate_)
-app.command("export", epilog=export.EXAMPLES)(export.export)
-app.command("new", epilog=new.EXAMPLES)(new.new)
-app.command("record", epilog=record.EXAMPLES)(record.record)
-app.add_typer(targets.app, name="targets")
+list_all(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -81,20 +54,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     try:
         app(arguments, prog_name="conformance")
-    except InvalidCase as invalid:
-        for problem in invalid.problems:
-            print(problem.render(relative_to=Path.cwd()), file=sys.stderr)
-        sys.exit(invalid.exit_code)
     except Exception as error:
-        code = getattr(error, "exit_code", None)
-        if code is None:
-            traceback.print_exc()
-        else:
-            print(f"conformance: {error}", file=sys.stderr)
-        sys.exit(FAILED if code is None else code)
+        sys.exit(_say(error))
+
+
+def _say(error: Exception) -> int:
+    """Print what went wrong, and give the exit code it means."""
+    # Only what has raised it has needed it, and not every command reads cases.
+    from conformance.language import InvalidCase
+
+    code = getattr(error, "exit_code", None)
+    if isinstance(error, InvalidCase):
+        for problem in error.problems:
+            print(problem.render(relative_to=Path.cwd()), file=sys.stderr)
+    elif code is None:
+        traceback.print_exception(error)
+    else:
+        print(f"conformance: {error}", file=sys.stderr)
+    return FAILED if code is None else int(code)
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("watermark-conformance")
     except PackageNotFoundError:

@@ -24,7 +24,7 @@ from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 from harness.targets import Targets, UnknownTarget
 
-app = typer.Typer(help="The Spark versions cases are run against, and whether they can run here.")
+app = typer.Typer(add_completion=False)
 
 BUILD_EXAMPLES = """
 Examples:
@@ -48,7 +48,10 @@ def targets(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """List the targets: the Python and the Java each has or would have here, and what keeps it from running."""
+    """The Spark versions cases are run against, and whether they can run here.
+
+    Lists the Python and the Java each has or would have here, and what keeps it from running.
+    """
     if context.invoked_subcommand is not None:
         return
     found = [readiness.of(target) for target in _all()]
