@@ -35,8 +35,8 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command as it is listed."""
         listed = super().get_command(ctx, cmd_name)
-        if listed is not None and listed.help is None:
-            listed.help = summary(cmd_name)
+        if listed is not None and not listed.short_help:
+            listed.short_help = summary(cmd_name)
         return listed
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:

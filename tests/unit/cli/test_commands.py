@@ -67,7 +67,7 @@ def test_the_list_says_of_a_command_what_the_command_says_of_itself(name):
     assert getdoc(function).partition("\n\n")[0] == commands.summary(name)
     listed = CliRunner().invoke(app, ["--help"])
     assert words(commands.summary(name)) in words(listed.output)
-    alone = CliRunner().invoke(app, [name, "--help"])
+    alone = CliRunner().invoke(app, [name, "--help"], prog_name="conformance")
     assert alone.exit_code == 0
     assert words(commands.summary(name)) in words(alone.output)
     assert f"Usage: conformance {name}" in alone.output
