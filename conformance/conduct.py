@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
 from conformance.observation import Observation
-from conformance.opinion import opinion
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
 from harness.engine import Runtime
@@ -91,6 +90,9 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     verdict = judge(case, version, observation)
     if verdict.status != "violates":
         return verdict
+    # Most runs never ask the model, and it is slow to import.
+    from conformance.opinion import opinion
+
     return replace(verdict, notes=(*verdict.notes, *opinion(case, verdict, observation)))
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from conformance import suite
-from conformance.agreement import Agreement, Disagreement, agreement
 from conformance.coverage import Category, coverage
 from conformance.language import Problem
 from conformance.suite import Suite
 from harness.targets import Targets
+
+if TYPE_CHECKING:
+    from conformance.agreement import Agreement, Disagreement
 
 DISAGREES = 1
 INVALID = 2
@@ -58,8 +60,7 @@ def validate(
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
-    versions = [target.version for target in Targets.load().entries]
-    agreed = agreement(loaded.cases, versions) if model else None
+    agreed = _agreement(loaded) if model else None
     if as_json:
         record = _record(loaded, categories)
         if agreed is not None:
@@ -73,6 +74,13 @@ def validate(
         raise typer.Exit(INVALID)
     if agreed is not None and agreed.disagreements:
         raise typer.Exit(DISAGREES)
+
+
+def _agreement(loaded: Suite) -> Agreement:
+    # Cases are checked much more often than the model is asked, and it is slow to import.
+    from conformance.agreement import agreement
+
+    return agreement(loaded.cases, [target.version for target in Targets.load().entries])
 
 
 def _notes(loaded: Suite) -> list[Problem]:
