@@ -26,6 +26,15 @@ from harness.targets import Targets, UnknownTarget
 
 app = typer.Typer(add_completion=False)
 
+Specs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TARGET...",
+        help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all, lines or newest.",
+        show_default=False,
+    ),
+]
+
 BUILD_EXAMPLES = """
 Examples:
 
@@ -63,14 +72,7 @@ def targets(
 
 @app.command()
 def prepare(
-    specs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TARGET...",
-            help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all, lines or newest.",
-            show_default=False,
-        ),
-    ],
+    specs: Specs,
 ) -> None:
     """Install targets into the cache directory, so that a run finds them ready."""
     console = Console(stderr=True, highlight=False)
@@ -82,14 +84,7 @@ def prepare(
 
 @app.command(epilog=BUILD_EXAMPLES)
 def build(
-    specs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TARGET...",
-            help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all or lines.",
-            show_default=False,
-        ),
-    ],
+    specs: Specs,
     base: Annotated[
         str | None,
         typer.Option(help="A Debian or Ubuntu image to build on; Python and Java are added where it lacks them."),

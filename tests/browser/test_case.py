@@ -96,10 +96,13 @@ def test_from_a_case_to_its_behaviour_and_back(reader, single):
 
 
 def test_the_query_can_be_copied(reader):
-    one = reader()
+    one = reader(permissions=["clipboard-read", "clipboard-write"])
     page = case(one, LATE)
     page.get_by_role("button", name="Copy").first.click()
-    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.get_by_role("button", name="Copied")
+    copied.wait_for()
+    assert copied.count() == 1
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("pre:visible").first.inner_text()
 
 
 @BOTH
