@@ -28,6 +28,7 @@ from tests.unit.results.runs import written
 
 from . import answers as a
 
+SCHEMAS = Path(__file__).with_name("schemas")
 STATUSES = ("conforms", "differs", "unsupported", "violates", "broken", "not-run", "not-applicable", "flaky")
 HOSTILE = "</pre><script>alert(1)</script> | `x` \u202e ::error:: %0A \x1b[31m \x00 \ufffe"
 
@@ -54,14 +55,15 @@ def hostile(results: Results) -> Results:
 
 
 class TestJUnit:
-    SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
+    SCHEMA = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
 
     def test_it_is_as_the_schema_says(self, results, hostile) -> None:
         self.SCHEMA.validate(junit(results))
         self.SCHEMA.validate(junit(hostile))
 
-    def test_the_schema_refuses_what_jenkins_refuses(self) -> None:
+    def test_the_schema_refuses_what_jenkins_refuses(self, results) -> None:
         assert not self.SCHEMA.is_valid("<testsuites><testsuite name='a'><testcase/></testsuite></testsuites>")
+        assert not self.SCHEMA.is_valid(junit(results).replace("<testcase ", "<testcase file='x' ", 1))
 
     def test_names_are_unique(self, results) -> None:
         cases = [(case.get("name"), case.get("classname")) for case in Xml.fromstring(junit(results)).iter("testcase")]
@@ -153,10 +155,13 @@ def test_badge(tmp_path, status, color, message) -> None:
 
 
 def test_ctrf(results, hostile) -> None:
-    schema = json.loads(Path(__file__).with_name("ctrf.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "ctrf-schema-0.0.json").read_text(encoding="utf-8"))
+    valid = jsonschema.validators.validator_for(schema)(schema)
     for one in (results, hostile):
         document = json.loads(ctrf(one))
-        jsonschema.validate(document, schema)
+        valid.validate(document)
+        document["results"]["tests"][0]["status"] = "conforms"
+        assert not valid.is_valid(document)
     summary = json.loads(ctrf(results))["results"]["summary"]
     assert [summary[key] for key in ("tests", "passed", "failed", "pending", "skipped", "other")] == [16, 6, 4, 2, 2, 2]
 
