@@ -30,7 +30,8 @@ from conformance.verdict import Verdict, not_applicable
 from harness.engine import Place, Runtime
 from harness.runtimes import NAMES, Wishes
 from harness.runtimes import runtime as runtime_for
-from harness.scheduler import CellRun, EngineSeat, Limits, run_cell
+from harness.scheduler import CellRun, Limits, run_cell
+from harness.seat import EngineSeat
 from harness.target import Target
 from harness.targets import Targets
 

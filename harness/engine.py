@@ -28,7 +28,7 @@ class Place:
 
 
 class Engine(Protocol):
-    """A running Spark with our driver inside; many cases, one after the other."""
+    """A running Spark with our driver inside; many cases, one after the other or side by side."""
 
     identity: Identity
     place: Place
@@ -36,12 +36,16 @@ class Engine(Protocol):
     """Where the engine finds the modules that ``call`` names; None where the user did not allow code."""
     ended: bool
     """Whether it was killed or lost: it must be replaced."""
+    memory: int | None
+    """Bytes it held when a case last ended; None where that is not known."""
 
     def new_directory(self, case: str) -> str:
         """A directory for one run of a case, at the same path for every engine of the runtime; the driver makes it and removes it again."""
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         """Run one case, or some of its steps. Where the last of them is ``kill``, the engine is killed there and ``ended`` afterwards.
+
+        Several threads may call it at once, each with another case; with a ``kill`` there must be no other.
 
         Args:
             request: the case without its expectations.

@@ -32,6 +32,11 @@ def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Leg, ...]
     return (*found, Leg(first, last))
 
 
+def kills_its_engine(case: Case) -> bool:
+    """Whether an engine is killed in the course of the case, with whatever else runs in it."""
+    return any(leg.killed for leg in legs(case))
+
+
 def joined(observations: Sequence[Observation]) -> Observation:
     """What the legs of one run showed, in order, as one observation.
 

@@ -9,13 +9,10 @@ import time
 from collections import deque
 from itertools import count
 
-from pydantic import ValidationError
-
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
 from harness.engine import DriverFailed, EngineDied, EngineFailed, KillMissed, Place, ProtocolBroken, StepTimedOut
 from harness.link import Link, LinkClosed
 from harness.protocol import (
-    ANSWERS,
     VERSION,
     AnyAnswer,
     CaseRequest,
@@ -26,6 +23,7 @@ from harness.protocol import (
     Reached,
     StepAnswer,
 )
+from harness.switchboard import Box, Ended, Garbled, Switchboard
 
 _LOG_LINES = 200
 _SHOWN_LINES = 15
@@ -33,7 +31,7 @@ _CLOSING_SECONDS = 10.0
 
 
 class PipeEngine:
-    """Speaks the driver protocol.
+    """Speaks the driver protocol; ``observe`` may be called from several threads at once, each with another case.
 
     Args:
         link: to a driver that was just started; the engine's from here on.
@@ -52,16 +50,16 @@ class PipeEngine:
         self.place = place
         self.code_path = code_path
         self.ended = False
+        self.memory: int | None = None
         self._link = link
         self._work = work
         self._numbers = count(1)
-        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._switchboard = Switchboard()
+        self._writing = threading.Lock()
         self._log: deque[str] = deque(maxlen=_LOG_LINES)
         self._readers = [
             threading.Thread(target=reader, daemon=True) for reader in (self._read_answers, self._read_log)
         ]
-        for reader in self._readers:
-            reader.start()
         try:
             self.identity = self._introduction(start_timeout)
         except BaseException:  # Ctrl-C too must not leave it running
@@ -74,39 +72,44 @@ class PipeEngine:
         return f"{self._work}/cases/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
-        steps: list[StepSeen] = []
-        emitted: list[Interrupted] = []
         try:
-            self._send(request.model_dump_json(by_alias=True, exclude_none=True))
-            while True:
-                doing = (
-                    f"step {request.first + len(steps)} of {request.case}"
-                    if len(steps) < len(request.steps)
-                    else f"the end of {request.case}"
-                )
-                match self._answer(step_timeout, doing, tuple(steps), tuple(emitted)):
-                    case StepAnswer(case=case, step=step) if case == request.case:
-                        steps.append(step)
-                    case Emitted(case=case, batch=batch, rows=rows) if case == request.case:
-                        emitted.append(Interrupted(id=batch, rows=rows))
-                    case Reached(case=case, step=step, columns=columns, missed=missed) if case == request.case:
-                        self.kill()
-                        if missed:
-                            raise KillMissed(f"the engine was killed too late at {doing}", steps=tuple(steps))
-                        steps.append(_with_what_was_interrupted(step, emitted))
-                        return Observation(case=case, columns=columns, steps=tuple(steps))
-                    case Done(case=case, columns=columns) if case == request.case:
-                        return Observation(case=case, columns=columns, steps=tuple(steps))
-                    case Failed(message=message):
-                        raise DriverFailed(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
-                    case other:
-                        raise ProtocolBroken(
-                            f"the driver answered {other.kind!r} at {doing}, out of turn", log=self._tail()
-                        )
+            with self._switchboard.listening(request.case) as box:
+                self._send(request.model_dump_json(by_alias=True, exclude_none=True))
+                return self._follow(request, box, step_timeout)
         except EngineFailed as error:
             if not isinstance(error, DriverFailed):
                 self.close()
             raise
+
+    def _follow(self, request: CaseRequest, box: Box, step_timeout: float) -> Observation:
+        steps: list[StepSeen] = []
+        emitted: list[Interrupted] = []
+        while True:
+            doing = (
+                f"step {request.first + len(steps)} of {request.case}"
+                if len(steps) < len(request.steps)
+                else f"the end of {request.case}"
+            )
+            match self._answer(box, step_timeout, doing, tuple(steps), tuple(emitted)):
+                case StepAnswer(case=case, step=step) if case == request.case:
+                    steps.append(step)
+                case Emitted(case=case, batch=batch, rows=rows) if case == request.case:
+                    emitted.append(Interrupted(id=batch, rows=rows))
+                case Reached(case=case, step=step, columns=columns, missed=missed) if case == request.case:
+                    self.kill()
+                    if missed:
+                        raise KillMissed(f"the engine was killed too late at {doing}", steps=tuple(steps))
+                    steps.append(_with_what_was_interrupted(step, emitted))
+                    return Observation(case=case, columns=columns, steps=tuple(steps))
+                case Done(case=case, columns=columns, memory=memory) if case == request.case:
+                    self.memory = memory
+                    return Observation(case=case, columns=columns, steps=tuple(steps))
+                case Failed(message=message):
+                    raise DriverFailed(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
+                case other:
+                    raise ProtocolBroken(
+                        f"the driver answered {other.kind!r} at {doing}, out of turn", log=self._tail()
+                    )
 
     def kill(self) -> None:
         self.ended = True
@@ -120,48 +123,59 @@ class PipeEngine:
             reader.join(_CLOSING_SECONDS)
 
     def _introduction(self, timeout: float) -> Identity:
-        match self._answer(timeout, "its start"):
-            case Hello(identity=identity) if identity.protocol == VERSION:
-                return identity
-            case Hello(identity=identity):
-                raise ProtocolBroken(
-                    f"the driver speaks version {identity.protocol} of the protocol, this harness speaks {VERSION}"
-                )
-            case Failed(message=message):
-                raise EngineDied(f"the engine did not start:\n{message}", log=self._tail())
-            case other:
-                raise ProtocolBroken(f"the driver said {other.kind!r} before it introduced itself", log=self._tail())
+        with self._switchboard.listening(None) as box:
+            # Only now: a word that nobody listens to is lost.
+            for reader in self._readers:
+                reader.start()
+            match self._answer(box, timeout, "its start"):
+                case Hello(identity=identity) if identity.protocol == VERSION:
+                    return identity
+                case Hello(identity=identity):
+                    raise ProtocolBroken(
+                        f"the driver speaks version {identity.protocol} of the protocol, this harness speaks {VERSION}"
+                    )
+                case Failed(message=message):
+                    raise EngineDied(f"the engine did not start:\n{message}", log=self._tail())
+                case other:
+                    raise ProtocolBroken(
+                        f"the driver said {other.kind!r} before it introduced itself", log=self._tail()
+                    )
 
     def _send(self, line: str) -> None:
         try:
-            self._link.write(line)
+            with self._writing:
+                self._link.write(line)
         except LinkClosed as error:
             raise EngineDied("the engine's process has ended before it could be asked", log=self._tail()) from error
 
     def _answer(
         self,
+        box: Box,
         timeout: float,
         doing: str,
         steps: tuple[StepSeen, ...] = (),
         emitted: tuple[Interrupted, ...] = (),
     ) -> AnyAnswer:
         try:
-            line = self._lines.get(timeout=timeout)
+            word = box.get(timeout)
         except queue.Empty:
             raise StepTimedOut(
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self._tail(), steps=steps
             ) from None
-        if line is None:
-            ending = self._link.ending()
-            raise EngineDied(
-                f"the engine's process ended with {ending} at {doing}", log=self._tail(), steps=steps, emitted=emitted
-            )
-        try:
-            return ANSWERS.validate_json(line)
-        except ValidationError as error:
-            raise ProtocolBroken(
-                f"the driver said at {doing} what is no message: {line[:200]!r} ({error})", steps=steps
-            ) from error
+        match word:
+            case Ended():
+                raise EngineDied(
+                    f"the engine's process ended with {self._link.ending()} at {doing}",
+                    log=self._tail(),
+                    steps=steps,
+                    emitted=emitted,
+                )
+            case Garbled(line=line, why=why):
+                raise ProtocolBroken(
+                    f"the driver said at {doing} what is no message: {line[:200]!r} ({why})", steps=steps
+                )
+            case _:
+                return word
 
     def _tail(self) -> str:
         time.sleep(0.1)  # the last words may still be on their way through the pipe
@@ -169,8 +183,8 @@ class PipeEngine:
 
     def _read_answers(self) -> None:
         for line in self._link.answers():
-            self._lines.put(line)
-        self._lines.put(None)
+            self._switchboard.take(line)
+        self._switchboard.end()
 
     def _read_log(self) -> None:
         for line in self._link.log():

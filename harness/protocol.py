@@ -1,8 +1,9 @@
 """The messages between host and driver: JSON lines, version 1. The published schemas in ``messages/`` are made from these.
 
-Host to driver: one ``CaseRequest`` after another; the end of standard input ends the driver. Driver to host: ``Hello`` once, then for
-each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` where the driver itself (never the engine) went wrong. Where the last
-step is ``kill``, ``Reached`` takes the place of its answer and of ``Done``: the driver does nothing more, and the host kills it.
+Host to driver: ``CaseRequest`` after ``CaseRequest``, without waiting for answers: requests run side by side, no two of one case at
+once. The end of standard input ends the driver. Driver to host: ``Hello`` once, then for each request a ``StepAnswer`` per step and
+``Done``, or ``Failed`` where the driver itself (never the engine) went wrong; each says which case it is about. Where the last step is
+``kill``, ``Reached`` takes the place of its answer and of ``Done``: that request goes no further, and the host kills the driver.
 
 A request may be some of a case's steps, from step ``first`` on: the others ran in another process, which left the directory.
 """
@@ -137,12 +138,16 @@ class Done(_Message):
     kind: Literal["done"]
     case: str
     columns: tuple[Column, ...]
+    memory: int | None = None
+    """Bytes the engine holds now; None where its operating system does not tell."""
 
 
 class Failed(_Message):
     """The driver went wrong; ``message`` is its traceback."""
 
     kind: Literal["failed"]
+    case: str | None = None
+    """None where it was before any request: the engine did not start."""
     message: str
 
 

@@ -1,23 +1,27 @@
-"""Which cell runs when and in which engine: one engine a target, cases one after the other in it, several targets side by side."""
+"""Which cell runs when and in which engine: one engine a target, several cases side by side in it, several targets side by side."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from conformance.case import Case
-from conformance.observation import Identity, Observation
+from conformance.observation import Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, Engine, EngineFailed, KillMissed, Place, Runtime
-from harness.legs import joined, legs
+from harness.engine import DriverFailed, EngineFailed, KillMissed, Runtime
+from harness.legs import joined, kills_its_engine, legs
+from harness.longest_first import longest_first
 from harness.request import calls_code, request_for
-from harness.say import Say
+from harness.seat import EngineListener, EngineSeat
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
+
+Answer = TypeVar("Answer")
 
 ATTEMPTS = 5
 """Runs of a cell until one shows what was meant: rows together in one micro-batch, an engine killed where it should be."""
@@ -45,16 +49,6 @@ class CellRun:
     seconds: float
 
 
-class EngineListener(Protocol):
-    """Hears what becomes of engines, from the threads in which it happens."""
-
-    def engine_says(self, target: Target, line: str) -> None:
-        """Progress of installing and starting."""
-
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
-        """The engine has introduced itself; once per target, and again when it was replaced."""
-
-
 class Listener(EngineListener, Protocol):
     """Hears what becomes of cells too."""
 
@@ -71,8 +65,12 @@ class Limits:
     """Engines at the same time."""
     step_timeout: float
     """Seconds a step may take."""
+    side_by_side: int = 1
+    """Cases at the same time in one engine."""
     repeat: int = 1
     """Runs of each cell."""
+    engine_memory: int | None = None
+    """Bytes above which an engine is replaced, between two cases; None for never."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings for every case; what a case says itself is stronger."""
 
@@ -98,13 +96,16 @@ class Scheduler:
     def run(self, lanes: Iterable[Lane]) -> None:
         """Run every lane to its end; each cell gives exactly one ``cell_done`` unless the run was stopped."""
         with ThreadPoolExecutor(max_workers=self._limits.jobs, thread_name_prefix="engine") as pool:
-            futures = [pool.submit(self._lane, lane) for lane in lanes]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self.stop()
-                raise
+            self._all(pool.submit(self._lane, lane) for lane in lanes)
+
+    def _all(self, futures: Iterable[Future[None]]) -> None:
+        futures = list(futures)
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """End every engine now; cells in flight give no ``cell_done``."""
@@ -113,60 +114,34 @@ class Scheduler:
             seat.close()
 
     def _lane(self, lane: Lane) -> None:
-        seat = EngineSeat(self._runtime, lane.target, self._listener)
+        if self._stopping.is_set():
+            return
+        seat = EngineSeat(
+            self._runtime,
+            lane.target,
+            self._listener,
+            width=self._limits.side_by_side,
+            most_memory=self._limits.engine_memory,
+        )
         self._seats.append(seat)
+        cases = deque(longest_first(lane.cases))
         try:
-            for case in lane.cases:
-                if self._stopping.is_set():
-                    return
-                self._listener.cell_started(case, lane.target)
-                run = run_cell(case, seat, self._limits, self._allow_code)
-                if not self._stopping.is_set():
-                    self._listener.cell_done(run)
+            with ThreadPoolExecutor(self._limits.side_by_side, thread_name_prefix=lane.target.name) as pool:
+                self._all(pool.submit(self._some, cases, seat) for _ in range(self._limits.side_by_side))
         finally:
             seat.close()
 
-
-class EngineSeat:
-    """The place of a target's engine: it is started when first needed and replaced when it was lost.
-
-    Where an engine cannot be started, that is kept: it would fail again, and each attempt may take minutes.
-    """
-
-    def __init__(self, runtime: Runtime, target: Target, listener: EngineListener) -> None:
-        self.target = target
-        self._runtime = runtime
-        self._listener = listener
-        self._engine: Engine | None = None
-        self._unstartable: SurroundingsFailed | None = None
-
-    def engine(self) -> Engine:
-        """The engine, started if need be.
-
-        Raises:
-            SurroundingsFailed: it cannot be started here.
-        """
-        if self._unstartable is not None:
-            raise self._unstartable
-        if self._engine is not None and self._engine.ended:
-            self.close()
-        if self._engine is None:
+    def _some(self, cases: deque[Case], seat: EngineSeat) -> None:
+        """One case after the other, until none is left."""
+        while not self._stopping.is_set():
             try:
-                self._engine = self._runtime.start(self.target, say=self._say())
-            except SurroundingsFailed as error:
-                self._unstartable = error
-                raise
-            self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
-        return self._engine
-
-    def close(self) -> None:
-        """End the engine, if there is one; the next use starts another."""
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
-
-    def _say(self) -> Say:
-        return lambda line, /: self._listener.engine_says(self.target, line)
+                case = cases.popleft()
+            except IndexError:
+                return
+            self._listener.cell_started(case, seat.target)
+            run = run_cell(case, seat, self._limits, self._allow_code)
+            if not self._stopping.is_set():
+                self._listener.cell_done(run)
 
 
 def run_cell(case: Case, seat: EngineSeat, limits: Limits, allow_code: bool) -> CellRun:
@@ -180,23 +155,42 @@ def run_cell(case: Case, seat: EngineSeat, limits: Limits, allow_code: bool) -> 
         try:
             for _ in range(limits.repeat):
                 observations.append(_observe(case, seat, limits))
-        except DriverFailed as error:
-            failure = str(error)
-        except EngineFailed as error:
-            seat.close()
-            failure = str(error)
         except (SurroundingsFailed, SplitBatch) as error:
             failure = str(error)
     return CellRun(case, seat.target, tuple(observations), failure, runnable, time.monotonic() - begun)
 
 
 def _observe(case: Case, seat: EngineSeat, limits: Limits) -> Observation:
+    return attempted(seat, kills_its_engine(case), lambda: _observe_once(case, seat, limits))
+
+
+def attempted(seat: EngineSeat, alone: bool, observe: Callable[[], Answer]) -> Answer:
+    """Use the engine of a seat until an attempt shows what was meant, at most ``ATTEMPTS`` times.
+
+    An engine that was lost while several cases ran in it says nothing about who is to blame: each runs again, alone in another.
+
+    Args:
+        seat: of the engine.
+        alone: whether nothing else may run in the engine meanwhile.
+        observe: one attempt.
+
+    Raises:
+        EngineFailed, SplitBatch: the last attempt failed, or one that nothing else can have been to blame for.
+        SurroundingsFailed: there is no engine.
+    """
     for attempt in range(1, ATTEMPTS + 1):
-        try:
-            return _observe_once(case, seat, limits)
-        except (SplitBatch, KillMissed):
-            if attempt == ATTEMPTS:
+        with seat.taken(alone=alone) as visit:
+            try:
+                return observe()
+            except (SplitBatch, KillMissed):
+                if attempt == ATTEMPTS:
+                    raise
+            except DriverFailed:
                 raise
+            except EngineFailed:
+                if not visit.company or attempt == ATTEMPTS:
+                    raise
+                alone = True
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from conformance.case import Case
 from conformance.observation import Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, EngineFailed, KillMissed, Runtime
+from harness.engine import Runtime
 from harness.legs import Leg, joined, legs
 from harness.protocol import CaseRequest
 from harness.request import request_for
-from harness.scheduler import ATTEMPTS, EngineListener, EngineSeat, Limits, not_runnable
+from harness.scheduler import Limits, attempted, not_runnable
+from harness.seat import EngineListener, EngineSeat
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
@@ -63,7 +63,7 @@ class Upgrades:
 
     Args:
         runtime: where engines come from.
-        limits: budget; ``jobs`` crossings run at the same time, and every version has one engine.
+        limits: budget; ``jobs × side_by_side`` crossings run at the same time, and every version has one engine.
         listener: hears every event; its methods are called from several threads.
         allow_code: whether cases may call Python code of their authors.
     """
@@ -80,8 +80,18 @@ class Upgrades:
 
     def run(self, crossings: Sequence[Crossing]) -> None:
         """Run all of them; each pair of each gives exactly one ``crossing_done`` unless the run was stopped."""
-        self._seats = _Seats(lambda target: EngineSeat(self._runtime, target, self._listener), crossings)
-        with ThreadPoolExecutor(max_workers=self._limits.jobs, thread_name_prefix="crossing") as pool:
+        limits = self._limits
+        self._seats = _Seats(
+            lambda target: EngineSeat(
+                self._runtime,
+                target,
+                self._listener,
+                width=limits.side_by_side,
+                most_memory=limits.engine_memory,
+            ),
+            crossings,
+        )
+        with ThreadPoolExecutor(limits.jobs * limits.side_by_side, thread_name_prefix="crossing") as pool:
             futures = [pool.submit(self._cross, crossing) for crossing in crossings]
             try:
                 for future in futures:
@@ -140,38 +150,28 @@ class Upgrades:
         case, cut = crossing.case, crossing.cut
         killed = tuple(leg for leg in legs(case, 1, cut) if leg.killed and leg.last == cut)
         way = legs(case, 1, cut)[: -len(killed)] if killed else legs(case, 1, cut - 1)
-        for attempt in range(1, ATTEMPTS + 1):
-            with seats.taken(crossing.origin) as seat:
-                directory = seat.engine().new_directory(case.id)
-                saved = f"{directory}.saved"
-                try:
-                    observation = self._walk(case, way, directory, seat, save=saved)
-                    if killed:
-                        self._save(case, directory, saved, seat)
-                    return _Written(observation, directory, saved)
-                except (SplitBatch, KillMissed):
-                    if attempt == ATTEMPTS:
-                        raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        seat = seats.of(crossing.origin)
+
+        def write() -> _Written:
+            directory = seat.engine().new_directory(case.id)
+            saved = f"{directory}.saved"
+            observation = self._walk(case, way, directory, seat, save=saved)
+            if killed:
+                self._save(case, directory, saved, seat)
+            return _Written(observation, directory, saved)
+
+        return attempted(seat, bool(killed) or any(leg.killed for leg in way), write)
 
     def _resume(self, crossing: Crossing, to: Target, before: _Written, seats: _Seats) -> Observation:
         """The rest, on the version that goes on, from a copy of its own of what was written."""
         rest = legs(crossing.case, crossing.cut)
-        for attempt in range(1, ATTEMPTS + 1):
-            with seats.taken(to) as seat:
-                try:
-                    return self._walk(
-                        crossing.case,
-                        rest,
-                        before.directory,
-                        seat,
-                        restore=before.saved,
-                        discard=seats.discarded(),
-                    )
-                except (SplitBatch, KillMissed):
-                    if attempt == ATTEMPTS:
-                        raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        seat = seats.of(to)
+        discard = seats.discarded()
+        return attempted(
+            seat,
+            any(leg.killed for leg in rest),
+            lambda: self._walk(crossing.case, rest, before.directory, seat, restore=before.saved, discard=discard),
+        )
 
     def _walk(
         self,
@@ -207,13 +207,7 @@ class Upgrades:
         self._observe(request.model_copy(update={"save": saved}), seat)
 
     def _observe(self, request: CaseRequest, seat: EngineSeat) -> Observation:
-        try:
-            observation = seat.engine().observe(request, step_timeout=self._limits.step_timeout)
-        except DriverFailed:
-            raise
-        except EngineFailed:
-            seat.close()
-            raise
+        observation = seat.engine().observe(request, step_timeout=self._limits.step_timeout)
         check_alignment(request, observation)
         return observation
 
@@ -258,24 +252,21 @@ class _Written:
 
 
 class _Seats:
-    """One engine a version, used by one crossing at a time, and ended when nobody needs it any more."""
+    """One engine a version, ended when nobody needs it any more."""
 
     def __init__(self, seat: Callable[[Target], EngineSeat], crossings: Iterable[Crossing]) -> None:
         self._lock = threading.Lock()
         self._left: Counter[str] = Counter()
-        self._seats: dict[str, tuple[EngineSeat, threading.Lock]] = {}
+        self._seats: dict[str, EngineSeat] = {}
         self._discarded: list[str] = []
         for crossing in crossings:
             for target in (crossing.origin, *crossing.to):
                 self._left[target.name] += 1
                 if target.name not in self._seats:
-                    self._seats[target.name] = seat(target), threading.Lock()
+                    self._seats[target.name] = seat(target)
 
-    @contextmanager
-    def taken(self, target: Target) -> Iterator[EngineSeat]:
-        seat, lock = self._seats[target.name]
-        with lock:
-            yield seat
+    def of(self, target: Target) -> EngineSeat:
+        return self._seats[target.name]
 
     def used(self, target: Target) -> None:
         """One who needed an engine of this version needs it no more."""
@@ -283,8 +274,7 @@ class _Seats:
             self._left[target.name] -= 1
             done = self._left[target.name] <= 0
         if done:
-            with self.taken(target) as seat:
-                seat.close()
+            self._seats[target.name].close()
 
     def discard(self, directory: str) -> None:
         """Let the next engine that has something to do remove a directory."""
@@ -297,5 +287,5 @@ class _Seats:
         return found
 
     def close(self) -> None:
-        for seat, _ in self._seats.values():
+        for seat in self._seats.values():
             seat.close()

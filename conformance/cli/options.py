@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +10,29 @@ import typer
 from harness.runtimes import Name
 from harness.state_stores import Name as StoreName
 
-JOBS = max(1, (os.cpu_count() or 1) // 2 + 1)
-"""How many engines or checkpoints are at work at the same time, where nobody says."""
-
 STEP_TIMEOUT_S = 120.0
 """Seconds one step may take, where nobody says."""
 
 Paths = Annotated[list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")]
 Tag = Annotated[list[str] | None, typer.Option(help="Only cases with this tag. Repeatable.")]
 ResultsFile = Annotated[Path, typer.Option(help="Where every answer is kept.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Engines at the same time; by default what cores and memory allow, and never more than the memory allows.",
+        show_default=False,
+    ),
+]
+SideBySide = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=64,
+        help="Cases at the same time in each engine; by default what the cores allow, 8 at most.",
+        show_default=False,
+    ),
+]
 StepTimeout = Annotated[float, typer.Option(min=1, help="Seconds one step may take.")]
 Store = Annotated[
     StoreName | None,

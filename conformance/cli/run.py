@@ -18,7 +18,7 @@ from conformance.cli.progress import LiveDisplay, PlainDisplay
 from conformance.conduct import Sink, conduct, only_tagged
 from conformance.suite import Suite
 from conformance.verdict import Verdict
-from harness.scheduler import CellRun, Limits
+from harness.scheduler import CellRun
 from harness.state_stores import StateStore
 from harness.target import Target
 from reports.matrix import exit_code, show
@@ -66,7 +66,8 @@ def run(
     ] = None,
     tag: options.Tag = None,
     results: options.ResultsFile = Path("results.jsonl"),
-    jobs: Annotated[int, typer.Option(min=1, help="Engines at the same time.")] = options.JOBS,
+    jobs: options.Jobs = None,
+    side_by_side: options.SideBySide = None,
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: options.StepTimeout = options.STEP_TIMEOUT_S,
     state_store: options.Store = None,
@@ -116,11 +117,13 @@ def run(
             cases,
             targets,
             engines,
-            Limits(
-                jobs=max(1, min(jobs, len(targets))),
+            running.limits(
+                len(targets),
+                jobs=jobs,
+                side_by_side=side_by_side,
                 step_timeout=step_timeout,
+                store=store,
                 repeat=repeat,
-                conf=store.conf if store else {},
             ),
             display=display,
             sink=_Kept(writer),

@@ -14,9 +14,13 @@ import typer
 from rich.console import Console
 
 from conformance.observation import Identity
+from harness.budget import MOST_ENGINE_MEMORY, budget
 from harness.engine import Place, Runtime
+from harness.machine import Machine
 from harness.runtimes import Wishes
 from harness.runtimes import runtime as runtime_for
+from harness.scheduler import Limits
+from harness.state_stores import StateStore
 from harness.target import Target
 from harness.targets import Targets
 from reports.records import Target as TargetRecord
@@ -88,6 +92,27 @@ def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
         )
         root.mkdir(parents=True, exist_ok=True)
         yield stack.enter_context(closing(runtime_for(wished, root.resolve(), keep=work is not None)))
+
+
+def limits(
+    targets: int,
+    *,
+    jobs: int | None,
+    side_by_side: int | None,
+    step_timeout: float,
+    store: StateStore | None,
+    repeat: int = 1,
+) -> Limits:
+    """What runs at once on this machine, and for how long."""
+    shared = budget(Machine.here(), targets, jobs=jobs, side_by_side=side_by_side)
+    return Limits(
+        jobs=shared.jobs,
+        step_timeout=step_timeout,
+        side_by_side=shared.side_by_side,
+        repeat=repeat,
+        engine_memory=MOST_ENGINE_MEMORY,
+        conf=store.conf if store else {},
+    )
 
 
 @contextmanager

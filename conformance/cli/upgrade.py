@@ -20,7 +20,6 @@ from conformance.upgrade import UpgradeVerdict, handovers
 from conformance.upgrading import conduct_upgrades
 from harness.engine import Place
 from harness.pairs import Policy, TargetPair, between, pairs
-from harness.scheduler import Limits
 from harness.state_stores import StateStore
 from harness.target import Target
 from harness.targets import Targets
@@ -70,7 +69,8 @@ def upgrade(
     ] = "first",
     tag: options.Tag = None,
     results: options.ResultsFile = Path("upgrades.jsonl"),
-    jobs: Annotated[int, typer.Option(min=1, help="Checkpoints handed over at the same time.")] = options.JOBS,
+    jobs: options.Jobs = None,
+    side_by_side: options.SideBySide = None,
     step_timeout: options.StepTimeout = options.STEP_TIMEOUT_S,
     state_store: options.Store = None,
     runtime: options.RuntimeName = "local",
@@ -132,7 +132,7 @@ def upgrade(
             handed,
             chosen,
             engines,
-            Limits(jobs=jobs, step_timeout=step_timeout, conf=store.conf if store else {}),
+            running.limits(len(targets), jobs=jobs, side_by_side=side_by_side, step_timeout=step_timeout, store=store),
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,

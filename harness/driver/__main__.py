@@ -1,5 +1,7 @@
 """``python -m driver [--shared] WORK [KEY=VALUE …]``: start the engine, introduce it, answer requests until standard input ends.
 
+Requests are answered side by side, each in a thread with a session of its own: how many there are at once is for the host to say.
+
 ``--shared``: what it writes may be changed by other users of the machine too, whose engines may resume a query.
 """
 
@@ -9,19 +11,25 @@ import os
 import sys
 import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, List
 
 from . import places
 from .channel import Channel
+from .memory import memory
+
+_MOST_AT_ONCE = 64
+_ENGINE_GONE = 70
 
 
 def main(arguments: list[str]) -> int:
     channel = Channel()
+    # Each of our threads is one thread of the JVM: the active session is a thread's own. Spark 3.2 and newer do so themselves.
+    os.environ["PYSPARK_PIN_THREAD"] = "true"
     try:
         places.find_pyspark()
         from . import session
         from .errors import keep_origins
-        from .execution import Execution, Reached, put_away
 
         keep_origins()
         if arguments[0] == "--shared":
@@ -33,25 +41,35 @@ def main(arguments: list[str]) -> int:
     except Exception:
         channel.send("failed", message=traceback.format_exc())
         return 3
-    for request in channel.requests():
-        try:
-            execution = Execution(spark, request, _teller(channel, request))
-            for step in execution.run():
-                channel.send("step", case=request["case"], step=step)
-            put_away(request)
-            channel.send("done", case=request["case"], columns=execution.columns)
-        except Reached as here:
-            channel.send("reached", case=request["case"], step=here.step, columns=execution.columns, missed=here.missed)
-            # Whatever else this process did would be done after it was killed.
-            threading.Event().wait()
-        except Exception:
-            if not session.is_alive(spark):
-                # Not a message: our end tells the host that the engine is gone, and why is on standard error.
-                traceback.print_exc()
-                return 70
-            channel.send("failed", message=traceback.format_exc())
+    with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case") as threads:
+        for request in channel.requests():
+            threads.submit(_answer, channel, spark, request)
     spark.stop()
     return 0
+
+
+def _answer(channel: Channel, spark: Any, request: Dict[str, Any]) -> None:
+    from . import session
+    from .execution import Execution, Reached, put_away
+
+    case = request["case"]
+    try:
+        execution = Execution(spark, request, _teller(channel, request))
+        for step in execution.run():
+            channel.send("step", case=case, step=step)
+        put_away(request)
+        channel.send("done", case=case, columns=execution.columns, memory=memory(spark))
+    except Reached as here:
+        channel.send("reached", case=case, step=here.step, columns=execution.columns, missed=here.missed)
+        # Whatever else this process did would be done after it was killed.
+        threading.Event().wait()
+    except Exception:
+        if not session.is_alive(spark):
+            # Not a message: our end tells the host that the engine is gone, and why is on standard error.
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(_ENGINE_GONE)
+        channel.send("failed", case=case, message=traceback.format_exc())
 
 
 def _teller(channel: Channel, request: Dict[str, Any]) -> "Callable[[int, List[List[Any]]], None] | None":

@@ -14,7 +14,7 @@ from .dataframe import build
 from .errors import describe, is_full_disk
 from .holding import hold_after_commit
 from .progress import batch_seen, executed
-from .session import forget_state_stores, is_alive, new_session
+from .session import is_alive, new_session
 from .state_functions import MissingPackages
 
 
@@ -156,13 +156,9 @@ class Execution:
             self._query.stop()
         if step["how"] == "crash-before-commit":
             self._checkpoint.uncommit_newest()
-            forget_state_stores(self._spark)
-        damage = step.get("damage") or {}
-        for how, part in damage.items():
+        # What is spoilt on disk is not answered from memory: state stores are kept by the run of a query, and the next one is another.
+        for how, part in (step.get("damage") or {}).items():
             self._checkpoint.damage(how, part)
-        if damage:
-            # What is spoilt on disk must not be answered from memory.
-            forget_state_stores(self._spark)
         change = step.get("change", {})
         self._conf.update(change.get("conf") or {})
         self._output_mode = change.get("outputMode") or self._output_mode
@@ -300,8 +296,6 @@ class Execution:
                 self._query.stop()
             except Exception:  # a query that failed has stopped already
                 pass
-        if is_alive(self._spark):
-            forget_state_stores(self._spark)
 
 
 def put_in_place(request: dict[str, Any]) -> None:

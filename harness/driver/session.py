@@ -18,6 +18,7 @@ _APIS = {
 
 def start(work: str, conf: dict[str, str]) -> Any:
     """Start Spark in local mode. ``work``: a directory for its scratch files; ``conf``: static settings of the target."""
+    from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")
@@ -27,7 +28,20 @@ def start(work: str, conf: dict[str, str]) -> Any:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    if spark.conf.get("spark.conformance.writeChecksums", "true") == "false":
+        _write_no_checksums(spark)
+    # Once and here: starting it is not made for several threads, and each query's micro-batches come back through it.
+    ensure_callback_server_started(spark.sparkContext._gateway)
     return spark
+
+
+def _write_no_checksums(spark: Any) -> None:
+    """Hadoop has a method for it and no setting. The file system is one object for the whole process."""
+    jvm = spark.sparkContext._jvm
+    local = jvm.org.apache.hadoop.fs.FileSystem.get(
+        jvm.java.net.URI("file:///"), spark.sparkContext._jsc.hadoopConfiguration()
+    )
+    local.setWriteChecksum(False)
 
 
 def _static(work: str) -> dict[str, str]:
@@ -79,11 +93,6 @@ def new_session(spark: Any) -> Any:
     except TypeError:  # before, the name is a package that cannot be called
         jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
     return session
-
-
-def forget_state_stores(spark: Any) -> None:
-    """Unload every state store of this JVM, as a dead process would have: a replay must read its state from the checkpoint."""
-    spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
 
 def is_alive(spark: Any) -> bool:

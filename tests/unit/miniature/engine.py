@@ -175,6 +175,17 @@ def columns_of(mode):
     return columns
 
 
+def answer_the_last_first(requests, say):
+    """Several cases at once, their messages in turns."""
+    said = []
+    for request in reversed(requests):
+        said.append([])
+        run(request, "right", said[-1].append)
+    for messages in zip(*said, strict=True):
+        for message in messages:
+            say(message)
+
+
 def main(mode):
     def say(line):
         print(line, flush=True)
@@ -193,9 +204,15 @@ def main(mode):
         "apis": [],
     }
     say(json.dumps({"kind": "hello", "identity": identity}))
+    if mode == "takes-three-and-answers-the-last-first":
+        answer_the_last_first([json.loads(sys.stdin.readline()) for _ in range(3)], say)
+        return
     for number, line in enumerate(sys.stdin):
         if mode == "driver-fails":
             say(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
+        elif mode == "dies-of-poison":
+            request = json.loads(line)
+            run(request, "dies" if "poison" in request["case"] else "right", say)
         elif mode == "right-every-other-time":
             run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", say)
         else:

@@ -1,0 +1,44 @@
+"""What this machine has to give: cores and memory, as far as this process may use them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_LIMITS = (
+    # cgroup v2, then v1: what a container may take and has taken, in bytes.
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Room for engines."""
+
+    cores: int
+    memory: int
+    """Bytes that are free."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This one, at this moment."""
+        free = [psutil.virtual_memory().available, *(room for limit in _LIMITS if (room := _room(*limit)) is not None)]
+        return cls(_cores(), max(0, min(free)))
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
+def _room(most: Path, taken: Path) -> int | None:
+    try:
+        return int(most.read_text()) - int(taken.read_text())
+    except (OSError, ValueError):  # no such file, or `max`: no limit
+        return None

@@ -1,0 +1,46 @@
+"""Several cases in one engine: their answers are told apart, and what becomes of the engine is blamed on nobody too early."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from conformance.conduct import conduct
+from harness.scheduler import Limits
+from tests.unit.harness.test_self_test import Remembering
+from tests.unit.miniature.runtime import MiniatureRuntime
+from tests.unit.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[1] / "miniature" / "cases"
+
+
+def run(tmp_path, mode, names, *, side_by_side, **limits):
+    (case,) = suite.load([CASES]).cases
+    cases = [case.model_copy(update={"id": f"late-drops/{name}"}) for name in names]
+    seen = Remembering()
+    runtime = MiniatureRuntime(tmp_path, mode)
+    budget = Limits(jobs=1, step_timeout=5.0, side_by_side=side_by_side, **limits)
+    conduct(cases, [SPARK_359], runtime, budget, display=seen, sink=seen)
+    return {id.partition("/")[2]: verdict for id, verdict in seen.verdicts.items()}, runtime
+
+
+def test_messages_in_turns_reach_the_cases_they_are_about(tmp_path):
+    verdicts, runtime = run(tmp_path, "takes-three-and-answers-the-last-first", "abc", side_by_side=3)
+    assert {name: verdict.status for name, verdict in verdicts.items()} == dict.fromkeys("abc", "conforms")
+    assert runtime.started == 1
+
+
+def test_of_the_cases_in_an_engine_that_dies_only_the_one_to_blame_is_broken(tmp_path):
+    verdicts, _ = run(tmp_path, "dies-of-poison", ["a", "b", "poison", "c", "d"], side_by_side=5)
+    statuses = {name: verdict.status for name, verdict in verdicts.items()}
+    assert statuses == {**dict.fromkeys("abcd", "conforms"), "poison": "broken"}
+    assert "exit code 137 at step 2 of late-drops/poison" in verdicts["poison"].describe()
+
+
+@pytest.mark.parametrize("side_by_side", [1, 4])
+def test_each_cell_gives_one_answer(tmp_path, side_by_side):
+    names = [f"case-{number}" for number in range(12)]
+    verdicts, runtime = run(tmp_path, "right", names, side_by_side=side_by_side)
+    assert Counter(verdict.status for verdict in verdicts.values()) == {"conforms": 12}
+    assert runtime.started == 1
