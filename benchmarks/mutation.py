@@ -14,24 +14,8 @@ import time
 from collections import Counter
 
 from conformance import suite
-from conformance.agreement import AGREEING
-from conformance.case import Case
-from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.wrong import WRONG_MODELS, WrongModel
-from conformance.predict import judged, predict
-from conformance.verdict import not_applicable
-
-
-def kills(case: Case, wrong: WrongModel) -> bool:
-    """Whether a case tells a wrong model from the right one."""
-    version = wrong.version
-    if not_applicable(case, version) is not None:
-        return False
-    try:
-        return judged(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
-    except Unpredictable:
-        return False
+from conformance.killing import kills
+from conformance.model.wrong import WRONG_MODELS
 
 
 def main() -> None:

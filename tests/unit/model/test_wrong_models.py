@@ -1,17 +1,12 @@
 """Models that are wrong on purpose: the suite sees each of them."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from conformance import suite
+from conformance.killing import killed, kills
 from conformance.model.catalogue import catalogued, rules_of
 from conformance.model.rules import differing
 from conformance.model.wrong import WRONG_MODELS
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from mutation import kills
 
 CASES = {case.id: case for case in suite.load().cases}
 
@@ -23,6 +18,14 @@ def test_there_are_at_least_25() -> None:
 @pytest.mark.parametrize("wrong", WRONG_MODELS, ids=lambda wrong: wrong.name)
 def test_its_killer_kills_it(wrong) -> None:
     assert kills(CASES[wrong.killed_by], wrong)
+
+
+def test_who_lacks_a_killer_is_not_told_to_see() -> None:
+    assert killed(CASES) == WRONG_MODELS
+    lacking = {id: case for id, case in CASES.items() if id != WRONG_MODELS[0].killed_by}
+    assert WRONG_MODELS[0] not in killed(lacking)
+    blind = CASES | {WRONG_MODELS[0].killed_by: CASES["unsupported/append-sql-distinct-without-watermark"]}
+    assert WRONG_MODELS[0] not in killed(blind)
 
 
 @pytest.mark.parametrize("wrong", WRONG_MODELS, ids=lambda wrong: wrong.name)
