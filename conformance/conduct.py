@@ -8,10 +8,12 @@ from typing import Protocol, TypeVar
 
 from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
-from conformance.observation import Observation
+from conformance.observation import Identity, Observation
+from conformance.reuse import Reuse
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
-from harness.engine import Runtime
+from harness.engine import Place, Runtime
+from harness.known import Answer, KnownAnswers
 from harness.scheduler import CellRun, Lane, Limits, Scheduler
 from harness.target import Target
 
@@ -40,33 +42,69 @@ def conduct(
     display: Display,
     sink: Sink,
     allow_code: bool = False,
+    known: KnownAnswers | None = None,
 ) -> None:
     """Run every case on every target and hand each judged cell to the sink; returns when all are in.
+
+    Args:
+        cases: what runs.
+        targets: on which versions.
+        runtime: where engines come from.
+        limits: budget.
+        display: shows it.
+        sink: keeps it.
+        allow_code: whether cases may call Python code of their authors.
+        known: answers of earlier runs, which are not asked for again, and where new ones are kept; None for neither.
 
     Raises:
         KeyboardInterrupt: the user stopped it; every engine has ended.
     """
-    judging = _Judging(display, sink)
+    reuse = Reuse(known, runtime, limits.conf) if known is not None else None
+    judging = _Judging(display, sink, reuse)
+    lanes = []
     for target in targets:
-        for case in cases:
-            judging.without_running(case, target)
-    lanes = (Lane(target, tuple(case for case in cases if case.applies_to(target.version))) for target in targets)
-    Scheduler(runtime, limits, judging, allow_code=allow_code).run(lane for lane in lanes if lane.cases)
+        left = {case.id: case for case in cases if not judging.without_running(case, target)}
+        for case, answer in reuse.among(list(left.values()), target) if reuse else ():
+            judging.known(case, target, answer)
+            del left[case.id]
+        if left:
+            lanes.append(Lane(target, tuple(left.values())))
+    Scheduler(runtime, limits, judging, allow_code=allow_code).run(lanes)
 
 
 class _Judging(Audience[Display, Sink]):
     """The scheduler's listener."""
 
-    def without_running(self, case: Case, target: Target) -> None:
+    def __init__(self, display: Display, sink: Sink, reuse: Reuse | None) -> None:
+        super().__init__(display, sink)
+        self._reuse = reuse
+
+    def without_running(self, case: Case, target: Target) -> bool:
+        """Whether there is nothing to run; then the cell is judged."""
         verdict = not_applicable(case, target.version)
         if verdict is not None:
             self._keep(case, target, verdict, None)
+        return verdict is not None
+
+    def known(self, case: Case, target: Target, answer: Answer) -> None:
+        """The cell has been answered before."""
+        for identity, place in answer.engines:
+            self._sink.introduce(target, identity, place)
+        run = CellRun(case, target, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
+        self._keep(case, target, verdict_on(run), run)
+
+    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
+        super().engine_ready(target, identity, place)
+        if self._reuse is not None:
+            self._reuse.met(target, identity, place)
 
     def cell_started(self, case: Case, target: Target) -> None:
         with self._lock:
             self._display.started(case, target)
 
     def cell_done(self, run: CellRun) -> None:
+        if self._reuse is not None and run.failure is None:
+            self._reuse.keep(run.case, run.target, run.observations[0], run.seconds)
         with self._lock:
             self._keep(run.case, run.target, verdict_on(run), run)
 

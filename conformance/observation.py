@@ -113,6 +113,16 @@ class Observation(_Frozen):
     columns: tuple[Column, ...]
     steps: tuple[StepSeen, ...]
 
+    def without_progress(self) -> Observation:
+        """The same without the raw ``progress`` of its micro-batches, which is most of it."""
+        steps = tuple(
+            step.model_copy(
+                update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)}
+            )
+            for step in self.steps
+        )
+        return self.model_copy(update={"steps": steps})
+
     @property
     def behaviour_digest(self) -> str:
         """SHA-256 over what a user can see: rows, watermarks, drops, state, errors' stages; no durations, no texts."""

@@ -15,3 +15,11 @@ def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
     if chosen := environ.get("CONFORMANCE_CACHE"):
         return Path(chosen).expanduser().resolve()
     return user_cache_path("watermark-conformance", appauthor=False)
+
+
+def answers_file(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the answers of engines are kept: ``answers.sqlite`` in the cache; ``CONFORMANCE_ANSWERS`` chooses another file."""
+    environ = os.environ if environ is None else environ
+    if chosen := environ.get("CONFORMANCE_ANSWERS"):
+        return Path(chosen).expanduser().resolve()
+    return cache_dir(environ) / "answers.sqlite"

@@ -68,6 +68,12 @@ class Runtime(Protocol):
 
     name: str
 
+    def fingerprint(self, target: Target) -> str | None:
+        """What its engines of the target are made of, told without starting one: two engines of one fingerprint give the same answers.
+
+        None where that cannot be known, or nothing is there yet to start one from.
+        """
+
     def start(self, target: Target, *, say: Say) -> Engine:
         """Bring up an engine of the target, installing what it lacks.
 

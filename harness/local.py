@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from harness.engine import Engine, Place
 from harness.pipe import PipeEngine
 from harness.process import ProcessLink
-from harness.provision import prepare
+from harness.provision import prepare, prepared
 from harness.say import Say
 from harness.target import Target
 from harness.tuning import settings
@@ -35,17 +36,30 @@ class LocalRuntime:
         self._plain = plain
         self._code_path = code_path
 
+    def fingerprint(self, target: Target) -> str | None:
+        # An installed Spark may be changed where it is, by whoever built it.
+        environment = prepared(target) if target.installed is None else None
+        if environment is None or environment.root is None:
+            return None
+        made_of = [environment.root.name, environment.python_version, environment.java_version]
+        return json.dumps([self.name, *made_of, self._tuned(target)])
+
     def start(self, target: Target, *, say: Say) -> Engine:
         environment = prepare(target, say=say)
         work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=self._root))
         stage_driver(work)
         say(f"{target.name}: starting")
-        tuned = {} if self._plain else settings(target.version)
         environ = environment.environ()
         # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
         path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
         link = ProcessLink(
-            [str(environment.python), "-m", "driver", str(work), *(f"{key}={value}" for key, value in tuned.items())],
+            [
+                str(environment.python),
+                "-m",
+                "driver",
+                str(work),
+                *(f"{key}={value}" for key, value in self._tuned(target).items()),
+            ],
             cwd=work,
             env={**environ, "PYTHONPATH": path},
         )
@@ -56,6 +70,9 @@ class LocalRuntime:
             code_path=str(self._code_path) if self._code_path else None,
             start_timeout=_START_SECONDS,
         )
+
+    def _tuned(self, target: Target) -> dict[str, str]:
+        return {} if self._plain else settings(target.version)
 
     def close(self) -> None:
         """Nothing is shared between engines, and each ends with its seat."""

@@ -47,6 +47,8 @@ class CellRun:
     runnable: bool
     """False where the case holds a construct that no runtime can carry out yet; ``failure`` names it."""
     seconds: float
+    reused: bool = False
+    """Whether it was run earlier, and the answer kept."""
 
 
 class Listener(EngineListener, Protocol):

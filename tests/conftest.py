@@ -1,6 +1,11 @@
 """What all tests share: which files are none, and that no property is a matter of time."""
 
+from itertools import count
+
+import pytest
 from hypothesis import settings
+
+_NUMBERS = count(1)
 
 # The YAML below is material of tests, right and wrong on purpose: no case for pytest to collect.
 collect_ignore_glob = ["*.yaml"]
@@ -8,3 +13,14 @@ collect_ignore_glob = ["*.yaml"]
 # Speed is asserted in benchmarks/, as a ratio; a test that fails because the machine is busy says nothing.
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def folder_of_answers(tmp_path_factory):
+    return tmp_path_factory.mktemp("answers")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known_yet(folder_of_answers, monkeypatch):
+    """Each test begins with no answers of earlier runs, in this process and in those it starts."""
+    monkeypatch.setenv("CONFORMANCE_ANSWERS", str(folder_of_answers / f"{next(_NUMBERS)}.sqlite"))

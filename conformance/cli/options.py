@@ -48,6 +48,9 @@ Images = Annotated[
 ]
 Memory = Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")]
 Cpus = Annotated[float | None, typer.Option(help="Of each container; 2 by default.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Ask the engines everything, even what they have answered before.")
+]
 Plain = Annotated[
     bool, typer.Option("--plain", help="Leave Spark's defaults, without the settings that only save time.")
 ]

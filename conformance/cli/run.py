@@ -70,6 +70,7 @@ def run(
     side_by_side: options.SideBySide = None,
     repeat: Annotated[int, typer.Option(min=1, help="Run each cell so often; answers that disagree are flaky.")] = 1,
     step_timeout: options.StepTimeout = options.STEP_TIMEOUT_S,
+    fresh: options.Fresh = False,
     state_store: options.Store = None,
     runtime: options.RuntimeName = "local",
     image: options.Images = None,
@@ -113,6 +114,7 @@ def run(
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
+        kept = _Kept(writer)
         conduct(
             cases,
             targets,
@@ -126,14 +128,23 @@ def run(
                 repeat=repeat,
             ),
             display=display,
-            sink=_Kept(writer),
+            sink=kept,
             allow_code=allow_code,
+            # Repetitions are made to see whether answers change.
+            known=None if repeat > 1 else stack.enter_context(running.known_answers(fresh=fresh)),
         )
         for cell in (
             cells_of_the_model(cases, policy_cases, [target.name for target in targets]) if policy_cases else ()
         ):
             writer.write(cell)
         writer.finish()
+    if kept.reused:
+        errors.print(
+            f"{kept.reused} of {_count(cells, 'answer')} {'was' if kept.reused == 1 else 'were'} known from earlier runs; "
+            "--fresh asks again",
+            markup=False,
+            highlight=False,
+        )
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
@@ -163,9 +174,14 @@ def _count(number: int, noun: str) -> str:
 
 
 class _Kept(running.Introductions, Sink):
-    """Writes cells to the results file as they come."""
+    """Writes cells to the results file as they come, and counts those that no engine was asked for."""
+
+    def __init__(self, writer: ResultsWriter) -> None:
+        super().__init__(writer)
+        self.reused = 0
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
+        self.reused += run is not None and run.reused
         observations = run.observations if run else ()
         milliseconds = int(run.seconds * 1000) if run else 0
         self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds))

@@ -15,7 +15,9 @@ from rich.console import Console
 
 from conformance.observation import Identity
 from harness.budget import MOST_ENGINE_MEMORY, budget
+from harness.cache import answers_file
 from harness.engine import Place, Runtime
+from harness.known import KnownAnswers
 from harness.machine import Machine
 from harness.runtimes import Wishes
 from harness.runtimes import runtime as runtime_for
@@ -113,6 +115,11 @@ def limits(
         engine_memory=MOST_ENGINE_MEMORY,
         conf=store.conf if store else {},
     )
+
+
+def known_answers(*, fresh: bool) -> KnownAnswers:
+    """The answers of earlier runs on this machine; none of them where engines are to be asked everything."""
+    return KnownAnswers(answers_file(), fresh=fresh)
 
 
 @contextmanager

@@ -90,6 +90,18 @@ class Images:
             raise NoOfficialImage(target)
         return target.image
 
+    def at_hand(self, target: Target, client: DockerClient) -> Image | None:
+        """The image for a target where the daemon has it already; nothing is pulled.
+
+        Raises:
+            DaemonRefused: the daemon does not tell.
+        """
+        try:
+            reference = self.reference(target, client)
+        except NoOfficialImage:
+            return None
+        return Image.of(reference, client.client.images.get(reference)) if _has(client, reference) else None
+
     def get(self, target: Target, client: DockerClient, say: Say) -> Image:
         """The image for a target, pulled where the daemon lacks it.
 

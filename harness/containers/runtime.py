@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 import threading
 from importlib.resources import as_file, files
@@ -80,6 +81,10 @@ class ContainerRuntime:
         self._accounts: dict[str, Account] = {}
         self._numbers = count(1)
         self._copied_through: Image | None = None
+
+    def fingerprint(self, target: Target) -> str | None:
+        image = self._images.at_hand(target, self._client)
+        return json.dumps([self.name, image.id, self._settings(target)]) if image else None
 
     def start(self, target: Target, *, say: Say) -> Engine:
         image = self._images.get(target, self._client, say)
@@ -173,14 +178,17 @@ class ContainerRuntime:
 
     def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
         """The container, not started: nobody listens to it yet."""
-        tuned = {} if self._plain else settings(target.version)
-        # Directories must be writable for the users of other images too, that may resume a query.
-        tuned = {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
         arguments = self._confinement.arguments(self._abilities)
         try:
             return self._client.create(
                 image.reference,
-                command=["-m", "driver", "--shared", work, *(f"{key}={value}" for key, value in tuned.items())],
+                command=[
+                    "-m",
+                    "driver",
+                    "--shared",
+                    work,
+                    *(f"{key}={value}" for key, value in self._settings(target).items()),
+                ],
                 labels=self._owner.labels,
                 entrypoint=["python3"],
                 working_dir=f"{work}/engine",
@@ -192,6 +200,11 @@ class ContainerRuntime:
             )
         except (APIError, NotFound) as error:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
+
+    def _settings(self, target: Target) -> dict[str, str]:
+        tuned = {} if self._plain else settings(target.version)
+        # Directories must be writable for the users of other images too, that may resume a query.
+        return {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
 
     def _bare(self, image: Image, volume: Volume | None = None) -> Any:
         """A container that never runs: to copy out of."""

@@ -14,11 +14,17 @@ PROGRAM = Path(__file__).with_name("engine.py")
 class MiniatureRuntime:
     name = "miniature"
 
-    def __init__(self, root: Path, mode: str = "right", *, only_first: bool = False) -> None:
+    def __init__(
+        self, root: Path, mode: str = "right", *, only_first: bool = False, fingerprint: str | None = None
+    ) -> None:
         self._root = root
         self._mode = mode
         self._only_first = only_first
+        self._fingerprint = fingerprint
         self.started = 0
+
+    def fingerprint(self, target):
+        return self._fingerprint
 
     def start(self, target, *, say):
         self.started += 1

@@ -1,0 +1,73 @@
+"""What an answer depends on, as one digest: whoever asks the same of the same engine by the same driver gets the same answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from conformance.case import Case
+from harness.legs import Leg, legs
+from harness.request import request_for
+
+_FORMAT = 1
+"""Raised when what an answer is made of changes otherwise than by the driver: how a run is put together from its legs, for one."""
+
+_STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
+
+
+def answer_key(
+    case: Case, engines: Iterable[str], conf: Mapping[str, str] | None = None, *, cut: int | None = None
+) -> str:
+    """The key of what engines make of a case.
+
+    Everything counts that an engine is told, and nothing that it is not: a new title or another expectation leaves the key as it is.
+
+    Args:
+        case: the case.
+        engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
+        conf: Spark settings for every case of the run.
+        cut: the step before which the case changes engines.
+    """
+    told = [
+        request_for(case, "", leg=leg, conf=conf).model_dump(mode="json", exclude={"directory", "code_path"})
+        for leg in _way(case, cut)
+    ]
+    content = [_FORMAT, driver_digest(_runs_state_functions(case)), list(engines), cut, progress_wanted(case), told]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def driver_digest(state_functions: bool) -> str:
+    """SHA-256 over the driver's program: another driver may see something else.
+
+    Args:
+        state_functions: whether the named functions over state are part of it, which most cases do not run.
+    """
+    digest = hashlib.sha256()
+    for file in sorted((files("harness") / "driver").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".py") and (state_functions or file.name not in _STATE_FUNCTIONS):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _runs_state_functions(case: Case) -> bool:
+    return any(
+        operation.name in ("applyInPandasWithState", "transformWithState")
+        for pipeline in case.pipelines()
+        for operation in pipeline.walk()
+    )
+
+
+def _way(case: Case, cut: int | None) -> tuple[Leg, ...]:
+    return legs(case) if cut is None else (*legs(case, 1, cut - 1), *legs(case, cut))
+
+
+def progress_wanted(case: Case) -> bool:
+    """Whether the raw progress is part of what is expected: only then it is kept."""
+    expected = [step.expect for step in case.steps]
+    for entry in case.differs:
+        expected += [entry.expect, *entry.steps.values()]
+    return any(one is not None and one.progress is not None for one in expected)

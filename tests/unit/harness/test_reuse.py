@@ -1,0 +1,210 @@
+"""Nothing is asked twice: answers are kept by what they depend on, and by nothing else."""
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from conformance.conduct import conduct
+from harness import answer_key as answer_keys
+from harness.answer_key import answer_key
+from harness.known import KnownAnswers
+from harness.scheduler import Limits
+from tests.unit.harness.test_self_test import Remembering
+from tests.unit.miniature.runtime import MiniatureRuntime
+from tests.unit.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[1] / "miniature" / "cases"
+TEXT = (CASES / "late-drops" / "windows.yaml").read_text()
+
+
+@pytest.fixture
+def known(tmp_path):
+    with KnownAnswers(tmp_path / "answers.sqlite") as known:
+        yield known
+
+
+def case_of(tmp_path, text):
+    folder = tmp_path / "cases"
+    folder.mkdir(exist_ok=True)
+    (folder / "mine.yaml").write_text(text)
+    loaded = suite.load([folder])
+    loaded.raise_for_problems()
+    return loaded.cases[0]
+
+
+def run(tmp_path, known, *cases, mode="right", fingerprint="an engine", conf=None):
+    runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
+    seen = Remembering()
+    limits = Limits(jobs=1, step_timeout=5.0, conf=conf or {})
+    conduct(cases or suite.load([CASES]).cases, [SPARK_359], runtime, limits, display=seen, sink=seen, known=known)
+    return seen, runtime.started
+
+
+def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, known):
+    first, started = run(tmp_path, known)
+    assert started == 1
+    second, started = run(tmp_path, known)
+    assert started == 0
+    assert second.verdicts == first.verdicts
+    assert second.identities == first.identities
+    assert [one.reused for one in (*first.runs.values(), *second.runs.values())] == [False, True]
+    (before,), (after,) = ([run.seconds for run in seen.runs.values()] for seen in (first, second))
+    assert after == before
+
+
+def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, known):
+    run(tmp_path, known, case_of(tmp_path, TEXT))
+    changed = case_of(tmp_path, TEXT.replace("dropped: 1", "dropped: 0"))
+    seen, started = run(tmp_path, known, changed)
+    assert started == 0
+    assert seen.verdicts["mine"].status == "violates"
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        ("10 minutes", "20 minutes"),
+        ("25 minutes", "26 minutes"),
+        ("12:35", "12:36"),
+        ("title:", "outputMode: update\ntitle:"),
+    ],
+)
+def test_whatever_an_engine_is_told_makes_another_question(tmp_path, was, becomes):
+    assert was in TEXT
+    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
+    assert answer_key(case_of(tmp_path, TEXT.replace(was, becomes)), ["an engine"]) != before
+
+
+def test_titles_sources_and_expectations_do_not(tmp_path):
+    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
+    for text in (
+        TEXT.replace("title: ", "title: Now "),
+        TEXT + "\nwhy: Somebody asked.\n",
+        TEXT.replace("dropped: 1", "dropped: 0"),
+    ):
+        assert text != TEXT
+        assert answer_key(case_of(tmp_path, text), ["an engine"]) == before
+
+
+def test_raw_progress_is_kept_for_who_compares_it_and_so_is_another_question(tmp_path):
+    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
+    wanting = TEXT.replace("dropped: 1", "dropped: 1, progress: {numInputRows: 1}")
+    assert answer_key(case_of(tmp_path, wanting), ["an engine"]) != before
+
+
+def test_engine_driver_settings_and_cut_count(tmp_path, monkeypatch):
+    case = case_of(tmp_path, TEXT)
+    keys = {
+        answer_key(case, ["an engine"]),
+        answer_key(case, ["another"]),
+        answer_key(case, ["an engine", "another"]),
+        answer_key(case, ["an engine"], {"spark.sql.shuffle.partitions": "4"}),
+        answer_key(case, ["an engine"], cut=2),
+    }
+    monkeypatch.setattr(answer_keys, "driver_digest", lambda state_functions: "another driver")
+    keys.add(answer_key(case, ["an engine"]))
+    assert len(keys) == 6
+
+
+def test_state_functions_are_part_of_the_question_where_they_run():
+    assert answer_keys.driver_digest(True) != answer_keys.driver_digest(False)
+    running = {case.id for case in suite.load().cases if answer_keys._runs_state_functions(case)}
+    assert "arbitrary-state/null-key-comes-out" in running
+    assert len(running) < len(suite.load().cases) / 4
+
+
+def test_an_engine_nobody_can_tell_apart_is_always_asked(tmp_path, known):
+    for _ in range(2):
+        _, started = run(tmp_path, known, fingerprint=None)
+        assert started == 1
+
+
+def test_what_is_no_answer_is_not_kept(tmp_path, known):
+    seen, _ = run(tmp_path, known, mode="driver-fails")
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["broken"]
+    seen, started = run(tmp_path, known)
+    assert started == 1
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+
+
+def test_fresh_asks_again_and_keeps_the_new_answer(tmp_path, known):
+    run(tmp_path, known, mode="keeps-late-rows")
+    with KnownAnswers(tmp_path / "answers.sqlite", fresh=True) as forgetful:
+        _, started = run(tmp_path, forgetful)
+        assert started == 1
+    seen, started = run(tmp_path, known)
+    assert started == 0
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+
+
+def test_a_case_that_calls_its_author_s_code_is_always_asked(tmp_path, known, monkeypatch):
+    monkeypatch.setattr("conformance.reuse.calls_code", lambda case: True)
+    for _ in range(2):
+        _, started = run(tmp_path, known)
+        assert started == 1
+
+
+def test_a_file_that_is_no_database_is_made_anew(tmp_path):
+    path = tmp_path / "answers.sqlite"
+    path.write_text("this is no database, however long it is " * 100)
+    with KnownAnswers(path) as known:
+        run(tmp_path, known)
+        _, started = run(tmp_path, known)
+    assert started == 0
+
+
+def test_answers_nobody_used_for_a_season_go(tmp_path, monkeypatch):
+    path = tmp_path / "answers.sqlite"
+    with KnownAnswers(path) as known:
+        run(tmp_path, known)
+    now = time.time()
+    monkeypatch.setattr("harness.known.time.time", lambda: now + 61 * 24 * 3600)
+    with KnownAnswers(path) as known:
+        _, started = run(tmp_path, known)
+    assert started == 1
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from conformance import suite
+from conformance.conduct import conduct
+from harness.known import KnownAnswers
+from harness.scheduler import Limits
+from tests.unit.harness.test_reuse import many
+from tests.unit.harness.test_self_test import Remembering
+from tests.unit.miniature.runtime import MiniatureRuntime
+from tests.unit.miniature.target import SPARK_359
+
+class Dying(Remembering):
+    def keep(self, *cell):
+        super().keep(*cell)
+        if len(self.verdicts) == 7:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+seen = Dying()
+runtime = MiniatureRuntime(Path(sys.argv[1]), "right", fingerprint="an engine")
+with KnownAnswers(Path(sys.argv[1]) / "answers.sqlite") as known:
+    conduct(many(20), [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0, side_by_side=3), display=seen, sink=seen, known=known)
+"""
+
+
+def many(number):
+    (case,) = suite.load([CASES]).cases
+    return [case.model_copy(update={"id": f"late-drops/case-{n}"}) for n in range(number)]
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert killed.returncode == -9
+    with KnownAnswers(tmp_path / "answers.sqlite") as known:
+        seen, _ = run(tmp_path, known, *many(20))
+    assert Counter(verdict.status for verdict in seen.verdicts.values()) == {"conforms": 20}
+    reused = sum(one.reused for one in seen.runs.values())
+    # What was in flight, three at most, is what is lost.
+    assert 7 <= reused <= 7 + 3
