@@ -9,13 +9,14 @@ from conformance.case import Case
 from conformance.model.catalogue import Rule, catalogue, rules_of
 from conformance.model.unpredictable import Unpredictable
 from conformance.predict import judged, predict
-from conformance.verdict import Verdict, not_applicable
+from conformance.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.versions import SparkVersion
 
 STATE_FUNCTIONS = frozenset({"applyInPandasWithState", "transformWithState"})
 """Operations that run somebody's Python, which no model of Spark predicts."""
 
-AGREEING = frozenset({"conforms", "differs", "unsupported"})
+AGREEING = AS_THE_CASE_SAYS
+"""Statuses of a prediction that is as the case says."""
 
 RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "watermark": ("node_watermark_ms", "policies"),

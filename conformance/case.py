@@ -167,6 +167,8 @@ class Differs(Frozen):
 
     spark: VersionRange
     link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug of these versions and no documented change; ``link`` is then its ticket."""
     because: str | None = None
     unsupported: str | None = None
     """Why the feature is not there: the case must fail at analysis or start."""
@@ -190,6 +192,8 @@ class Upgrade(Frozen):
     """The steps before which the query changed versions; any where it is empty."""
     because: str
     link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug, as in ``Differs``."""
     way_round: str | None = None
     """What is documented to help."""
     error: ExpectedError | None = None

@@ -26,7 +26,7 @@ from conformance.language import InvalidCase, read_any
 from conformance.observation import Identity
 from conformance.policies.case import TARGET, PolicyCase
 from conformance.policies.checking import Disagreement, check
-from conformance.verdict import Verdict, not_applicable
+from conformance.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from harness.engine import Place, Runtime
 from harness.runtimes import NAMES, Wishes
 from harness.runtimes import runtime as runtime_for
@@ -178,7 +178,7 @@ class CaseItem(pytest.Item):
             pytest.skip(skipped.notes[0])
         verdict = verdict_on(self.config.stash[_ENGINES].run(self.case, self.target))
         self.user_properties.append(("status", verdict.status))
-        if verdict.status not in ("conforms", "differs", "unsupported"):
+        if verdict.status not in AS_THE_CASE_SAYS:
             raise Violation(verdict)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:

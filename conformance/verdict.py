@@ -29,10 +29,14 @@ from conformance.versions import SparkVersion, VersionRange
 from conformance.witness import disagreements, lost_or_doubled
 
 Status: TypeAlias = Literal[
-    "conforms", "differs", "unsupported", "violates", "flaky", "broken", "not-applicable", "not-run"
+    "conforms", "differs", "bug", "unsupported", "violates", "flaky", "broken", "not-applicable", "not-run"
 ]
 
+AS_THE_CASE_SAYS: frozenset[Status] = frozenset({"conforms", "differs", "bug", "unsupported"})
+"""The statuses of a version that does what its case says of it, known bugs among them."""
+
 AS_THE_NEWEST = "this version behaves as the newest does"
+WITHOUT_THE_BUG = "this version behaves as the case says, without the bug"
 
 _QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
 """A qualified class name in running text: errors inside ``foreachBatch`` reach us as text only."""
@@ -61,9 +65,10 @@ class Verdict:
         return "\n".join([f"{self.case} on {self.version}: {self.status}", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
-        if self.differs is not None and self.status in ("differs", "unsupported"):
+        if self.differs is not None and self.status in ("differs", "bug", "unsupported"):
             link = f" ({self.differs.link})" if self.differs.link else ""
-            yield f"{INDENT}{self.differs.because or self.differs.unsupported}{link}"
+            known = "known bug: " if self.status == "bug" else ""
+            yield f"{INDENT}{known}{self.differs.because or self.differs.unsupported}{link}"
         yield from (INDENT + line for line in described(self.findings))
         yield from (f"{INDENT}note: {note}" for note in self.notes)
         if self.status == "flaky":
@@ -102,13 +107,20 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     stale: tuple[Finding, ...] = ()
     if wanted.differs is not None and _is_stale(wanted, walked, case, version, observation):
         said = wanted.differs.because or "it behaves otherwise"
-        stale = (_stale(case, wanted.differs, said, AS_THE_NEWEST),)
+        stale = (_stale(case, wanted.differs, said, WITHOUT_THE_BUG if wanted.differs.bug else AS_THE_NEWEST),)
     findings = (
         *stale,
         *by_step([*walked.findings, *disagreements(case, observation), *lost_or_doubled(case, observation)]),
     )
-    status: Status = "violates" if findings else "differs" if wanted.differs is not None else "conforms"
+    status: Status = "violates" if findings else _told_by(wanted.differs)
     return replace(verdict, status=status, findings=findings, notes=walked.notes, differs=wanted.differs)
+
+
+def _told_by(entry: Differs | None) -> Status:
+    """The status of a version that does as its entry says, or as the case does where there is none."""
+    if entry is None:
+        return "conforms"
+    return "bug" if entry.bug else "differs"
 
 
 def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:

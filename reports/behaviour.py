@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from conformance.observation import Observation
 from conformance.verdict import Status
-from conformance.versions import SparkVersion, VersionRange, falling_into
-from reports.records import Cell, DocumentedDifference
+from reports.records import Cell
 
 Silence: TypeAlias = Literal["not about it", "no answer"]
 
@@ -77,28 +75,6 @@ def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
         else:
             group.append(cell)
     return tuple(Behaviour(tuple(reversed(group))) for group in groups)
-
-
-def is_bug_of_a_release(differs: DocumentedDifference | None, spark: str) -> str | None:
-    """The patch release of the same line that no longer does it, where there is one: then it was a bug of releases.
-
-    None for a difference that its whole line has, which is a change from one line to the next.
-
-    Args:
-        differs: the entry that a cell falls into.
-        spark: the version of the cell.
-    """
-    if differs is None or differs.unsupported is not None:
-        return None
-    return _mended(differs.spark, SparkVersion.parse(spark))
-
-
-@lru_cache(maxsize=4096)
-def _mended(ranges: str, version: SparkVersion) -> str | None:
-    concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
-    everything = falling_into(VersionRange.parse(f"=={version.line}.*"))
-    later = [release for release in everything if release > version and release not in concerned]
-    return str(later[0]) if later else None
 
 
 def _counts_drops(observation: Observation) -> bool:

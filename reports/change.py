@@ -14,8 +14,9 @@ from typing import Literal, TypeAlias
 
 from conformance.observation import ErrorSeen, Observation
 from conformance.verdict import Status
-from reports.behaviour import SAYS_NOTHING, alike, is_bug_of_a_release, speaks
+from reports.behaviour import SAYS_NOTHING, alike, speaks
 from reports.difference import Divergence, divergence
+from reports.known_bug import KnownBug
 from reports.records import Cell, Target
 from reports.tally import Matrix
 
@@ -49,8 +50,8 @@ class Reason:
     """The version it is about."""
     text: str
     link: str | None
-    mended: str | None = None
-    """The patch release that no longer does it, where it was a bug of releases."""
+    bug: KnownBug | None = None
+    """Where it is a known bug of that version, and no documented change."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Change:
     """The first place where the two part."""
     reasons: tuple[Reason, ...]
     """Empty where the case explains nothing: then nobody has documented it."""
+
+    @property
+    def brings_a_bug(self) -> bool:
+        """Whether the later version has a known bug that the earlier one has not."""
+        return self.after.status == "bug" and self.before.differs != self.after.differs
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason
         if entry is None or text is None or (text, entry.link) in told:
             continue
         told.add((text, entry.link))
-        yield Reason(target.spark, text, entry.link, is_bug_of_a_release(entry, target.spark))
+        yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
 
 
 def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str]:

@@ -7,7 +7,7 @@ result already, or is accepted with a reason. Nothing passes for want of an answ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
@@ -17,6 +17,7 @@ from conformance.versions import NotAVersion, SparkVersion
 from reports.accepted import Acceptance
 from reports.behaviour import alike
 from reports.change import Change, Changes, Silent, changes
+from reports.known_bug import KnownBug
 from reports.records import Target
 from reports.results import Results
 from reports.tally import Matrix
@@ -58,6 +59,16 @@ class Ruling:
 
 
 @dataclass(frozen=True)
+class StandingBug:
+    """A known bug that a case shows on both versions."""
+
+    case: str
+    because: str
+    bug: KnownBug
+    """As the later version has it."""
+
+
+@dataclass(frozen=True)
 class Gate:
     """The gate's answer."""
 
@@ -66,6 +77,8 @@ class Gate:
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
     """Acceptances that no change needs any more."""
+    bugs: tuple[StandingBug, ...] = ()
+    """Known bugs that both versions have: no change, and still something to act on."""
 
     @property
     def failing(self) -> tuple[Ruling, ...]:
@@ -92,12 +105,14 @@ class Gate:
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
+        kept = len(self.bugs)
         told = (
             f"{len(self.rulings)} change{'s' * (len(self.rulings) != 1)}: {', '.join(parts)}"
             if parts
             else "nothing changes"
         )
         rest = [f"{len(self.stale)} stale acceptance{'s' * (len(self.stale) != 1)}"] if self.stale else []
+        rest += [f"{kept} known bug{'s' * (kept != 1)} in both"] if kept else []
         rest += [f"{len(self.silent)} cell{'s' * (len(self.silent) != 1)} without an answer"] if self.silent else []
         return f"{pair}: {size}, {'; '.join([told, *rest])}."
 
@@ -119,7 +134,8 @@ def gate(
         before: the version one is on: ``3.5.9``, a line (``3.5``) or the name of a target.
         after: the version one wants.
         fail_on: ``any`` change; only those of what is ``documented``; or only where a documented result is ``guaranteed``
-            no longer: rows are lost, added or altered, or the query is refused.
+            no longer: rows are lost, added or altered, or the query is refused. A known bug that only the later version has
+            fails whatever is chosen.
         strengths: case id → how strongly it is promised; a case that is not among them counts as documented. Not needed to
             fail on ``any`` change.
         accepted: changes that may pass.
@@ -147,12 +163,21 @@ def gate(
         elif not fails(change, strength, fail_on):
             passing = "tolerated"
         rulings.append(Ruling(change, strength, passing, covering[0].because if passing == "accepted" else None))
-    return Gate(compared, fail_on, tuple(rulings), tuple(entry for entry in about if entry not in used))
+    stale = tuple(entry for entry in about if entry not in used)
+    return Gate(compared, fail_on, tuple(rulings), stale, tuple(_standing_bugs(matrix, compared)))
+
+
+def _standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
+    for case in compared.alike:
+        cell = matrix.cells[case, compared.after.name]
+        bug = KnownBug.of(cell, compared.after.spark)
+        if bug is not None and cell.differs is not None:
+            yield StandingBug(case, cell.differs.because or "", bug)
 
 
 def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
     """Whether a change is of what the gate fails on."""
-    if fail_on == "any":
+    if fail_on == "any" or change.brings_a_bug:
         return True
     return strength != "observed" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
 

@@ -19,7 +19,7 @@ from conformance.observation import ErrorSeen, Observation
 from conformance.upgrade import UpgradeStatus, UpgradeVerdict
 from conformance.verdict import Status, Verdict
 
-FORMAT = 1
+FORMAT = 2
 """The version of the format this code writes, and the newest it reads."""
 
 
@@ -85,10 +85,18 @@ class DocumentedDifference(_Record):
     because: str | None = None
     unsupported: str | None = None
     link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug of these versions, ``link`` its ticket."""
 
     @classmethod
     def of(cls, entry: DiffersEntry) -> DocumentedDifference:
-        return cls(spark=str(entry.spark), because=entry.because, unsupported=entry.unsupported, link=entry.link)
+        return cls(
+            spark=str(entry.spark),
+            because=entry.because,
+            unsupported=entry.unsupported,
+            link=entry.link,
+            bug=entry.bug,
+        )
 
 
 class Run(_Record):
@@ -173,6 +181,8 @@ class DocumentedUpgrade(_Record):
     to: str | None = None
     because: str
     link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug, ``link`` its ticket."""
     way_round: str | None = None
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
@@ -184,6 +194,7 @@ class DocumentedUpgrade(_Record):
             to=str(entry.to) if entry.to else None,
             because=entry.because,
             link=entry.link,
+            bug=entry.bug,
             way_round=entry.way_round,
         )
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from conformance.upgrade import UpgradeStatus
 from conformance.verdict import Status
+from reports.older_formats import of_today
 from reports.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.unusable import (
     CountsDoNotMatch,
@@ -195,8 +196,10 @@ class Results:
             raise MissingCells(path, absent)
         _all_there(path, announced_upgrades, upgrades)
         _check_counts(path, footer, cells.values(), upgrades.values())
-        met = header.model_copy(update={"targets": tuple(targets.values())})
-        return cls(met, tuple(cells.values()), footer, (path,), tuple(upgrades.values()))
+        today = tuple(of_today(cell, header.format, targets) for cell in cells.values())
+        met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT})
+        summed = footer.model_copy(update={"counts": dict(Counter(cell.status for cell in today))})
+        return cls(met, today, summed, (path,), tuple(upgrades.values()))
 
     def write(self, path: Path) -> None:
         """Write them as one file, as a single run would have.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conformance.verdict import Status
+from conformance.verdict import AS_THE_CASE_SAYS, Status
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Mark:
 MARKS: Mapping[Status, Mark] = {
     "conforms": Mark("●", "conforms", "green"),
     "differs": Mark("◆", "differs as documented", "cyan"),
+    "bug": Mark("▲", "known bug of these versions", "red"),
     "unsupported": Mark("–", "unsupported as documented", "blue"),
     "violates": Mark("✗", "violates", "bold red"),
     "flaky": Mark("≈", "flaky", "magenta"),
@@ -35,7 +36,7 @@ MARKS: Mapping[Status, Mark] = {
 
 GLYPHS: Mapping[Status, str] = {status: mark.glyph for status, mark in MARKS.items()}
 
-GREEN: frozenset[Status] = frozenset({"conforms", "differs", "unsupported", "not-applicable"})
+GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 """What is as the cases say, or does not count."""
 
 DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})

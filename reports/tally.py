@@ -93,6 +93,7 @@ def summary(matrix: Matrix) -> str:
     words: dict[Status, str] = {
         "conforms": _verb(totals["conforms"], "conform"),
         "differs": f"{_verb(totals['differs'], 'differ')} as documented",
+        "bug": f"known bug{'s' * (totals['bug'] != 1)}",
         "unsupported": "unsupported",
         "not-applicable": "not applicable",
         "violates": _verb(totals["violates"], "violate"),

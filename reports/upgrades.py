@@ -13,6 +13,7 @@ from conformance.upgrade import UpgradeStatus
 from conformance.versions import SparkVersion
 from reports.records import UpgradeCell
 from reports.results import Results
+from reports.status import MARKS as OF_A_CELL
 from reports.status import Mark
 
 MARKS: Mapping[UpgradeStatus, Mark] = {
@@ -26,6 +27,9 @@ MARKS: Mapping[UpgradeStatus, Mark] = {
     "not-run": Mark("?", "not run", "yellow"),
 }
 """Every status, in the order in which they are told."""
+
+BUG = OF_A_CELL["bug"]
+"""Of an answer for which an entry names a bug, whatever its status."""
 
 EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
 
@@ -158,7 +162,8 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
     groups: dict[tuple[str, str], list[UpgradeCell]] = {}
     for cell in cells:
         if cell.status == status:
-            because = f" — {cell.entry.because}" if cell.entry else ""
+            known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
+            because = f" — {known}{cell.entry.because}" if cell.entry else ""
             link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
             way_round = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
             groups.setdefault((why(cell) + because + link, way_round), []).append(cell)

@@ -16,6 +16,7 @@ from reports.change import MEANINGS
 from reports.gate import WORDS, FailOn, Gate, Ruling, published
 from reports.gate import gate as judged
 from reports.results import Results
+from reports.status import MARKS
 
 EXAMPLES = """
 Examples:
@@ -103,6 +104,11 @@ def _show(answer: Gate) -> None:
         for ruling in rulings:
             for line in _lines(ruling):
                 out.print(line)
+    if answer.bugs:
+        out.print(Text(f"{MARKS['bug'].glyph} Known bugs that both have", style="bold"))
+    for standing in answer.bugs:
+        link = f" ({standing.bug.link})" if standing.bug.link else ""
+        out.print(Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{link}"))
     for entry in answer.stale:
         out.print(Text(f"stale: {entry}: nothing changes there any more: take it out", style="bold red"))
     for silent in answer.silent:
@@ -124,8 +130,8 @@ def _lines(ruling: Ruling) -> list[Text]:
     ]
     for reason in change.reasons:
         link = f" ({reason.link})" if reason.link else ""
-        mended = f"; a bug that {reason.mended} no longer has" if reason.mended else ""
-        lines.append(Text(f"      {reason.spark}: {reason.text}{link}{mended}"))
+        known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
+        lines.append(Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{link}"))
     if not change.reasons:
         lines.append(Text(f"      no case gives a reason; {change.where}", style="yellow"))
     return lines
@@ -139,6 +145,10 @@ def _record(answer: Gate) -> dict[str, Any]:
         "exit_code": answer.exit_code,
         "compared": answer.compared.compared,
         "changes": [_ruling(ruling) for ruling in answer.rulings],
+        "known_bugs_of_both": [
+            {"case": one.case, "because": one.because, "link": one.bug.link, "gone_in": one.bug.gone_in}
+            for one in answer.bugs
+        ],
         "stale": [str(entry) for entry in answer.stale],
         "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.silent],
         "outside": list(answer.compared.outside),
@@ -156,6 +166,13 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "strength": ruling.strength,
         "where": str(change.where),
         "reasons": [
-            {"spark": one.spark, "text": one.text, "link": one.link, "mended": one.mended} for one in change.reasons
+            {
+                "spark": one.spark,
+                "text": one.text,
+                "link": one.link,
+                "bug": one.bug is not None,
+                "mended": one.bug.gone_in if one.bug else None,
+            }
+            for one in change.reasons
         ],
     }

@@ -63,17 +63,21 @@ class _Entry(Shape):
             report.add(node, f"an entry of differs says what is otherwise: one of {', '.join(WAYS)}")
         for other in ways[1:]:
             report.add(node.key(other), f"`{other}` beside `{ways[0]}`: an entry has one of {', '.join(WAYS)}")
-        if "unsupported" in ways and node.get("because") is not None:
-            report.add(node.key("because"), "`because` beside `unsupported`, which is itself the reason: leave it out")
-            return False
+        if bug_beside_link(node, report):
+            sound = False
+        if "unsupported" in ways:
+            for other, why in (("because", "is itself the reason"), ("bug", "says that nothing is wrong")):
+                if node.get(other) is not None:
+                    report.add(node.key(other), f"`{other}` beside `unsupported`, which {why}: leave it out")
+                    return False
         if ways and "unsupported" not in ways and node.get("because") is None:
             report.add(node, "`because` is missing: why do these versions behave otherwise?")
             return False
         return sound and len(ways) == 1
 
     def schema(self, definitions: Definitions) -> Json:
-        with_reason = [{"required": [way, "because"], "not": _any_of(way)} for way in WAYS[:2]]
-        unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", "because")}
+        with_reason = [{"required": [way, "because"], "not": _any_of(way, BUG_AND_LINK)} for way in WAYS[:2]]
+        unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
         return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
 
 
@@ -81,9 +85,22 @@ CHANGES = _Steps()
 """Step number or name → what replaces its expectation."""
 
 
-def _any_of(way: str, *more: str) -> Json:
-    return {"anyOf": [{"required": [other]} for other in (*WAYS, *more) if other != way]}
+BUG_AND_LINK = ["bug", "link"]
 
+
+def _any_of(way: str, *more: list[str]) -> Json:
+    return {"anyOf": [{"required": keys} for keys in (*([other] for other in WAYS if other != way), *more)]}
+
+
+def bug_beside_link(node: Entries, report: Report) -> bool:
+    """Report an entry with both: the bug is its own link."""
+    both = all(node.get(key) is not None for key in BUG_AND_LINK)
+    if both:
+        report.add(node.key("link"), "`link` beside `bug`, which names the ticket: leave it out")
+    return both
+
+
+BUG = Key(LINK, "In place of `link`, where it is a known bug of these versions and no documented change: its ticket.")
 
 DIFFERS = ListOf(
     _Entry(
@@ -93,6 +110,7 @@ DIFFERS = ListOf(
                 "spark": Key(RANGE, "the versions: a PEP 440 range, or a list of which any may hold", required=True),
                 "because": Key(Text("a reason"), "Why they behave otherwise."),
                 "link": Key(LINK, "The ticket or page that says so."),
+                "bug": BUG,
                 "expect": Key(
                     EXPECTATION, "What is expected of the start, instead of every step's expectation: an error."
                 ),
@@ -119,7 +137,8 @@ def differs(written: dict[str, Json], numbers: Mapping[str, int]) -> Differs:
     steps = written.get("steps", {})
     return Differs(
         spark=VersionRange.parse(written["spark"]),
-        link=written.get("link"),
+        link=written.get("bug", written.get("link")),
+        bug="bug" in written,
         because=written.get("because"),
         unsupported=written.get("unsupported"),
         expect=expectation(written["expect"]) if "expect" in written else None,

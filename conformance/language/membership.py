@@ -20,8 +20,9 @@ def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
         report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
     _check_links(case, report)
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
-        if isinstance(entry, Entries) and entry.get("link") is None:
-            report.add(entry, f"`link` is missing in entry {number} of differs: a suite says where each is documented")
+        if isinstance(entry, Entries) and entry.get("link") is None and entry.get("bug") is None:
+            missing = f"`link` is missing in entry {number} of differs"
+            report.add(entry, f"{missing}: a suite says where each is documented, or which `bug` it is")
     _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
     _check_tags_and_mirrors(case, report, catalogue)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.case import Upgrade
-from conformance.language.differing import CHANGES
+from conformance.language.differing import BUG, CHANGES, bug_beside_link
 from conformance.language.expectations import ERROR, expectation_change, expected_error
 from conformance.language.links import LINK
 from conformance.language.nested import Key, ListOf, Record, one_or_many
@@ -31,6 +31,7 @@ UPGRADES = ListOf(
             ),
             "because": Key(Text("a reason"), "why the answer is otherwise", required=True),
             "link": Key(LINK, "The ticket or page that says so."),
+            "bug": BUG,
             "wayRound": Key(Text("a way round"), "What is documented to help."),
             "refused": Key(ERROR, "The resuming version refuses the checkpoint with this error."),
             "steps": Key(CHANGES, "Step number or name → the keys of its expectation that are otherwise."),
@@ -55,7 +56,8 @@ def upgrade(written: dict[str, Json], numbers: Mapping[str, int]) -> Upgrade:
             "to": VersionRange.parse(written["to"]) if "to" in written else None,
             "cuts": (cuts,) if isinstance(cuts, int) else tuple(cuts),
             "because": written["because"],
-            "link": written.get("link"),
+            "link": written.get("bug", written.get("link")),
+            "bug": "bug" in written,
             "wayRound": written.get("wayRound"),
             "error": expected_error(written["refused"]) if "refused" in written else None,
             "steps": {
@@ -72,6 +74,7 @@ def check_upgrades(case: Node, report: Report) -> None:
     for entry in items_of(child(case, "upgrades")):
         if not isinstance(entry, Entries):
             continue
+        bug_beside_link(entry, report)
         ways = [way for way in WAYS if entry.get(way) is not None]
         if not ways:
             report.add(entry, f"an entry of upgrades says what is otherwise: one of {', '.join(WAYS)}")

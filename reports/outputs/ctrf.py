@@ -16,6 +16,7 @@ SPEC_VERSION = "0.0.0"
 STATUSES: Mapping[Status, str] = {
     "conforms": "passed",
     "differs": "passed",
+    "bug": "passed",
     "unsupported": "passed",
     "violates": "failed",
     "flaky": "failed",
@@ -63,5 +64,7 @@ def _test(cell: Cell, folder: str) -> dict[str, Any]:
         "rawStatus": cell.status,
         "filePath": f"{folder}/{cell.case}.yaml",
     }
+    if cell.status == "bug":
+        found["tags"] = ["known bug"]
     optional = {"message": message or (said.splitlines()[0] if said else None), "trace": said or None, "line": line}
     return found | {key: value for key, value in optional.items() if value is not None}

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict
 
 from conformance.finding import described
 from conformance.verdict import Status
-from reports.behaviour import behaviours, is_bug_of_a_release
+from reports.behaviour import behaviours
 from reports.change import Change, Changes, Meaning
+from reports.known_bug import KnownBug
 from reports.records import Cell, Target
-from reports.site.report import Report, version_of
+from reports.site.report import Report
 from reports.tally import summary
 
 FORMAT: Literal[1] = 1
@@ -32,10 +33,10 @@ class CellSaid(_Part):
     behaviour: int | None
     """The number of its behaviour among those of the case, from 0, newest first: equal numbers, equal behaviour."""
     because: str | None
-    """Why it differs, or is unsupported, as the case documents it."""
+    """Why it differs, has a known bug or is unsupported, as the case documents it."""
     link: str | None
     known_bug_gone_in: str | None
-    """The patch release of its line that no longer does it."""
+    """Where it is a known bug, the first later release without it; null where there is none."""
     findings: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -56,6 +57,8 @@ class ReasonSaid(_Part):
     spark: str
     text: str
     link: str | None
+    bug: bool
+    """Whether it is a known bug of that version, and no documented change."""
 
 
 class ChangeSaid(_Part):
@@ -153,15 +156,14 @@ def _case(report: Report, id: str) -> CaseSaid:
 
 def _cell(cell: Cell, behaviour: int | None, target: Target) -> CellSaid:
     entry = cell.differs
-    version = version_of(target)
-    bug = is_bug_of_a_release(entry, str(version)) if version is not None and cell.status == "differs" else None
+    bug = KnownBug.of(cell, target.spark)
     return CellSaid(
         target=cell.target,
         status=cell.status,
         behaviour=behaviour,
         because=(entry.because or entry.unsupported) if entry is not None else None,
         link=entry.link if entry is not None else None,
-        known_bug_gone_in=bug,
+        known_bug_gone_in=bug.gone_in if bug is not None else None,
         findings=tuple(described(cell.findings)),
         notes=cell.notes,
     )
@@ -184,5 +186,7 @@ def _change(change: Change) -> ChangeSaid:
         meaning=change.meaning,
         what=change.what,
         where=str(change.where),
-        reasons=tuple(ReasonSaid(spark=one.spark, text=one.text, link=one.link) for one in change.reasons),
+        reasons=tuple(
+            ReasonSaid(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None) for one in change.reasons
+        ),
     )

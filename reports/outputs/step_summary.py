@@ -6,7 +6,9 @@ import html
 from collections.abc import Iterator
 
 from conformance.finding import described
+from conformance.verdict import AS_THE_CASE_SAYS
 from reports.change import MEANINGS, Changes
+from reports.known_bug import KnownBug
 from reports.results import Results
 from reports.status import MARKS
 from reports.tally import Matrix, summary
@@ -53,9 +55,29 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
         yield f"<details><summary>{head}</summary>\n<pre>{body.replace(chr(10) * 2, chr(10))}</pre></details>\n\n"
     if len(bad) > MOST_FINDINGS:
         yield f"… and {len(bad) - MOST_FINDINGS} more cells.\n\n"
+    yield from _known_bugs(matrix)
     for pair in pairs:
         yield from _changes(pair)
     yield from _numbers(matrix)
+
+
+def _known_bugs(matrix: Matrix) -> Iterator[str]:
+    """A row for each case that shows one, with the versions that have it."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for case in matrix.cases:
+        for target in matrix.targets:
+            cell = matrix.cells.get((case, target.name))
+            bug = KnownBug.of(cell, target.spark)
+            if cell is not None and cell.differs is not None and bug is not None:
+                why = f"{cell.differs.because}{f' ({bug.link})' if bug.link else ''}"
+                until = f", gone in {bug.gone_in}" if bug.gone_in else ""
+                rows.setdefault((case, why), []).append(f"{target.spark}{until}")
+    if rows:
+        yield "### Known bugs\n\n| | case | what goes wrong | Spark |\n|---|---|---|---|\n"
+    for (case, why), versions in rows.items():
+        yield f"| {MARKS['bug'].glyph} | {_text(case)} | {_text(why)} | {_text('; '.join(versions))} |\n"
+    if rows:
+        yield "\n"
 
 
 def _changes(pair: Changes) -> Iterator[str]:
@@ -65,7 +87,10 @@ def _changes(pair: Changes) -> Iterator[str]:
         return
     yield "| | case | what changes | why |\n|---|---|---|---|\n"
     for change in pair.changes:
-        why = "; ".join(f"{reason.text}{f' ({reason.link})' if reason.link else ''}" for reason in change.reasons)
+        why = "; ".join(
+            f"{f'{reason.bug}: ' if reason.bug else ''}{reason.text}{f' ({reason.link})' if reason.link else ''}"
+            for reason in change.reasons
+        )
         glyph = MEANINGS[change.meaning].glyph
         yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no case gives a reason'} |\n"
     yield "\n"
@@ -82,7 +107,7 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
         for name in names:
             found = matrix.count(cases, [name])
             whole = sum(found.values()) - found["not-applicable"]
-            good = found["conforms"] + found["differs"] + found["unsupported"]
+            good = sum(found[status] for status in AS_THE_CASE_SAYS)
             counts.append(f"{good}/{whole}" if good == whole else f"**{good}/{whole}**")
         yield f"| {_text(family) or 'no family'} | {' | '.join(counts)} |\n"
 

@@ -13,10 +13,11 @@ def workflow_commands(results: Results, folder: str = "cases") -> str:
     """The lines to print in a workflow; empty where everything is as expected.
 
     Args:
-        results: what is told.
+        results: what is told; a known bug as a notice, which fails nothing.
         folder: where the cases lie, from the root of the repository.
     """
     lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
+    lines += [_known_bug(cell, folder) for cell in results.cells if cell.status == "bug"]
     return "".join(f"{line}\n" for line in sorted(lines))
 
 
@@ -35,6 +36,12 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
     if not cell.findings:
         told = "; ".join(cell.notes) or "no result"
         yield _line(level, f"{folder}/{cell.case}.yaml", None, cell.target, f"{cell.status}: {told}")
+
+
+def _known_bug(cell: Cell, folder: str) -> str:
+    entry = cell.differs
+    told = f"{entry.because}{f' ({entry.link})' if entry.link else ''}" if entry is not None else ""
+    return _line("notice", f"{folder}/{cell.case}.yaml", None, f"{cell.target}, known bug", told)
 
 
 def _line(level: str, file: str, line: int | None, title: str, message: str) -> str:

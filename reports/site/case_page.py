@@ -160,7 +160,7 @@ def _section(
     seen = cell.observation
     model = report.model(case, version) if report.model and case is not None and version is not None else None
     other: Observation | None = newest.observation if newest is not None and parting is not None else None
-    entry = cell.differs if cell.status in ("differs", "unsupported", "violates") else None
+    entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
     return Section(
         letter=letter,
         targets=targets,

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from conformance.finding import described
 from conformance.upgrade import UpgradeStatus
 from reports.change import Changes
+from reports.records import UpgradeCell
 from reports.site.report import Report
 from reports.site.sources import Source
 from reports.site.visible import cut
-from reports.upgrades import MARKS
+from reports.upgrades import BUG, MARKS
 
 AS_USUAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
 LONGEST = 240
@@ -76,12 +77,16 @@ def checkpoints(report: Report, pair: Changes) -> Checkpoints | None:
                 title=report.title(cell.case),
                 cut=cell.cut,
                 fate=Fate.of(cell.status),
-                because=cut(
-                    cell.entry.because if cell.entry else "; ".join([*described(cell.findings), *cell.notes]), 600
-                ),
+                because=cut(_because(cell), 600),
                 source=Source.of(cell.entry.link) if cell.entry is not None and cell.entry.link else None,
                 known=cell.case in ran,
             )
             for cell in told
         ),
     )
+
+
+def _because(cell: UpgradeCell) -> str:
+    if cell.entry is None:
+        return "; ".join([*described(cell.findings), *cell.notes])
+    return f"{BUG.glyph} known bug: {cell.entry.because}" if cell.entry.bug else cell.entry.because

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reports.behaviour import is_bug_of_a_release
 from reports.change import Changes
+from reports.known_bug import KnownBug
 from reports.site.checkpoints import checkpoints
-from reports.site.report import Report, version_of
+from reports.site.report import Report
 
 
 def headline(report: Report, pair: Changes | None) -> str:
@@ -33,15 +33,10 @@ def headline(report: Report, pair: Changes | None) -> str:
 
 
 def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names of the targets that show a bug which a later release of their line has not."""
-    found = set()
-    for cell in report.matrix.cells.values():
-        if cell.status == "differs":
-            found.add((cell.target, cell.differs))
-    spark = {target.name: version for target in report.targets if (version := version_of(target)) is not None}
-    return tuple(
-        sorted({name for name, entry in found if name in spark and is_bug_of_a_release(entry, str(spark[name]))})
-    )
+    """Names of the targets that show a known bug which a later release has not."""
+    spark = {target.name: target.spark for target in report.targets}
+    bugs = ((cell.target, KnownBug.of(cell, spark[cell.target])) for cell in report.matrix.cells.values())
+    return tuple(sorted({name for name, bug in bugs if bug is not None and bug.gone_in is not None}))
 
 
 def _many(number: int, noun: str) -> str:

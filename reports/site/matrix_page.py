@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.verdict import Status
 from reports.records import Target
 from reports.site.report import Report
-from reports.site.ribbon import BUG, WORDS, Ribbon, Sign, ribbon
+from reports.site.ribbon import WORDS, Ribbon, Sign, ribbon
 from reports.status import GREEN, MARKS
 
 
@@ -101,15 +101,13 @@ def _row(report: Report, id: str) -> Row:
         ribbon=found,
         title=report.title(id),
         tags=case.tags if case is not None else (),
-        kinds=" ".join(place.sign.kind for place in found.places),
+        kinds=" ".join(place.sign.status for place in found.places),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.places),
     )
 
 
 def _keys(signs: Iterable[Sign]) -> Iterable[Key]:
-    counts = Counter(sign.kind for sign in signs)
+    counts = Counter(sign.status for sign in signs)
     for status, mark in MARKS.items():
         if counts[status]:
             yield Key(status, mark.glyph, WORDS[status], mark.word, counts[status])
-        if status == "differs" and counts[BUG.kind]:
-            yield Key(BUG.kind, BUG.glyph, BUG.word, BUG.told, counts[BUG.kind])

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.verdict import Status
-from reports.behaviour import Behaviour, alike, is_bug_of_a_release, speaks
+from reports.behaviour import Behaviour, alike, speaks
 from reports.change import change
+from reports.known_bug import KnownBug
 from reports.records import Cell, Target
-from reports.site.report import Report, version_of
+from reports.site.report import Report
 from reports.site.sources import Source
 from reports.status import MARKS
 
@@ -24,8 +25,6 @@ class Sign:
     """Short enough to stand in a cell."""
     told: str
     """The status and its reason, in a sentence."""
-    kind: str
-    """Of what it is drawn as: a status, or ``bug``."""
 
     @classmethod
     def of(cls, cell: Cell | None, target: Target) -> Sign:
@@ -34,18 +33,16 @@ class Sign:
         mark = MARKS[status]
         entry = cell.differs if cell is not None else None
         reason = ""
-        if entry is not None and status in ("differs", "unsupported"):
+        if entry is not None and status in ("differs", "bug", "unsupported"):
             reason = f": {entry.because or entry.unsupported}" + (f" ({entry.link})" if entry.link else "")
-        version = version_of(target)
-        mended = is_bug_of_a_release(entry, str(version)) if version is not None and status == "differs" else None
-        if mended is not None:
-            return cls(status, BUG.glyph, BUG.word, f"known bug, gone in {mended}{reason}", "bug")
-        return cls(status, mark.glyph, WORDS[status], mark.word + reason, status)
+        bug = KnownBug.of(cell, target.spark)
+        return cls(status, mark.glyph, WORDS[status], f"{bug or mark.word}{reason}")
 
 
 WORDS: Mapping[Status, str] = {
     "conforms": "conforms",
     "differs": "differs",
+    "bug": "bug",
     "unsupported": "absent",
     "violates": "violates",
     "flaky": "flaky",
@@ -53,8 +50,6 @@ WORDS: Mapping[Status, str] = {
     "not-applicable": "n/a",
     "not-run": "not run",
 }
-
-BUG = Sign("differs", "▲", "bug", "known bug of some releases of a line, gone in a later one", "bug")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.change import Changes, changes
+from reports.known_bug import KnownBug
 from reports.tally import Matrix
 from tests.unit.verdict.examples import differs
 
@@ -63,17 +64,36 @@ def test_cells_without_an_answer_are_told_and_cases_about_other_versions_are_not
 def test_a_change_carries_the_reason_of_the_case(tmp_path: Path) -> None:
     entry = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
     (change,) = pair(tmp_path, a.LOST, a.CALM, **{a.CASE: (entry,)}).changes
-    assert [(one.spark, one.text, one.link, one.mended) for one in change.reasons] == [
+    assert [(one.spark, one.text, one.link, one.bug) for one in change.reasons] == [
         ("3.5.9", "it was late", "SPARK-1", None)
     ]
 
 
-def test_a_bug_that_a_later_patch_release_has_not_is_told_as_one(tmp_path: Path) -> None:
-    entry = differs(">=3.5,<3.5.4", because="a bug", link="SPARK-2", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> None:
+    entry = differs(
+        ">=3.5,<3.5.4", because="a bug", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
+    )
     results = a.results(tmp_path / "r", {a.CASE: {"3.5.0": a.LOST, "3.5.9": a.CALM}}, {a.CASE: (entry,)})
     matrix = Matrix.of(results)
-    (change,) = changes(matrix, *matrix.targets).changes
-    assert [one.mended for one in change.reasons] == ["3.5.4"]
+    (there,) = changes(matrix, *matrix.targets).changes
+    (back,) = changes(matrix, *reversed(matrix.targets)).changes
+    assert [one.bug for one in there.reasons] == [KnownBug("SPARK-2", "3.5.4")]
+    assert (there.brings_a_bug, back.brings_a_bug) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "spark", "told"),
+    [
+        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, gone in 3.4.4"),
+        (">=3.4,<3.5.2", "3.4.4", "known bug, gone in 3.5.2"),
+        (">=3.0", "3.5.9", "known bug, in no release mended"),
+    ],
+)
+def test_the_release_that_mends_a_bug(tmp_path: Path, ranges: str, spark: str, told: str) -> None:
+    entry = differs(
+        ranges.split(" or "), because="a bug", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
+    )
+    assert str(KnownBug.of(a.cell(a.CASE, f"spark-{spark}", a.LOST, (entry,)), spark)) == told
 
 
 def test_worst_first(tmp_path: Path) -> None:

@@ -78,6 +78,31 @@ def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
     ]
 
 
+class TestKnownBugs:
+    ENTRY = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    ALL = differs(">=3", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+
+    def test_one_that_only_the_later_version_has_fails_whatever_is_chosen(self, capsys, tmp_path) -> None:
+        from reports.gate import gate as decide
+        from reports.results import Results
+
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
+        read = Results.read(tmp_path / "bug.jsonl")
+        observed: dict[str, object] = {"fail_on": "guaranteed", "strengths": {"f/a": "observed"}}
+        into, out_of = decide(read, "4.3.0", "3.5.9", **observed), decide(read, "3.5.9", "4.3.0", **observed)  # type: ignore[arg-type]
+        assert [ruling.passing for ruling in (*into.rulings, *out_of.rulings)] == ["fails", "tolerated"]
+        code, out = gate(capsys, "bug.jsonl", "--from", "4.3.0", "--to", "3.5.9")
+        assert code == 1
+        assert "3.5.9: ▲ known bug, gone in 4.0.0: it is lost (SPARK-2)" in out
+
+    def test_one_that_both_have_is_told_and_fails_nothing(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (self.ALL,)})
+        code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert code == 0
+        assert "f/a  known bug, in no release mended: it is lost (SPARK-2)" in out
+        assert out.strip().endswith("nothing changes; 1 known bug in both.")
+
+
 class TestAccepting:
     def write(self, text: str) -> None:
         Path("accepted.yaml").write_text(text)

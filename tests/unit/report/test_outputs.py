@@ -29,7 +29,17 @@ from tests.unit.results.runs import written
 from . import answers as a
 
 SCHEMAS = Path(__file__).with_name("schemas")
-STATUSES = ("conforms", "differs", "unsupported", "violates", "broken", "not-run", "not-applicable", "flaky")
+STATUSES = (
+    "conforms",
+    "differs",
+    "bug",
+    "unsupported",
+    "violates",
+    "broken",
+    "not-run",
+    "not-applicable",
+    "flaky",
+)
 HOSTILE = "</pre><script>alert(1)</script> | `x` \u202e ::error:: %0A \x1b[31m \x00 \ufffe"
 
 
@@ -67,12 +77,12 @@ class TestJUnit:
 
     def test_names_are_unique(self, results) -> None:
         cases = [(case.get("name"), case.get("classname")) for case in Xml.fromstring(junit(results)).iter("testcase")]
-        assert len({name for name, _ in cases}) == len(cases) == 16
+        assert len({name for name, _ in cases}) == len(cases) == 18
 
     def test_statuses(self, results) -> None:
         root = Xml.fromstring(junit(results))
         assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
-            "tests": "16",
+            "tests": "18",
             "failures": "4",
             "errors": "4",
         }
@@ -82,7 +92,9 @@ class TestJUnit:
         assert child["f/broken [spark-3.5.9]"] == child["f/not-run [spark-3.5.9]"] == ["error"]
         assert child["f/not-applicable [spark-3.5.9]"] == ["skipped"]
         assert child["f/conforms [spark-3.5.9]"] == []
-        assert child["f/differs [spark-3.5.9]"] == ["system-out"]
+        assert child["f/differs [spark-3.5.9]"] == child["f/bug [spark-3.5.9]"] == ["system-out"]
+        said = {case.get("name"): case.findtext("system-out") for case in root.iter("testcase")}
+        assert said["f/bug [spark-3.5.9]"] == "known bug of these versions: rows are lost (SPARK-2)"
 
     def test_what_was_found_is_in_it(self, results) -> None:
         failure = next(Xml.fromstring(junit(results)).iter("failure"))
@@ -116,8 +128,13 @@ class TestStepSummary:
         assert len(text.encode()) < MOST_BYTES
         many = tuple(f"f/{number}" for number in range(300))
         header = results.header.model_copy(update={"cases": many})
-        cells = tuple(results.cells[6].model_copy(update={"case": id, "notes": ("x" * 9_000,)}) for id in many)
+        cells = tuple(results.cells[8].model_copy(update={"case": id, "notes": ("x" * 9_000,)}) for id in many)
         assert len(step_summary(Results(header, cells, results.footer)).encode()) < MOST_BYTES
+
+    def test_known_bugs_are_told_with_the_versions_that_have_them(self, results) -> None:
+        text = step_summary(results)
+        assert "### Known bugs" in text
+        assert "| ▲ | f/bug | rows are lost (SPARK-2) | 3.5.9; 4.3.0 |" in text
 
 
 class TestAnnotations:
@@ -131,7 +148,11 @@ class TestAnnotations:
 
     def test_hostile_text_is_one_line(self, hostile) -> None:
         for line in workflow_commands(hostile).split("\n")[:-1]:
-            assert line.startswith(("::error ", "::warning "))
+            assert line.startswith(("::error ", "::warning ", "::notice "))
+
+    def test_a_known_bug_is_a_notice(self, results) -> None:
+        lines = workflow_commands(results, "my/cases").splitlines()
+        assert "::notice file=my/cases/f/bug.yaml,title=spark-3.5.9%2C known bug::rows are lost (SPARK-2)" in lines
 
     def test_nothing_to_tell(self, tmp_path) -> None:
         assert workflow_commands(Results.read(written(tmp_path / "calm"))) == ""
@@ -163,7 +184,7 @@ def test_ctrf(results, hostile) -> None:
         document["results"]["tests"][0]["status"] = "conforms"
         assert not valid.is_valid(document)
     summary = json.loads(ctrf(results))["results"]["summary"]
-    assert [summary[key] for key in ("tests", "passed", "failed", "pending", "skipped", "other")] == [16, 6, 4, 2, 2, 2]
+    assert [summary[key] for key in ("tests", "passed", "failed", "pending", "skipped", "other")] == [18, 8, 4, 2, 2, 2]
 
 
 class TestEverything:

@@ -38,6 +38,9 @@ def cell(id: str, target: str, status: Status = "conforms") -> Cell:
         case "differs":
             entry = differs(">0", because="it was so", link="SPARK-1", steps={1: change(state=1)})
             verdict = judge(of.model_copy(update={"differs": (entry,)}), version, seen)
+        case "bug":
+            entry = differs(">0", because="rows are lost", link="SPARK-2", bug=True, steps={1: change(state=1)})
+            verdict = judge(of.model_copy(update={"differs": (entry,)}), version, seen)
         case "unsupported":
             entry = differs(">0", unsupported="not there yet")
             seen = observed(failed(1, "X", stage="start")).model_copy(update={"case": id})

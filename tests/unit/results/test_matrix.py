@@ -48,6 +48,7 @@ def test_every_status_has_a_look_and_a_meaning_of_its_own() -> None:
     [
         ((), 0, "3 cases × 2 versions: 6 conform; 0 violate"),
         (("differs", "unsupported"), 0, "4 conform, 1 differs as documented, 1 unsupported; 0 violate"),
+        (("bug", "bug"), 0, "4 conform, 2 known bugs; 0 violate"),
         (("not-applicable",), 0, "5 conform, 1 not applicable; 0 violate"),
         (("violates",), 1, "5 conform; 1 violates"),
         (("flaky", "broken"), 1, "4 conform; 0 violate, 1 flaky, 1 broken"),

@@ -13,7 +13,7 @@ import reports.records
 from conformance.observation import Observation
 from conformance.suite import Suite
 from conformance.verdict import combine, judge
-from reports.records import Cell, Target, json_schema
+from reports.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
 from reports.results import Results, ResultsWriter, together
 from reports.unusable import TruncatedResults
 from tests.unit.results.runs import FINISHED, STARTED, case_named, cell, header, written
@@ -137,7 +137,17 @@ def test_the_published_schema_is_that_of_the_records() -> None:
 def test_lines_are_as_the_schema_says(tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(json_schema())
     targets = ("spark-3.0.3", "spark-3.5.9", "spark-4.3.0")
-    statuses = ("conforms", "differs", "unsupported", "violates", "broken", "not-run", "not-applicable", "flaky")
+    statuses = (
+        "conforms",
+        "differs",
+        "bug",
+        "unsupported",
+        "violates",
+        "broken",
+        "not-run",
+        "not-applicable",
+        "flaky",
+    )
     ids = tuple(f"f/{status}" for status in statuses)
     path = written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in statuses for t in targets})  # type: ignore[misc]
     for line in lines(path):
@@ -174,3 +184,18 @@ class TestTogether:
     def test_none_is_no_result(self) -> None:
         with pytest.raises(ValueError, match="no results"):
             together([])
+
+
+def test_a_bug_of_patch_releases_in_results_of_format_1(tmp_path: Path) -> None:
+    """They told it as a difference; the rest of what they say stays as it is."""
+    path = tmp_path / "r"
+    ranges = {"a": ">=3.5,<3.5.4", "b": "<3.6"}
+    with ResultsWriter(path, header(("a", "b"), ("spark-3.5.3",)).model_copy(update={"format": 1})) as writer:
+        for id, spark in ranges.items():
+            told = DocumentedDifference(spark=spark, because="rows are lost", link="SPARK-2")
+            writer.write(cell(id, "spark-3.5.3", "differs").model_copy(update={"differs": told}))
+    read = Results.read(path)
+    assert [(one.status, one.differs and one.differs.bug) for one in read.cells] == [("bug", True), ("differs", False)]
+    assert (read.header.format, read.footer.counts) == (FORMAT, {"bug": 1, "differs": 1})
+    read.write(tmp_path / "again")
+    assert Results.read(tmp_path / "again").cells == read.cells

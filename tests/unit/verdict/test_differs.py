@@ -227,6 +227,32 @@ class TestUnsupported:
         assert judge(self.OF, NEWEST, observed(failed(1, "X", stage="start"))).status == "violates"
 
 
+class TestKnownBug:
+    def of(self, **changed: Any) -> Case:
+        entry = differs("<3.4", because="it is lost", link="SPARK-1", bug=True, steps={1: change(**changed)})
+        return case(expect(rows=[ONE]), differs=(entry,))
+
+    def test_a_status_of_its_own(self) -> None:
+        verdict = judge(self.of(rows=[]), OLD, observed(step(1, batch(0))))
+        assert verdict.status == "bug"
+        assert verdict.describe() == ("late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost (SPARK-1)")
+
+    def test_another_answer_is_not_excused(self) -> None:
+        assert on_old(self.of(rows=[]), batch(0, SEEN_TWO)) == "violates"
+        assert judge(self.of(rows=[]), NEWEST, observed(step(1, batch(0)))).status == "violates"
+
+    def test_stale_where_the_bug_is_not_there(self) -> None:
+        verdict = judge(self.of(rows=[]), OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert verdict.status == "violates"
+        assert "this version behaves as the case says, without the bug" in verdict.describe()
+
+    def test_open_in_every_version(self) -> None:
+        entry = differs(">=3.0", because="it is lost", link="SPARK-1", bug=True, steps={1: change(rows=[])})
+        of = case(expect(rows=[ONE]), differs=(entry,))
+        assert judge(of, NEWEST, observed(step(1, batch(0)))).status == "bug"
+        assert judge(of, NEWEST, observed(step(1, batch(0, SEEN_ONE)))).status == "violates"
+
+
 class TestStale:
     def test_an_entry_that_the_version_does_not_follow_but_the_case_without_it(self) -> None:
         verdict = judge(with_change({"rows": [ONE]}, rows=[TWO]), OLD, observed(step(1, batch(0, SEEN_ONE))))
