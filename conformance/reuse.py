@@ -31,11 +31,15 @@ class Reuse:
 
     def among(self, cases: Sequence[Case], target: Target) -> Iterator[tuple[Case, Answer]]:
         """What is known of these cases on a target."""
-        by_key = {key: case for case in cases if (key := self._key(case, target)) is not None}
+        by_key: dict[str, list[Case]] = {}
+        for case in cases:
+            if (key := self._key(case, target)) is not None:
+                by_key.setdefault(key, []).append(case)
         used = []
         for key, answer in self._known.among(list(by_key)):
             used.append(key)
-            yield by_key[key], answer
+            for case in by_key[key]:
+                yield case, answer.of(case.id)
         self._known.used(used)
 
     def met(self, target: Target, identity: Identity, place: Place) -> None:

@@ -23,7 +23,7 @@ def answer_key(
 ) -> str:
     """The key of what engines make of a case.
 
-    Everything counts that an engine is told, and nothing that it is not: a new title or another expectation leaves the key as it is.
+    Everything counts that an engine is told to do, and nothing else: another name, title or expectation leaves the key as it is.
 
     Args:
         case: the case.
@@ -32,7 +32,7 @@ def answer_key(
         cut: the step before which the case changes engines.
     """
     told = [
-        request_for(case, "", leg=leg, conf=conf).model_dump(mode="json", exclude={"directory", "code_path"})
+        request_for(case, "", leg=leg, conf=conf).model_dump(mode="json", exclude={"case", "directory", "code_path"})
         for leg in _way(case, cut)
     ]
     content = [_FORMAT, driver_digest(_runs_state_functions(case)), list(engines), cut, progress_wanted(case), told]

@@ -30,7 +30,7 @@ class Budget:
     """Cases in each."""
 
 
-def budget(machine: Machine, targets: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
+def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
     """Divide the machine.
 
     Two engines on two cores: while one starts, or runs a case that must be alone, the other works. Never more engines than the memory
@@ -38,11 +38,11 @@ def budget(machine: Machine, targets: int, *, jobs: int | None = None, side_by_s
 
     Args:
         machine: what there is.
-        targets: engines there is work for.
+        engines: how many there is work for.
         jobs: engines that were asked for; None leaves it to us.
         side_by_side: cases an engine that were asked for, likewise.
     """
     fitting = max(1, machine.memory // ENGINE_MEMORY)
-    engines = max(1, min(jobs or machine.cores // 2 + 1, fitting, targets))
-    cases = side_by_side or min(MOST_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / engines)))
-    return Budget(engines, cases)
+    at_once = max(1, min(jobs or machine.cores // 2 + 1, fitting, engines))
+    cases = side_by_side or min(MOST_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / at_once)))
+    return Budget(at_once, cases)

@@ -37,6 +37,10 @@ class Answer(BaseModel):
     seconds: float
     """That it took."""
 
+    def of(self, case: str) -> Answer:
+        """The same for whichever case asks the same."""
+        return self.model_copy(update={"observation": self.observation.model_copy(update={"case": case})})
+
 
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 

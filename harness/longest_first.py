@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.case import Add, Backlog, Case, Restart, Step
-from harness.legs import kills_its_engine
 
 _RESTART = 3
 """Micro-batches that stopping a query and starting it again take as long as."""
 
 
 def longest_first(cases: Iterable[Case]) -> list[Case]:
-    """The cases, those that take longest first; last of all those that must be alone in their engine, and end it."""
-    return sorted(cases, key=lambda case: (kills_its_engine(case), -length(case)))
+    """The cases, those that take longest first."""
+    return sorted(cases, key=length, reverse=True)
 
 
 def length(case: Case) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -33,6 +33,13 @@ class Lane:
 
     target: Target
     cases: tuple[Case, ...]
+
+    def parts(self) -> Iterator[Lane]:
+        """What runs in an engine of its own: cases that kill theirs would have all others wait for them, one after the other."""
+        for killing in (False, True):
+            cases = tuple(case for case in self.cases if kills_its_engine(case) is killing)
+            if cases:
+                yield Lane(self.target, cases)
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Scheduler:
     def run(self, lanes: Iterable[Lane]) -> None:
         """Run every lane to its end; each cell gives exactly one ``cell_done`` unless the run was stopped."""
         with ThreadPoolExecutor(max_workers=self._limits.jobs, thread_name_prefix="engine") as pool:
-            self._all(pool.submit(self._lane, lane) for lane in lanes)
+            self._all(pool.submit(self._lane, part) for lane in lanes for part in lane.parts())
 
     def _all(self, futures: Iterable[Future[None]]) -> None:
         futures = list(futures)

@@ -18,7 +18,7 @@ from conformance.cli.progress import LiveDisplay, PlainDisplay
 from conformance.conduct import Sink, conduct, only_tagged
 from conformance.suite import Suite
 from conformance.verdict import Verdict
-from harness.scheduler import CellRun
+from harness.scheduler import CellRun, Lane
 from harness.state_stores import StateStore
 from harness.target import Target
 from reports.matrix import exit_code, show
@@ -120,7 +120,7 @@ def run(
             targets,
             engines,
             running.limits(
-                len(targets),
+                sum(len(list(Lane(target, cases).parts())) for target in targets),
                 jobs=jobs,
                 side_by_side=side_by_side,
                 step_timeout=step_timeout,

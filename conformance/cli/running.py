@@ -97,7 +97,7 @@ def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
 
 
 def limits(
-    targets: int,
+    engines: int,
     *,
     jobs: int | None,
     side_by_side: int | None,
@@ -105,8 +105,8 @@ def limits(
     store: StateStore | None,
     repeat: int = 1,
 ) -> Limits:
-    """What runs at once on this machine, and for how long."""
-    shared = budget(Machine.here(), targets, jobs=jobs, side_by_side=side_by_side)
+    """What runs at once on this machine, and for how long; ``engines``: for how many there is work."""
+    shared = budget(Machine.here(), engines, jobs=jobs, side_by_side=side_by_side)
     return Limits(
         jobs=shared.jobs,
         step_timeout=step_timeout,

@@ -118,6 +118,16 @@ def test_state_functions_are_part_of_the_question_where_they_run():
     assert len(running) < len(suite.load().cases) / 4
 
 
+def test_a_case_under_another_name_is_the_same_question(tmp_path, known):
+    case = case_of(tmp_path, TEXT)
+    run(tmp_path, known, case)
+    twins = [case.model_copy(update={"id": name}) for name in ("late-drops/renamed", "late-drops/twin")]
+    seen, started = run(tmp_path, known, *twins)
+    assert started == 0
+    assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {twin.id: "conforms" for twin in twins}
+    assert {run.observations[0].case for run in seen.runs.values()} == {twin.id for twin in twins}
+
+
 def test_an_engine_nobody_can_tell_apart_is_always_asked(tmp_path, known):
     for _ in range(2):
         _, started = run(tmp_path, known, fingerprint=None)
@@ -196,7 +206,10 @@ with KnownAnswers(Path(sys.argv[1]) / "answers.sqlite") as known:
 
 def many(number):
     (case,) = suite.load([CASES]).cases
-    return [case.model_copy(update={"id": f"late-drops/case-{n}"}) for n in range(number)]
+    return [
+        case.model_copy(update={"id": f"late-drops/case-{n}", "conf": {"spark.sql.shuffle.partitions": str(n + 1)}})
+        for n in range(number)
+    ]
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path):
