@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reports.records import Target
+from reports.site.covered import Covered, covered
 from reports.site.matrix_page import Total
 from reports.site.report import Report
+from reports.site.voices import Voices, voices
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[Engine, ...]
+    voices: Voices | None
+    """None where the cases are not at hand."""
+    covered: tuple[Covered, ...]
     not_yet_runnable: tuple[tuple[str, str], ...]
     """Case and construct."""
     unreachable: tuple[tuple[str, str, str], ...]
@@ -49,6 +54,8 @@ def about_page(report: Report) -> AboutPage:
         lasted=_lasted(footer.finished - header.started),
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
+        voices=voices(report),
+        covered=covered(report),
         not_yet_runnable=tuple((case.id, name) for case in report.cases.values() for name in case.not_yet_runnable()),
         unreachable=tuple(
             (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))

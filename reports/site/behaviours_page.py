@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reports.site.covered import Covered, covered
 from reports.site.report import Report
 from reports.site.ribbon import Ribbon, ribbon
 from reports.site.sources import Source
@@ -44,20 +45,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Covered:
-    """How much of one catalogue is pinned."""
-
-    name: str
-    pinned: int
-    of: int
-    holes: tuple[tuple[str, str], ...]
-
-    @property
-    def percent(self) -> int:
-        return self.pinned * 100 // self.of if self.of else 0
-
-
-@dataclass(frozen=True)
 class BehavioursPage:
     sections: tuple[Section, ...]
     covered: tuple[Covered, ...]
@@ -67,13 +54,7 @@ def behaviours_page(report: Report) -> BehavioursPage:
     sections: dict[str, list[Behaviour]] = {}
     for behaviour, section in _behaviours(report):
         sections.setdefault(section, []).append(behaviour)
-    return BehavioursPage(
-        tuple(Section(name, tuple(found)) for name, found in sections.items()),
-        tuple(
-            Covered(one.name, len(one.pinned), len(one.entries), tuple((id, one.entries[id]) for id in one.holes))
-            for one in report.covered
-        ),
-    )
+    return BehavioursPage(tuple(Section(name, tuple(found)) for name, found in sections.items()), covered(report))
 
 
 def _behaviours(report: Report) -> Iterator[tuple[Behaviour, str]]:

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from conformance.agreement import AGREEING
 from conformance.case import Case
 from conformance.model.unpredictable import Unpredictable
-from conformance.predict import predict
+from conformance.observation import Observation
+from conformance.predict import Prediction, judged, predict
 from conformance.telling import told
 from conformance.versions import SparkVersion
-from reports.site.report import Predicted
 
 
-def reference_model(case: Case, version: SparkVersion) -> Predicted | None:
-    """Its prediction and its account; None where the case uses something it does not know."""
+@dataclass(frozen=True)
+class Said:
+    """A prediction; its account is made where somebody reads it."""
+
+    case: Case
+    prediction: Prediction
+
+    @property
+    def observation(self) -> Observation:
+        return self.prediction.observation
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """Its account, line by line, each with its tone."""
+        return tuple((line.tone, str(line)) for line in told(self.case, self.prediction))
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it says what the case expects of the version."""
+        return judged(self.case, self.prediction).status in AGREEING
+
+
+def reference_model(case: Case, version: SparkVersion) -> Said | None:
+    """Its prediction; None where the case uses something it does not know."""
     try:
-        prediction = predict(case, version)
-        lines = tuple((line.tone, str(line)) for line in told(case, prediction))
+        return Said(case, predict(case, version))
     except Unpredictable:
         return None
-    return Predicted(prediction.observation, lines)

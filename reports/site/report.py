@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from conformance.case import Case
 from conformance.catalogue import Catalogue
@@ -21,13 +21,19 @@ from reports.results import Results
 from reports.tally import Matrix
 
 
-@dataclass(frozen=True)
-class Predicted:
+class Predicted(Protocol):
     """What a model says of a case on a version."""
 
-    observation: Observation
-    told: tuple[tuple[str, str], ...]
-    """Its account, line by line, each with its tone."""
+    @property
+    def observation(self) -> Observation: ...
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """Its account, line by line, each with its tone."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it says what the case expects of the version."""
 
 
 Model: TypeAlias = Callable[[Case, SparkVersion], Predicted | None]

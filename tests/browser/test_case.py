@@ -118,7 +118,8 @@ def test_holes_of_the_catalogue_are_seen(reader, single):
 def test_what_the_run_was(reader, single):
     page = reader().open("about" if single else "about.html", single)
     text = page.locator("[data-page]:visible").inner_text()
-    for words in ("Suite", "container", "sha256:", "--runtime container", "Not tested, on purpose"):
+    trust = ("Can I trust it?", "case, engine and model agree", "wrong models are noticed")
+    for words in (*trust, "Suite", "container", "sha256:", "--runtime container", "Not tested, on purpose"):
         assert words in text
 
 
