@@ -6,6 +6,7 @@ import threading
 from typing import Generic, Protocol, TypeVar
 
 from conformance.observation import Identity
+from conformance.reuse import Reuse
 from harness.engine import Place
 from harness.target import Target
 
@@ -30,11 +31,18 @@ S = TypeVar("S", bound=EngineSink)
 
 
 class Audience(Generic[D, S]):
-    """The part of a listener that is the same whatever engines are asked: one thread at a time, whichever engine speaks."""
+    """The part of a listener that is the same whatever engines are asked: one thread at a time, whichever engine speaks.
 
-    def __init__(self, display: D, sink: S) -> None:
+    Args:
+        display: the person.
+        sink: keeps the answers of this run.
+        reuse: keeps them for later runs; None where that is not wanted.
+    """
+
+    def __init__(self, display: D, sink: S, reuse: Reuse | None = None) -> None:
         self._display = display
         self._sink = sink
+        self._reuse = reuse
         self._lock = threading.Lock()
 
     def engine_says(self, target: Target, line: str) -> None:
@@ -45,3 +53,5 @@ class Audience(Generic[D, S]):
         with self._lock:
             self._sink.introduce(target, identity, place)
             self._display.ready(target, identity, place)
+            if self._reuse is not None:
+                self._reuse.met(target, identity, place)

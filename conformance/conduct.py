@@ -8,11 +8,11 @@ from typing import Protocol, TypeVar
 
 from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
-from conformance.observation import Identity, Observation
-from conformance.reuse import Reuse
+from conformance.observation import Observation
+from conformance.reuse import Question, Reuse
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
-from harness.engine import Place, Runtime
+from harness.engine import Runtime
 from harness.known import Answer, KnownAnswers
 from harness.scheduler import CellRun, Lane, Limits, Scheduler
 from harness.target import Target
@@ -64,9 +64,10 @@ def conduct(
     lanes = []
     for target in targets:
         left = {case.id: case for case in cases if not judging.without_running(case, target)}
-        for case, answer in reuse.among(list(left.values()), target) if reuse else ():
-            judging.known(case, target, answer)
-            del left[case.id]
+        asked = [Question(case, (target,)) for case in left.values()]
+        for question, answer in reuse.among(asked) if reuse else ():
+            judging.known(question.case, target, answer)
+            del left[question.case.id]
         if left:
             lanes.append(Lane(target, tuple(left.values())))
     Scheduler(runtime, limits, judging, allow_code=allow_code).run(lanes)
@@ -74,10 +75,6 @@ def conduct(
 
 class _Judging(Audience[Display, Sink]):
     """The scheduler's listener."""
-
-    def __init__(self, display: Display, sink: Sink, reuse: Reuse | None) -> None:
-        super().__init__(display, sink)
-        self._reuse = reuse
 
     def without_running(self, case: Case, target: Target) -> bool:
         """Whether there is nothing to run; then the cell is judged."""
@@ -93,18 +90,13 @@ class _Judging(Audience[Display, Sink]):
         run = CellRun(case, target, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
         self._keep(case, target, verdict_on(run), run)
 
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
-        super().engine_ready(target, identity, place)
-        if self._reuse is not None:
-            self._reuse.met(target, identity, place)
-
     def cell_started(self, case: Case, target: Target) -> None:
         with self._lock:
             self._display.started(case, target)
 
     def cell_done(self, run: CellRun) -> None:
         if self._reuse is not None and run.failure is None:
-            self._reuse.keep(run.case, run.target, run.observations[0], run.seconds)
+            self._reuse.keep(Question(run.case, (run.target,)), run.observations[0], run.seconds)
         with self._lock:
             self._keep(run.case, run.target, verdict_on(run), run)
 

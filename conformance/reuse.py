@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from conformance.case import Case
 from conformance.observation import Identity, Observation
@@ -11,6 +12,15 @@ from harness.engine import Place, Runtime
 from harness.known import Answer, KnownAnswers
 from harness.request import calls_code
 from harness.target import Target
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of engines: a case, on one of them or, changing before step ``cut``, on two."""
+
+    case: Case
+    targets: tuple[Target, ...]
+    cut: int | None = None
 
 
 class Reuse:
@@ -29,17 +39,17 @@ class Reuse:
         self._fingerprints: dict[str, str | None] = {}
         self._met: dict[str, tuple[Identity, Place]] = {}
 
-    def among(self, cases: Sequence[Case], target: Target) -> Iterator[tuple[Case, Answer]]:
-        """What is known of these cases on a target."""
-        by_key: dict[str, list[Case]] = {}
-        for case in cases:
-            if (key := self._key(case, target)) is not None:
-                by_key.setdefault(key, []).append(case)
+    def among(self, questions: Iterable[Question]) -> Iterator[tuple[Question, Answer]]:
+        """Those of the questions that have been answered, with their answers."""
+        by_key: dict[str, list[Question]] = {}
+        for question in questions:
+            if (key := self._key(question)) is not None:
+                by_key.setdefault(key, []).append(question)
         used = []
         for key, answer in self._known.among(list(by_key)):
             used.append(key)
-            for case in by_key[key]:
-                yield case, answer.of(case.id)
+            for question in by_key[key]:
+                yield question, answer.of(question.case.id)
         self._known.used(used)
 
     def met(self, target: Target, identity: Identity, place: Place) -> None:
@@ -48,18 +58,23 @@ class Reuse:
         self._fingerprints.pop(target.name, None)
         self._met[target.name] = identity, place
 
-    def keep(self, case: Case, target: Target, observation: Observation, seconds: float) -> None:
-        """Keep what an engine has shown that was met before."""
-        key = self._key(case, target)
-        if key is not None and target.name in self._met:
-            seen = observation if progress_wanted(case) else observation.without_progress()
-            self._known.keep(key, Answer(observation=seen, engines=(self._met[target.name],), seconds=seconds))
+    def keep(self, question: Question, observation: Observation, seconds: float) -> None:
+        """Keep what engines have shown that were met before."""
+        key = self._key(question)
+        met = tuple(self._met[target.name] for target in question.targets if target.name in self._met)
+        if key is not None and len(met) == len(question.targets):
+            seen = observation if progress_wanted(question.case) else observation.without_progress()
+            self._known.keep(key, Answer(observation=seen, engines=met, seconds=seconds))
 
-    def _key(self, case: Case, target: Target) -> str | None:
+    def _key(self, question: Question) -> str | None:
         """None where an answer must not be used again: somebody's own code may have changed without a trace."""
-        if calls_code(case):
+        if calls_code(question.case):
             return None
-        if target.name not in self._fingerprints:
-            self._fingerprints[target.name] = self._runtime.fingerprint(target)
-        fingerprint = self._fingerprints[target.name]
-        return None if fingerprint is None else answer_key(case, [fingerprint], self._conf)
+        engines = []
+        for target in question.targets:
+            if target.name not in self._fingerprints:
+                self._fingerprints[target.name] = self._runtime.fingerprint(target)
+            if (fingerprint := self._fingerprints[target.name]) is None:
+                return None
+            engines.append(fingerprint)
+        return answer_key(question.case, engines, self._conf, cut=question.cut)

@@ -8,8 +8,10 @@ from typing import Protocol
 from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
 from conformance.observation import Observation
+from conformance.reuse import Question, Reuse
 from conformance.upgrade import Handover, Pair, UpgradeVerdict, broken, judge_upgrade, not_applicable, not_run
 from harness.engine import Runtime
+from harness.known import Answer, KnownAnswers
 from harness.pairs import TargetPair
 from harness.scheduler import Limits
 from harness.upgrades import Crossing, CrossingRun, Upgrades
@@ -39,32 +41,66 @@ def conduct_upgrades(
     display: UpgradeDisplay,
     sink: UpgradeSink,
     allow_code: bool = False,
-) -> None:
-    """Hand every case over between the versions of every pair; returns when all cells are in.
+    known: KnownAnswers | None = None,
+) -> int:
+    """Hand every case over between the versions of every pair; returns, once all cells are in, how many were known already.
+
+    Args:
+        handovers: what is handed over, and where.
+        pairs: who writes the checkpoint, and who goes on from it.
+        runtime: where engines come from.
+        limits: budget.
+        display: shows it.
+        sink: keeps it.
+        allow_code: whether cases may call Python code of their authors.
+        known: answers of earlier runs, which are not asked for again, and where new ones are kept; None for neither.
 
     Raises:
         KeyboardInterrupt: the user stopped it; every engine has ended.
     """
-    judging = _Judging(display, sink)
+    reuse = Reuse(known, runtime, limits.conf) if known is not None else None
+    judging = _Judging(display, sink, reuse)
     crossings = []
     for origin in dict.fromkeys(origin for origin, _ in pairs):
         for handover in handovers:
-            to = []
+            to = {}
             for pair in (pair for pair in pairs if pair[0] == origin):
                 nothing = not_applicable(handover, Pair(origin.version, pair[1].version))
                 if nothing is None:
-                    to.append(pair[1])
+                    to[pair[1].name] = pair[1]
                 else:
                     judging.keep(handover.case, pair, nothing, None, 0.0)
+            asked = [Question(handover.case, (origin, target), handover.cut) for target in to.values()]
+            for question, answer in reuse.among(asked) if reuse else ():
+                judging.known(question, answer)
+                del to[question.targets[1].name]
             if to:
-                crossings.append(Crossing(handover.case, handover.cut, origin, tuple(to)))
+                crossings.append(Crossing(handover.case, handover.cut, origin, tuple(to.values())))
     Upgrades(runtime, limits, judging, allow_code=allow_code).run(crossings)
+    return judging.reused
 
 
 class _Judging(Audience[UpgradeDisplay, UpgradeSink]):
     """The listener of the hand-overs."""
 
+    reused = 0
+    """Cells that no engine was asked for."""
+
+    def known(self, question: Question, answer: Answer) -> None:
+        """The cell has been answered before."""
+        origin, to = question.targets
+        for target, (identity, place) in zip(question.targets, answer.engines, strict=True):
+            self._sink.introduce(target, identity, place)
+        assert question.cut is not None
+        verdict = judge_upgrade(
+            Handover(question.case, question.cut), Pair(origin.version, to.version), answer.observation
+        )
+        self.reused += 1
+        self.keep(question.case, (origin, to), verdict, answer.observation, answer.seconds)
+
     def crossing_done(self, run: CrossingRun) -> None:
+        if self._reuse is not None and run.observation is not None:
+            self._reuse.keep(Question(run.case, (run.origin, run.to), run.cut), run.observation, run.seconds)
         handover, pair = Handover(run.case, run.cut), Pair(run.origin.version, run.to.version)
         if not run.runnable:
             verdict = not_run(handover, pair, run.failure or "")

@@ -138,13 +138,7 @@ def run(
         ):
             writer.write(cell)
         writer.finish()
-    if kept.reused:
-        errors.print(
-            f"{kept.reused} of {_count(cells, 'answer')} {'was' if kept.reused == 1 else 'were'} known from earlier runs; "
-            "--fresh asks again",
-            markup=False,
-            highlight=False,
-        )
+    running.say_reused(kept.reused, cells, errors)
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))

@@ -122,6 +122,12 @@ def known_answers(*, fresh: bool) -> KnownAnswers:
     return KnownAnswers(answers_file(), fresh=fresh)
 
 
+def say_reused(reused: int, cells: int, errors: Console) -> None:
+    """Say how many answers no engine was asked for, if any."""
+    if reused:
+        errors.print(f"{reused} of {cells} answers known from earlier runs; --fresh asks again", highlight=False)
+
+
 @contextmanager
 def said_when_interrupted(missing: Callable[[], int], results: Path, errors: Console) -> Iterator[None]:
     """Let SIGTERM end the engines as Ctrl-C does, and say how many cells are missing then.

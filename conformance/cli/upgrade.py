@@ -72,6 +72,7 @@ def upgrade(
     jobs: options.Jobs = None,
     side_by_side: options.SideBySide = None,
     step_timeout: options.StepTimeout = options.STEP_TIMEOUT_S,
+    fresh: options.Fresh = False,
     state_store: options.Store = None,
     runtime: options.RuntimeName = "local",
     image: options.Images = None,
@@ -128,7 +129,7 @@ def upgrade(
         display = _LiveDisplay(cells, errors) if errors.is_terminal else _PlainDisplay(cells)
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing_upgrades()), results, errors))
-        conduct_upgrades(
+        reused = conduct_upgrades(
             handed,
             chosen,
             engines,
@@ -136,8 +137,10 @@ def upgrade(
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,
+            known=stack.enter_context(running.known_answers(fresh=fresh)),
         )
         writer.finish()
+    running.say_reused(reused, cells, errors)
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))

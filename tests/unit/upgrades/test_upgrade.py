@@ -19,6 +19,7 @@ from conformance.upgrade import Handover, cuts, handovers
 from conformance.upgrading import conduct_upgrades
 from conformance.versions import SparkVersion
 from harness.engine import Place
+from harness.known import KnownAnswers
 from harness.pipe import PipeEngine
 from harness.process import ProcessLink
 from harness.scheduler import Limits
@@ -39,10 +40,13 @@ class TwoVersions:
 
     name = "miniature"
 
-    def __init__(self, root, modes):
-        self.root, self.modes = root, modes
+    def __init__(self, root, modes, *, known=False):
+        self.root, self.modes, self._known = root, modes, known
         self.started = []
         self.engines = []
+
+    def fingerprint(self, target):
+        return f"miniature {target.name}" if self._known else None
 
     def start(self, target, *, say):
         self.started.append(target.name)
@@ -126,6 +130,23 @@ def test_state_that_is_forgotten_on_the_way_is_found(tmp_path):
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
+
+
+def test_what_two_engines_have_answered_is_not_asked_again(tmp_path):
+    case = case_with(tmp_path)
+    pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=5.0, side_by_side=2)
+    ran, reused, asked = [], [], 0
+    with KnownAnswers(tmp_path / "answers.sqlite") as known:
+        for round in ("first", "second"):
+            (tmp_path / round).mkdir()
+            runtime, seen = TwoVersions(tmp_path / round, {}, known=True), Remembering()
+            handed = handovers([case], each=True)
+            reused.append(conduct_upgrades(handed, pairs, runtime, limits, display=seen, sink=seen, known=known))
+            ran.append(seen.verdicts)
+            asked += len(runtime.started)
+    assert reused == [0, 4]
+    assert asked == 2
+    assert ran[0] == ran[1]
 
 
 REFUSED = """
