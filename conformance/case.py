@@ -209,11 +209,17 @@ class Upgrade(Frozen):
         )
 
 
+def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
+    """The file of a case, relative to the suite's root, by its id and which of the cases of the file it is."""
+    return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
+
+
 class Case(Frozen):
     """One case, valid and complete."""
 
     id: str
-    """Path under the suite's root without the suffix: ``late-drops/window-still-open``."""
+    """Path under the suite's root without the suffix: ``late-drops/window-still-open``; and ``.left-outer`` behind it where
+    ``expansion`` is that."""
     path: Path
     digest: str
     """SHA-256 over the content of the case; formatting and comments do not matter."""
@@ -224,6 +230,8 @@ class Case(Frozen):
     streams: Mapping[str, Schema]
     query: Pipeline
     steps: tuple[Step, ...]
+    expansion: str = ""
+    """Which of the cases of a file with a ``matrix`` it is; empty where the file has none."""
     behaviour: tuple[str, ...] = ()
     strength: Strength = "documented"
     links: tuple[str, ...] = ()
@@ -236,6 +244,11 @@ class Case(Frozen):
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The file it is in, relative to the suite's root: ``late-drops/window-still-open.yaml``."""
+        return file_of(self.id, self.expansion, self.path.suffix or ".yaml")
 
     @property
     def family(self) -> str:

@@ -50,12 +50,12 @@ class Place(_Frozen):
     def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> Place:
         name = case.steps[number - 1].name if number <= len(case.steps) else None
         line = case.lines.get(f"steps.{number}")
-        return cls(file=_file(case), line=line, step=number, name=name, batches=batches)
+        return cls(file=case.file, line=line, step=number, name=name, batches=batches)
 
     @classmethod
     def of_entry(cls, case: Case, number: int, section: str = "differs") -> Place:
         """Of an entry of ``differs``, or of another section, by its number, from 1."""
-        return cls(file=_file(case), line=case.lines.get(f"{section}.{number}"), step=None)
+        return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -65,10 +65,6 @@ class Place(_Frozen):
         ids = ", ".join(str(id_) for id_ in self.batches)
         batches = f", micro-batch{'es' if len(self.batches) > 1 else ''} {ids}" if ids else ""
         return f"step {self.step}{name} ({where}){batches}"
-
-
-def _file(case: Case) -> str:
-    return case.id + (case.path.suffix or ".yaml")
 
 
 class _Finding(_Frozen):

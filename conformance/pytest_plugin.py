@@ -35,7 +35,7 @@ from harness.seat import EngineSeat
 from harness.target import Target
 from harness.targets import Targets
 
-_CELL = re.compile(r"\.ya?ml::\[([^\]]+)\]")
+_CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
 """The target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
@@ -135,7 +135,7 @@ class Disagrees(Exception):
 
 
 class CaseFile(pytest.File):
-    """One case; one item per target."""
+    """One file: a case, or several that a matrix makes; one item per case and target."""
 
     def __init__(self, *, root: Path, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -143,15 +143,16 @@ class CaseFile(pytest.File):
 
     def collect(self) -> Iterator[CaseItem | PolicyItem]:
         try:
-            case = read_any(self.path, suite.id_of(self.path, self._root), self._catalogue())
+            cases = read_any(self.path, suite.id_of(self.path, self._root), self._catalogue())
         except InvalidCase as error:
             problems = (problem.render(relative_to=self.config.rootpath) for problem in error.problems)
             raise self.CollectError("\n".join(problems)) from error
-        if isinstance(case, PolicyCase):
-            yield PolicyItem.from_parent(self, name=f"[{TARGET}]", case=case)
-            return
-        for target in self.config.stash[_TARGETS]:
-            yield CaseItem.from_parent(self, name=f"[{target.name}]", case=case, target=target)
+        for case in cases:
+            if isinstance(case, PolicyCase):
+                yield PolicyItem.from_parent(self, name=f"[{TARGET}]", case=case)
+                continue
+            for target in self.config.stash[_TARGETS]:
+                yield CaseItem.from_parent(self, name=f"{case.expansion}[{target.name}]", case=case, target=target)
 
     def _catalogue(self) -> Catalogue | None:
         known = self.config.stash[_CATALOGUES]

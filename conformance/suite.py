@@ -19,6 +19,7 @@ from typing import ClassVar
 from conformance.case import Case
 from conformance.catalogue import FILES, Catalogue
 from conformance.language import InvalidCase, Problem, read_any
+from conformance.language.suggest import unknown
 from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")
@@ -116,7 +117,7 @@ def find(name: str) -> Case | PolicyCase:
     if not path.exists():
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
-        if not path.is_file():
+        if not path.is_file() and expansion_at(path) is None:
             known = [id_of(file, shipped()) for file in _files(shipped()) if not is_catalogue(file, shipped())]
             raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
     loaded = load([path])
@@ -142,6 +143,16 @@ def id_of(file: Path, root: Path) -> str:
     return file.relative_to(root).with_suffix("").as_posix()
 
 
+def expansion_at(path: Path) -> tuple[Path, str] | None:
+    """The file and the name of a case that ``x.left-outer.yaml`` means, where that is no file and ``x.yaml`` is one."""
+    parts = path.stem.split(".")
+    for at in range(1, len(parts)):
+        file = path.with_name(".".join(parts[:at]) + path.suffix)
+        if file.is_file():
+            return file, ".".join(parts[at:])
+    return None
+
+
 class _Reading:
     def __init__(self) -> None:
         self._cases: dict[str, Case | PolicyCase] = {}
@@ -152,7 +163,7 @@ class _Reading:
 
     def read(self, path: Path) -> None:
         if not path.exists():
-            self._problems.append(Problem(path, 0, 0, "there is no such file or folder"))
+            self._one_of(path)
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
         files = list(_files(path.absolute()))
@@ -162,7 +173,17 @@ class _Reading:
         for file in cases:
             if file not in self._seen:
                 self._seen.add(file)
-                self._case(file, self._root(file, top))
+                self._cases_in(file, self._root(file, top))
+
+    def _one_of(self, path: Path) -> None:
+        """``x.left-outer.yaml``, where there is no such file: the one case of that name in ``x.yaml``."""
+        found = expansion_at(path.absolute())
+        if found is None:
+            self._problems.append(Problem(path, 0, 0, "there is no such file or folder"))
+            return
+        file, name = found
+        if file not in self._seen:
+            self._cases_in(file, self._root(file, file.parent), name)
 
     def suite(self) -> Suite:
         found = [self._cases[id] for id in sorted(self._cases)]
@@ -185,20 +206,33 @@ class _Reading:
                 self._problems += invalid.problems
         return root
 
-    def _case(self, file: Path, root: Path) -> None:
+    def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
+        """Keep the cases of a file; where ``only`` is given, the one that its matrix calls so."""
         id = id_of(file, root)
         if not ID.fullmatch(id):
             self._reject(file, f"the id {id!r} of this case has more than letters, digits and . _ - in it: rename it")
-        elif id in self._cases:
+        elif id in self._cases and self._cases[id].path != file:
             other = self._cases[id].path
             shown = other.relative_to(root) if other.is_relative_to(root) else other
             self._reject(file, f"the id {id!r} is that of {shown} already")
         else:
             try:
-                self._cases[id] = read_any(file, id, self._catalogues[root])
+                self._keep(read_any(file, id, self._catalogues[root]), file, only)
             except InvalidCase as invalid:
                 self._invalid.add(file)
                 self._problems += invalid.problems
+
+    def _keep(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
+        names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
+        if only is not None and only not in names:
+            self._problems.append(
+                Problem(file, 0, 0, unknown("case of its matrix", only, [name for name in names if name]))
+            )
+            return
+        for case in cases if only is None else (names[only],):
+            other = self._cases.setdefault(case.id, case)
+            if other.path != file:
+                self._reject(file, f"the id {case.id!r} is that of {other.path.name} already")
 
     def _reject(self, file: Path, message: str) -> None:
         self._invalid.add(file)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from conformance.case import Case
+from conformance.case import Case, file_of
 from conformance.case import Differs as DiffersEntry
 from conformance.case import Upgrade as UpgradesEntry
 from conformance.finding import Finding
@@ -43,6 +43,11 @@ class Target(_Record):
     image: str | None = None
     image_digest: str | None = None
 
+    @property
+    def met(self) -> bool:
+        """Whether an engine has said who it is."""
+        return any((self.java, self.python, self.scala, self.os, self.image_digest))
+
 
 class Header(_Record):
     """The first line: everything that is to be answered by the cells."""
@@ -55,6 +60,8 @@ class Header(_Record):
     targets: tuple[Target, ...]
     started: datetime
     command: str | None = None
+    shard: tuple[int, int] | None = None
+    """Which of how many parts of the cases these are, where a run was divided."""
     pairs: tuple[tuple[str, str], ...] = ()
     """Of a run over checkpoints that change versions: the target that writes them and the one that goes on, by name."""
     cuts: dict[str, tuple[int, ...]] = {}
@@ -114,6 +121,8 @@ class Cell(_Record):
 
     record: Literal["cell"] = "cell"
     case: str
+    expansion: str = ""
+    """The part of the id behind that of the file, where the file stands for several cases by its ``matrix``."""
     family: str
     case_digest: str
     target: str
@@ -128,6 +137,11 @@ class Cell(_Record):
     runs: tuple[Run, ...] = ()
     """Where the cell ran more than once: each run, in order."""
     duration_ms: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file of the case, relative to its suite."""
+        return file_of(self.case, self.expansion)
 
     @classmethod
     def of(
@@ -160,6 +174,7 @@ class Cell(_Record):
         )
         return cls(
             case=case.id,
+            expansion=case.expansion,
             family=case.family,
             case_digest=case.digest,
             target=target,

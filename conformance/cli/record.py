@@ -62,6 +62,11 @@ def record(
     if len(loaded.cases) != 1:
         raise typer.BadParameter("it must be one case for Spark", param_hint="CASE")
     (read,) = loaded.cases
+    if read.expansion:
+        raise typer.BadParameter(
+            f"{case} has a `matrix`: what one of its cases shows is not what the others do; record a case of its own",
+            param_hint="CASE",
+        )
     observation = _from(results, read, spark) if results is not None else _run(read, spark, runtime, allow_code)
     case.write_text(recorded(case.read_text(encoding="utf-8"), read, observation, anew=anew), encoding="utf-8")
     typer.echo(str(case))

@@ -4,7 +4,7 @@ One module per thing: ``source`` reads YAML into ``node``; ``shape`` and ``neste
 readers and for the JSON Schema at once; ``streams``, ``pipelines``, ``rows``, ``steps``, ``expectations``,
 ``differing`` and ``case_file`` are the language in these shapes; ``meaning`` and the ``…_checks`` are what shapes
 cannot say. ``policy_shapes``, ``policy_checks`` and ``policy_file`` are the same for cases on watermark policies, and
-``any_file`` reads either. See ``docs/case-language.md``.
+``any_file`` reads either, and what a ``matrix`` makes of one file (``matrix``, ``expansion``). See ``docs/case-language.md``.
 """
 
 from conformance.language.any_file import read_any

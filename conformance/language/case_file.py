@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from conformance.case import Case, Strength
 from conformance.language.differing import DIFFERS, differs
 from conformance.language.links import LINK
+from conformance.language.matrix import Matrix
 from conformance.language.meaning import check_meaning
 from conformance.language.nested import Key, ListOf, Record
 from conformance.language.node import Entries, Node, entries_of, items_of
@@ -34,6 +35,11 @@ SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 def _ids(item: Text, kind: str) -> ListOf:
     return ListOf(item, kind, at_least=1, distinct=True)
 
+
+MATRIX = Key(
+    Matrix(),
+    "Parameters and their values: the file is a case for each combination, in which $(parameter) stands for its value.",
+)
 
 CASE = Record(
     "a case",

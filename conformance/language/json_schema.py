@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conformance.language.case_file import CASE
+from conformance.language.case_file import CASE, MATRIX
+from conformance.language.matrix import KEY
 from conformance.language.policy_file import TELLING
 from conformance.language.policy_shapes import POLICY_CASE
 from conformance.language.shape import Definitions
@@ -22,7 +23,20 @@ def json_schema() -> dict[str, Any]:
     kinds = {
         "if": {"anyOf": [{"required": [key]} for key in TELLING]},
         "then": POLICY_CASE.schema(definitions),
-        "else": CASE.schema(definitions),
+        "else": {
+            "if": {"required": [KEY]},
+            # What stands for a value may stand anywhere: of such a file only the keys can be said.
+            "then": {
+                "type": "object",
+                "properties": {
+                    KEY: MATRIX.schema(definitions),
+                    **{key: {"description": entry.meaning} for key, entry in CASE.keys.items()},
+                },
+                "required": [key for key, entry in CASE.keys.items() if entry.required],
+                "additionalProperties": False,
+            },
+            "else": CASE.schema(definitions),
+        },
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -62,7 +62,7 @@ def _test(cell: Cell, folder: str) -> dict[str, Any]:
         "duration": cell.duration_ms,
         "suite": [cell.target, cell.family or "cases"],
         "rawStatus": cell.status,
-        "filePath": f"{folder}/{cell.case}.yaml",
+        "filePath": f"{folder}/{cell.file}",
     }
     if cell.status == "bug":
         found["tags"] = ["known bug"]

@@ -35,13 +35,13 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
         )
     if not cell.findings:
         told = "; ".join(cell.notes) or "no result"
-        yield _line(level, f"{folder}/{cell.case}.yaml", None, cell.target, f"{cell.status}: {told}")
+        yield _line(level, f"{folder}/{cell.file}", None, cell.target, f"{cell.status}: {told}")
 
 
 def _known_bug(cell: Cell, folder: str) -> str:
     entry = cell.differs
     told = f"{entry.because}{f' ({entry.link})' if entry.link else ''}" if entry is not None else ""
-    return _line("notice", f"{folder}/{cell.case}.yaml", None, f"{cell.target}, known bug", told)
+    return _line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told)
 
 
 def _line(level: str, file: str, line: int | None, title: str, message: str) -> str:

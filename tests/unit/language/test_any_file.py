@@ -65,7 +65,7 @@ def readable(tmp_path: Path, content: bytes) -> None:
         problems: tuple[Problem, ...] = ()
         digest = ""
         try:
-            digest = read_any(path, "case", catalogue).digest
+            digest = read_any(path, "case", catalogue)[0].digest
         except InvalidCase as invalid:
             problems = invalid.problems
         assert bool(problems) is not bool(digest)

@@ -71,6 +71,11 @@ BEYOND_A_SCHEMA = {
     "columns-no-file-brings",
     "duplicate-keys",
     "kinds-of-batches",
+    "matrix-inside-text",
+    "matrix-nothing-left",
+    "matrix-placeholder-in-a-value",
+    "matrix-placeholders",
+    "matrix-problems-of-cases",
     "names",
     "no-release",
     "not-reached",
@@ -141,7 +146,7 @@ def defined(*path: str) -> dict[str, Any]:
         (models.ExpectedBatch, ("definitions", "batch", "properties")),
         (models.ExpectedError, ("definitions", "expectation", "properties", "error", "properties")),
         (models.ExpectedEventTime, ("definitions", "expectation", "properties", "eventTime", "properties")),
-        (models.Differs, ("else", "properties", "differs", "items", "properties")),
+        (models.Differs, ("else", "else", "properties", "differs", "items", "properties")),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
@@ -150,7 +155,7 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 
 def test_a_case_has_the_keys_of_the_model() -> None:
-    of_the_file = {"id", "path", "digest", "lines"}
+    of_the_file = {"id", "path", "digest", "lines", "expansion"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file
 
 

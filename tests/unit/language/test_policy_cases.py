@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def read(path: Path) -> PolicyCase:
-    found = read_any(path, f"policies/{path.stem}")
+    (found,) = read_any(path, f"policies/{path.stem}")
     assert isinstance(found, PolicyCase)
     return found
 

@@ -229,3 +229,16 @@ def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, ca
     assert stopped.value.code == 3
     assert "the file is empty" in capsys.readouterr().err
     assert not Path("junit.xml").exists()
+
+
+def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
+    cells = tuple(
+        cell.model_copy(update={"case": "f/broken.left-outer", "expansion": "left-outer"})
+        if cell.case == "f/broken"
+        else cell
+        for cell in results.cells
+    )
+    made = Results(results.header, cells, results.footer)
+    tests = json.loads(ctrf(made))["results"]["tests"]
+    assert {one["filePath"] for one in tests if "left-outer" in one["name"]} == {"cases/f/broken.yaml"}
+    assert any("file=cases/f/broken.yaml," in line for line in workflow_commands(made).splitlines())
