@@ -23,6 +23,7 @@ from reports.unusable import (
     DuplicateCell,
     EmptyResults,
     MissingCells,
+    MissingShards,
     MixedSuites,
     MixedTargets,
     NewerFormat,
@@ -231,11 +232,13 @@ def together(results: Sequence[Results]) -> Results:
         ValueError: there are none.
         MixedSuites: they are of different suites.
         MixedTargets: one target name stands for different engines.
+        MissingShards: a run was divided, and a part is not here.
         DuplicateCell: two of them have the same cell.
         MissingCells: together they leave cells of the matrix open.
     """
     if not results:
         raise ValueError("no results to put together")
+    _check_shards(results)
     if len(results) == 1:
         return results[0]
     digests = {
@@ -249,7 +252,10 @@ def together(results: Sequence[Results]) -> Results:
     for one in results:
         for target in one.header.targets:
             known, where = targets.setdefault(target.name, (target, one))
-            if known != target:
+            if target.met and not known.met:
+                # A part of a run may have had nothing for it to do.
+                targets[target.name] = target, one
+            elif target.met and known != target:
                 raise MixedTargets(target.name, (*where.paths, *one.paths))
         for cell in one.cells:
             if (cell.case, cell.target) in cells:
@@ -278,6 +284,19 @@ def together(results: Sequence[Results]) -> Results:
     )
     paths = tuple(path for one in results for path in one.paths)
     return Results(header, tuple(cells.values()), footer, paths, tuple(upgrades.values()))
+
+
+def _check_shards(results: Sequence[Results]) -> None:
+    """Every target that was run in parts was run in all of them: what a missing part holds, no other file announces."""
+    parts: dict[tuple[str, int], set[int]] = {}
+    for one in results:
+        if one.header.shard is not None:
+            number, of = one.header.shard
+            for target in one.header.targets:
+                parts.setdefault((target.name, of), set()).add(number)
+    for (name, of), there in parts.items():
+        if absent := set(range(1, of + 1)) - there:
+            raise MissingShards(name, of, sorted(absent))
 
 
 def _crossing(key: tuple[str, str, str, int]) -> str:

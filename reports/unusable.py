@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 CellKey = tuple[str, str]
@@ -112,6 +112,21 @@ class DuplicateCell(UnusableResults):
         self.case = case
         self.target = target
         self.line = line
+
+
+class MissingShards(UnusableResults):
+    """A run was divided into parts, and not all of them are here."""
+
+    def __init__(self, target: str, of: int, absent: Sequence[int]) -> None:
+        parts = ", ".join(f"{number}/{of}" for number in absent)
+        super().__init__(
+            None,
+            f"of the {of} shards of {target} {'is' if len(absent) == 1 else 'are'} missing: {parts}",
+            "give the results of all of them",
+        )
+        self.target = target
+        self.of = of
+        self.absent = tuple(absent)
 
 
 class MixedSuites(UnusableResults):

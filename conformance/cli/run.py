@@ -16,6 +16,8 @@ from conformance.case import Case
 from conformance.cli import options, running
 from conformance.cli.progress import LiveDisplay, PlainDisplay
 from conformance.conduct import Sink, conduct, only_tagged
+from conformance.shard import Shard
+from conformance.since import touched_since
 from conformance.suite import Suite
 from conformance.verdict import Verdict
 from harness.scheduler import CellRun, Lane
@@ -42,6 +44,10 @@ Examples:
 
   conformance run --state-store rocksdb --spark lines          with state in RocksDB, on every line that has it
 
+  conformance run --spark lines --shard 2/5 --results 2.jsonl      the second of five parts; conformance combine *.jsonl
+
+  conformance run --since main                       what a change touches
+
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
 
   conformance run cases/policies --spark model       the rules of other engines, on the reference model
@@ -65,6 +71,17 @@ def run(
         ),
     ] = None,
     tag: options.Tag = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REV",
+            help="Only cases that what has changed since this git revision touches: their files, or all by the driver.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="N/M", help="Only the Nth of M parts, for M machines; `conformance combine` joins them."),
+    ] = None,
     results: options.ResultsFile = Path("results.jsonl"),
     jobs: options.Jobs = None,
     side_by_side: options.SideBySide = None,
@@ -90,6 +107,14 @@ def run(
     policy_cases = only_tagged(loaded.policy_cases, tag or ()) if MODEL.name in specs else ()
     if not cases and not policy_cases:
         raise _nothing_to_run(loaded, tag or [], specs)
+    part = Shard.parse(shard) if shard else None
+    if since is not None:
+        cases, policy_cases = touched_since(since, cases), touched_since(since, policy_cases)
+        if not cases and not policy_cases:
+            errors.print(f"nothing to run: no case is touched by what has changed since {since}", markup=False)
+            raise typer.Exit(0)
+    if part is not None:
+        cases, policy_cases = part.among(cases), part.among(policy_cases)
     chosen = running.chosen([spec for spec in specs if spec != MODEL.name], errors)
     store = StateStore.named(state_store) if state_store else None
     targets = store.among(chosen) if store else chosen
@@ -102,6 +127,7 @@ def run(
         ),
         started=datetime.now(UTC),
         command=running.command_line(),
+        shard=(part.number, part.of) if part else None,
     )
     what = [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {_WHERE[runtime]}"] if cases else []
     what += [f"{_count(len(policy_cases), 'case')} on the model"] if policy_cases else []

@@ -120,9 +120,10 @@ def test_a_cell_in_two_files(tmp_path: Path) -> None:
 
 def test_a_target_that_is_two_engines(tmp_path: Path) -> None:
     paths = [written(tmp_path / "1", ("f/a",)), written(tmp_path / "2", ("f/b",))]
-    text = paths[1].read_text()
-    paths[1].write_text(text.replace('"spark":"4.3.0","java":null', '"spark":"4.3.0","java":"21"'))
-    assert paths[1].read_text() != text
+    for path, java in zip(paths, ("17", "21"), strict=True):
+        text = path.read_text()
+        path.write_text(text.replace('"spark":"4.3.0","java":null', f'"spark":"4.3.0","java":"{java}"'))
+        assert path.read_text() != text
     with pytest.raises(MixedTargets, match=r"spark-4\.3\.0 is not the same engine in .*1 and .*2"):
         Results.read_all(paths)
 

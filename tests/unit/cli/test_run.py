@@ -1,0 +1,106 @@
+"""``conformance run`` with miniature engines: what is asked, what is known, and in which parts."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli import running
+from conformance.cli.main import app
+from reports.results import Results
+from tests.unit.miniature.runtime import MiniatureRuntime
+
+TEXT = (Path(__file__).parents[1] / "miniature" / "cases" / "late-drops" / "windows.yaml").read_text()
+
+
+class Here:
+    """A folder with two cases, and ``conformance run`` in it."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder = folder
+        self.started = 0
+        (folder / "cases").mkdir()
+        for name, minutes in (("one", 25), ("two", 26)):
+            (folder / "cases" / f"{name}.yaml").write_text(TEXT.replace("25 minutes", f"{minutes} minutes"))
+        monkeypatch.setattr(running, "runtime_for", self._runtime)
+        monkeypatch.chdir(folder)
+
+    def run(self, *arguments, code=None):
+        done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+        assert code is None or done.exit_code == code, done.output
+        return done.output
+
+    def _runtime(self, *_, **__):
+        here = self
+
+        class Counted(MiniatureRuntime):
+            def start(self, target, *, say):
+                here.started += 1
+                return super().start(target, say=say)
+
+        return Counted(self.folder, "right", fingerprint="an engine")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    return Here(tmp_path, monkeypatch)
+
+
+def test_a_second_run_says_how_many_answers_were_known(here):
+    assert "known from earlier runs" not in here.run()
+    before = Results.read(here.folder / "results.jsonl")
+    assert "2 of 2 answers known from earlier runs; --fresh asks again" in here.run()
+    assert here.started == 1
+    after = Results.read(here.folder / "results.jsonl")
+    assert sorted(cell.model_dump_json() for cell in after.cells) == sorted(
+        cell.model_dump_json() for cell in before.cells
+    )
+    assert after.header.targets == before.header.targets
+    assert "known from earlier runs" not in here.run("--fresh")
+    assert here.started == 2
+
+
+def test_repetitions_are_never_taken_from_earlier_runs(here):
+    here.run()
+    assert "known from earlier runs" not in here.run("--repeat", "2")
+    assert here.started == 2
+
+
+def test_shards_together_are_the_whole(here):
+    here.run("--shard", "1/3", "--results", "1.jsonl")
+    here.run("--shard", "2/3", "--results", "2.jsonl")
+    here.run("--shard", "3/3", "--results", "3.jsonl")
+    done = CliRunner().invoke(app, ["combine", "1.jsonl", "2.jsonl", "3.jsonl"])
+    assert "2 cases × 1 version" in done.output
+    refused = CliRunner().invoke(app, ["combine", "1.jsonl", "3.jsonl"])
+    assert "of the 3 shards of spark-3.5.9 is missing: 2/3" in str(refused.exception)
+
+
+def test_since_runs_what_was_touched(here):
+    for arguments in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *arguments], cwd=here.folder, check=True)
+    assert "nothing to run: no case is touched by what has changed since HEAD" in here.run("--since", "HEAD", code=0)
+    assert not (here.folder / "results.jsonl").exists()
+    (here.folder / "cases" / "two.yaml").write_text(TEXT)
+    here.run("--since", "HEAD")
+    assert Results.read(here.folder / "results.jsonl").header.cases == ("two",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--shard", "6/5"], "'6/5' is no shard: write the second of five parts as 2/5"),
+        (["--since", "HEAD"], "git does not tell what has changed"),
+    ],
+)
+def test_wrong_usage(here, monkeypatch, arguments, said):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(here.folder.parent))
+    done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+    assert said in str(done.exception)
+    assert done.exception.exit_code == 2
+    assert here.started == 0
