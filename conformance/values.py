@@ -182,6 +182,18 @@ def show(micros: int) -> str:
     return text if moment.date() == _EPOCH.date() else f"{moment.date().isoformat()} {text}"
 
 
+def show_in_full(micros: int) -> str:
+    """An instant with its date, its seconds and its zone: ``1970-01-01T12:05:00Z``; ``show`` where no calendar has it.
+
+    Args:
+        micros: microseconds since the epoch.
+    """
+    try:
+        return f"{(_EPOCH + micros * _MICROSECOND).isoformat()}Z"
+    except OverflowError:
+        return show(micros)
+
+
 def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
     if isinstance(value, str):
         return _micros_of_text(value, type, zoned=zoned)

@@ -12,6 +12,7 @@ from conformance.case import Case
 from conformance.finding import described
 from conformance.observation import Observation
 from conformance.policies.case import PolicyCase
+from conformance.versions import SparkVersion
 from reports.behaviour import Behaviour, alike
 from reports.change import change
 from reports.records import Cell, DocumentedDifference, Target
@@ -20,7 +21,7 @@ from reports.site.pyspark_text import pyspark
 from reports.site.report import Report, version_of
 from reports.site.ribbon import Ribbon, Sign, ribbon
 from reports.site.sources import Source
-from reports.site.step_accounts import Account, account
+from reports.site.step_accounts import Account, account, witnessed
 from reports.site.timeline import Timeline, timeline
 from reports.site.visible import cut, visible
 
@@ -171,12 +172,20 @@ def _section(
         findings=tuple(cut(line) for line in described(cell.findings)),
         notes=cell.notes,
         timeline=timeline(case, seen, other, divergence) if case is not None and seen is not None else None,
-        account=account(case, version, cell, model.observation if model is not None else None)
-        if case is not None and version is not None and seen
-        else None,
+        account=_account(case, version, cell, model.observation if model is not None else None),
         columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
         model=model.told if model is not None else (),
     )
+
+
+def _account(
+    case: Case | None, version: SparkVersion | None, cell: Cell, predicted: Observation | None
+) -> Account | None:
+    if cell.observation is None:
+        return None
+    if case is None or version is None:
+        return witnessed(cell.observation)
+    return account(case, version, cell, predicted)
 
 
 def _parting(cell: Cell, target: Target, newest: Cell | None, by_name: Mapping[str, Target]) -> Parting | None:

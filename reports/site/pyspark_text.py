@@ -10,13 +10,17 @@ from conformance.case import Case
 from conformance.pipeline import Operation, Pipeline
 
 INDENT = "    "
+LONGEST_LINE = 64
+"""Characters: what a page shows without scrolling."""
 
 
 def pyspark(case: Case) -> str:
     """The streams, the query and how it is started, without a line end."""
     lines = ["from pyspark.sql.functions import expr", ""]
     for name, schema in case.streams.items():
-        lines.append(f"{_name(name)} = spark.readStream.schema({_text(schema.ddl)}).json({_text(name + '/')})")
+        source = [f"spark.readStream.schema({_text(schema.ddl)})", f".json({_text(name + '/')})"]
+        whole = _assigned(_name(name), ["".join(source)])
+        lines += whole if len(whole[0]) <= LONGEST_LINE else _assigned(_name(name), source)
     lines.append("")
     settings = [f"spark.conf.set({_text(key)}, {_text(value)})" for key, value in case.conf.items()]
     lines += [*settings, ""] if settings else []

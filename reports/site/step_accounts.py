@@ -16,7 +16,7 @@ from conformance.expected import ExpectedStep, NotApplicable, Unsupported, expec
 from conformance.finding import ErrorExpectedAs, cell
 from conformance.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.rows import NotARow, OutputSchema
-from conformance.values import NotAValue, instant_ms, show
+from conformance.values import NotAValue, instant_ms, show, show_in_full
 from conformance.versions import SparkVersion
 from reports.records import Cell
 from reports.site.visible import cut
@@ -24,6 +24,8 @@ from reports.site.visible import cut
 Json: TypeAlias = Any
 Sign: TypeAlias = Literal["", "missing", "extra", "other"]
 MOST_ROWS = 60
+INSTANTS = ("watermark", "ran with", "event time, min", "event time, max", "event time, avg")
+"""Labels of lines whose values are times."""
 LONGEST_MESSAGE = 400
 """Characters of an error: after its first sentence Spark writes out the plan."""
 
@@ -35,6 +37,8 @@ class Value:
     text: str
     sign: Sign = ""
     """``missing``: expected and not there; ``extra``: there and not expected; ``other``: not the value expected."""
+    full: str = ""
+    """With the date and zone of its times, where the text leaves them out."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,32 @@ def account(case: Case, version: SparkVersion, found: Cell, model: Observation |
             )
         )
     return Account(("Expected", *observations), tuple(steps))
+
+
+def witnessed(observation: Observation) -> Account:
+    """What an engine showed, step by step, of a case that is not at hand: nothing is known of what was given or expected."""
+    schema = OutputSchema.of(observation.columns)
+    return Account(
+        ("Engine",),
+        tuple(
+            Step(
+                number=step.number,
+                name=None,
+                action="",
+                given=(),
+                blocks=tuple(replace(block, sides=block.sides[1:]) for block in _seen(step, schema)),
+                reached=True,
+                diverges=False,
+            )
+            for step in observation.steps
+        ),
+    )
+
+
+def _seen(step: StepSeen, schema: OutputSchema) -> Iterator[Block]:
+    for batch in step.batches:
+        yield _batch(None, [batch], [schema])
+    yield _block("after the step", False, [(), tuple(_seen_after(step))])
 
 
 def _step(observation: Observation, number: int) -> StepSeen | None:
@@ -216,7 +246,14 @@ def _batch(entry: ExpectedBatch | None, seen: Sequence[BatchSeen | None], schema
 def _block(head: str, no_data: bool, sides: list[tuple[Line, ...]]) -> Block:
     expected_side, *seen = _compared(sides)
     agreeing = [AGREED if at and _agree(side, seen[0]) else side for at, side in enumerate(seen)]
-    return Block(head, no_data, (expected_side, *agreeing))
+    return Block(head, no_data, tuple(tuple(map(_in_full, side)) for side in (expected_side, *agreeing)))
+
+
+def _in_full(line: Line) -> Line:
+    """The line with its times told in full beside the short form; rows have theirs already."""
+    if line.label not in INSTANTS:
+        return line
+    return replace(line, values=tuple(replace(value, full=_whole(value.text)) for value in line.values))
 
 
 def _agree(side: Sequence[Line], engine: Sequence[Line]) -> bool:
@@ -288,24 +325,30 @@ def _rows(wanted: Sequence[Row], seen: Sequence[Sequence[Json]], schema: OutputS
         key = schema.comparable(values)
         found = keys[key] > 0
         keys[key] -= found
-        left.append(Value(_text(schema.as_written(values)), "" if found else "missing"))
+        left.append(_row(values, schema, "" if found else "missing"))
     right: list[Value] = []
     for observed in seen:
         key = schema.comparable(tuple(observed))
         extra = keys[key] > 0
         keys[key] -= extra
-        right.append(Value(_text(schema.as_written(tuple(observed))), "extra" if extra else ""))
+        right.append(_row(observed, schema, "extra" if extra else ""))
     return _limited("rows", left), _limited("rows", right)
 
 
 def _plain_rows(rows: Sequence[Sequence[Json]], schema: OutputSchema) -> Line:
-    return _limited("rows", [Value(_text(schema.as_written(tuple(row)))) for row in rows])
+    return _limited("rows", [_row(row, schema) for row in rows])
+
+
+def _row(row: Sequence[Json], schema: OutputSchema, sign: Sign = "") -> Value:
+    text, full = _text(schema.as_written(tuple(row))), _text(row)
+    return Value(text, sign, "" if text == full else full)
 
 
 def _limited(label: str, values: list[Value]) -> Line:
     if not values:
         return Line(label, (Value("none"),))
-    ordered = sorted(values, key=lambda value: value.sign == "")
+    # The order of rows says nothing; where all sides have one, what belongs together stands side by side.
+    ordered = sorted(values, key=lambda value: (value.sign == "", value.text))
     more = len(ordered) - MOST_ROWS
     return Line(label, (*ordered[:MOST_ROWS], *((Value(f"… and {more} more"),) if more > 0 else ())))
 
@@ -379,6 +422,13 @@ def _instant(value: Json) -> str:
         return show(instant_ms(value) * 1000)
     except NotAValue:
         return str(value)
+
+
+def _whole(text: str) -> str:
+    try:
+        return show_in_full(instant_ms(text) * 1000)
+    except NotAValue:
+        return ""
 
 
 def _error(error: ErrorSeen) -> str:

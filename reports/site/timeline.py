@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from conformance.case import Case
 from conformance.observation import Observation
 from conformance.rows import OutputSchema
-from conformance.values import show
+from conformance.values import show, show_in_full
 from reports.difference import Divergence
 from reports.site.arrivals import FATES, Executed, Fate, executed, tumbling
 from reports.site.emitted_windows import Span, WindowColumns
@@ -89,6 +89,8 @@ class Bar:
 class Tick:
     y: float
     label: str
+    full: str
+    """The label with its date, seconds and zone."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ class _Layout:
             y = self._y(instant)
             if all(abs(y - other) >= TICK_ROOM for other in taken):
                 taken.append(y)
-                yield Tick(y, show(instant))
+                yield Tick(y, show(instant), show_in_full(instant))
 
     def _marks(self) -> Iterator[Mark]:
         lane = HEAD + self._plot + LANE / 2

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.types import DataType, parse_type
-from conformance.values import NotAValue, canonical, instant_ms, show, to_json_value
+from conformance.values import NotAValue, canonical, instant_ms, show, show_in_full, to_json_value
 
 TIMESTAMP = parse_type("timestamp")
 NTZ = parse_type("timestamp_ntz")
@@ -324,3 +324,16 @@ def test_an_error_shows_the_value_as_it_was_written() -> None:
     assert "'12:05'" in str(caught.value)
     with pytest.raises(NotAValue, match="…"):
         canonical("x" * 200, DataType("int"))
+
+
+@pytest.mark.parametrize(
+    ("micros", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "1969-12-31T23:59:59.999999Z"),
+        (43_500_000_000, "1970-01-01T12:05:00Z"),
+        (2**62, "4611686018427.387904 s"),
+    ],
+)
+def test_instants_are_shown_in_full(micros: int, text: str) -> None:
+    assert show_in_full(micros) == text

@@ -105,7 +105,10 @@ class TestPySpark:
 
     def test_it_reads_as_one_would_write_it(self) -> None:
         text = pyspark(CASES["late-drops/window-still-open"])
-        assert 'events = spark.readStream.schema("event_time TIMESTAMP, count INT").json("events/")' in text
+        assert (
+            'events = (\n    spark.readStream.schema("event_time TIMESTAMP, count INT")\n    .json("events/")\n)'
+            in text
+        )
         assert (
             """    .groupBy(expr("window(event_time, '10 minutes')"))\n    .agg(expr("sum(count) AS total"))""" in text
         )

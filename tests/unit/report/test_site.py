@@ -212,6 +212,18 @@ class TestWithoutTheCases:
         text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
         assert "The file of this case is not at hand" in text
         assert "Parts from 4.3.0" in text
+        steps = text.split("Step by step")[1:]
+        assert len(steps) == 2
+        assert all('<th scope="col">Engine</th>' in step and "Expected" not in step for step in steps)
+        assert "12:10, 12:20, 2" in steps[0]
+        assert "12:10, 12:20, 2" not in steps[1]
+
+    def test_times_are_short_and_in_full_where_one_points(self, tmp_path: Path) -> None:
+        write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
+        full = "1970-01-01T12:00:00.000000Z, 1970-01-01T12:10:00.000000Z, 1"
+        assert f'<span class="value" title="{full}">12:00, 12:10, 1</span>' in text
+        assert '<span class="value" title="1970-01-01T00:00:00Z">00:00</span>' in text
 
     def test_a_case_that_changed_is_not_held_against_what_another_showed(self, tmp_path: Path) -> None:
         loaded = suite.load([SAMPLE / "cases"])
