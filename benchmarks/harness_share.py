@@ -1,8 +1,8 @@
 """How much of a run is the engine's own work, and how much is ours.
 
-``python benchmarks/harness_share.py [--spark 3.5] [CASES …]``: runs cases in one engine and prints, from that one run, the
-micro-batches per second and the harness's share of the wall time: everything outside the engine's own ``triggerExecution``.
-Starting the JVM is told apart; the first case is run once before, so that class loading is not counted as ours.
+``python benchmarks/harness_share.py [--spark 3.5] [--side-by-side 4] [CASES …]``: runs cases in one engine and prints, from that one
+run, the micro-batches per second, and the harness's share of the wall time: when no micro-batch of any query was being worked on, by
+the engine's own clock. Starting the JVM is told apart.
 """
 
 from __future__ import annotations
@@ -10,54 +10,65 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+
+from watching import Watching
 
 from conformance import suite
 from conformance.observation import Observation
+from harness.budget import budget
 from harness.local import LocalRuntime
-from harness.request import request_for
+from harness.machine import Machine
+from harness.scheduler import Lane, Limits, Scheduler
 from harness.targets import Targets
+
+SUITE = Path(__file__).parents[1] / "cases"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark", default="3.5")
-    parser.add_argument("--tag", default="smoke")
-    parser.add_argument("cases", nargs="*", type=Path)
+    parser.add_argument("--side-by-side", type=int)
+    parser.add_argument("cases", nargs="*", type=Path, default=[SUITE / "late-drops", SUITE / "window-eviction"])
     options = parser.parse_args()
-    loaded = suite.load(options.cases or None)
     (target,) = Targets.load().select([options.spark])
-    cases = [
-        case for case in loaded.cases if (options.cases or options.tag in case.tags) and case.applies_to(target.version)
-    ]
+    cases = tuple(case for case in suite.load(options.cases).cases if case.applies_to(target.version))
+    shared = budget(Machine.here(), 1, side_by_side=options.side_by_side)
+    watching = Watching()
     with tempfile.TemporaryDirectory() as root:
-        begun = time.monotonic()
-        engine = LocalRuntime(Path(root)).start(target, say=print)
-        started = time.monotonic()
-        try:
-            engine.observe(request_for(cases[0], engine.new_directory("warm-up")), step_timeout=120)
-            warm = time.monotonic()
-            seen = [
-                engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=120) for case in cases
-            ]
-            wall = time.monotonic() - warm
-        finally:
-            engine.close()
-    batches = [batch for observation in seen for batch in _batches(observation)]
-    own = sum(duration for duration in batches) / 1000
-    print(f"target                   {target.name}")
-    print(f"cases                    {len(cases)}")
-    print(f"micro-batches            {len(batches)}")
-    print(f"engine start             {started - begun:.1f} s (not counted)")
-    print(f"first case, cold         {warm - started:.1f} s (not counted)")
-    print(f"wall                     {wall:.2f} s")
-    print(f"engine triggerExecution  {own:.2f} s")
-    print(f"micro-batches per second {len(batches) / wall:.2f}")
-    print(f"harness share of wall    {1 - own / wall:.1%}")
+        began = time.time()
+        limits = Limits(jobs=1, step_timeout=120, side_by_side=shared.side_by_side)
+        Scheduler(LocalRuntime(Path(root)), limits, watching).run([Lane(target, cases)])
+        ended = time.time()
+    work = sorted(interval for run in watching.runs for interval in _intervals(run.observations[0]))
+    wall, busy = ended - watching.ready_at, _covered(work, watching.ready_at, ended)
+    print(f"target                   {target.name}, {len(cases)} cases, {shared.side_by_side} side by side")
+    print(f"engine start             {watching.ready_at - began:.1f} s (not counted)")
+    print(f"wall                     {wall:.2f} s, the engine's end included")
+    print(f"micro-batches            {len(work)}, {len(work) / wall:.1f} per second")
+    print(f"engine triggerExecution  {sum(end - start for start, end in work):.2f} s, all queries together")
+    print(f"some micro-batch runs    {busy:.2f} s")
+    print(f"harness share of wall    {1 - busy / wall:.1%}")
 
 
-def _batches(observation: Observation) -> list[int]:
-    return [batch.duration_ms for step in observation.steps for batch in step.batches]
+def _intervals(observation: Observation) -> Iterator[tuple[float, float]]:
+    """When each micro-batch began and ended, in seconds since the epoch."""
+    for step in observation.steps:
+        for batch in step.batches:
+            began = datetime.fromisoformat(batch.progress["timestamp"]).timestamp()
+            yield began, began + batch.duration_ms / 1000
+
+
+def _covered(intervals: list[tuple[float, float]], first: float, last: float) -> float:
+    """Seconds between two moments in which at least one of the intervals, in the order of their beginnings, goes on."""
+    covered, until = 0.0, first
+    for start, end in intervals:
+        start, end = max(start, until), min(end, last)
+        if end > start:
+            covered, until = covered + end - start, end
+    return covered
 
 
 if __name__ == "__main__":

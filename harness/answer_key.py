@@ -15,6 +15,9 @@ from harness.request import request_for
 _FORMAT = 1
 """Raised when what an answer is made of changes otherwise than by the driver: how a run is put together from its legs, for one."""
 
+_MEASURES = ("memory.py",)
+"""Of the driver: what looks at the engine and not at the case."""
+
 _STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
 
 
@@ -48,7 +51,8 @@ def driver_digest(state_functions: bool) -> str:
     """
     digest = hashlib.sha256()
     for file in sorted((files("harness") / "driver").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".py") and (state_functions or file.name not in _STATE_FUNCTIONS):
+        left_out = _MEASURES if state_functions else _MEASURES + _STATE_FUNCTIONS
+        if file.name.endswith(".py") and file.name not in left_out:
             digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -140,7 +140,7 @@ def run(
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
-        kept = _Kept(writer)
+        kept = Kept(writer)
         conduct(
             cases,
             targets,
@@ -193,7 +193,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-class _Kept(running.Introductions, Sink):
+class Kept(running.Introductions, Sink):
     """Writes cells to the results file as they come, and counts those that no engine was asked for."""
 
     def __init__(self, writer: ResultsWriter) -> None:

@@ -58,7 +58,7 @@ def _answer(channel: Channel, spark: Any, request: Dict[str, Any]) -> None:
         for step in execution.run():
             channel.send("step", case=case, step=step)
         put_away(request)
-        channel.send("done", case=case, columns=execution.columns, memory=memory(spark))
+        channel.send("done", case=case, columns=execution.columns, memory=memory())
     except Reached as here:
         channel.send("reached", case=case, step=here.step, columns=execution.columns, missed=here.missed)
         # Whatever else this process did would be done after it was killed.

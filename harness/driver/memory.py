@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+from typing import Dict, List
 
 
-def memory(spark: Any) -> int | None:
-    """Bytes that this process and its JVM hold in memory; None where the operating system does not tell by ``/proc``."""
+def memory() -> int | None:
+    """Bytes that this process and all it has started hold in memory; None where the operating system does not tell by ``/proc``."""
     try:
-        return _resident(os.getpid()) + _resident(_pid_of_jvm(spark))
-    except OSError:
+        pages = _resident_pages(os.getpid())
+        children = _children()
+        left = list(children.get(os.getpid(), []))
+        while left:
+            child = left.pop()
+            left.extend(children.get(child, []))
+            pages += _resident_pages(child)
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
         return None
 
 
-def _pid_of_jvm(spark: Any) -> int:
-    # ProcessHandle is younger than Java 8.
-    name = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getName()
-    return int(name.split("@")[0])
+def _children() -> Dict[int, List[int]]:
+    """Every process of the machine by its parent."""
+    found: Dict[int, List[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/{}/stat".format(name)) as file:
+                    # The name of the program stands in parentheses, and may hold some itself.
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+            except OSError:  # it has ended meanwhile
+                continue
+            found.setdefault(parent, []).append(int(name))
+    return found
 
 
-def _resident(pid: int) -> int:
-    with open("/proc/{}/statm".format(pid)) as file:
-        return int(file.read().split()[1]) * _PAGE
+def _resident_pages(pid: int) -> int:
+    try:
+        with open("/proc/{}/statm".format(pid)) as file:
+            return int(file.read().split()[1])
+    except FileNotFoundError:
+        if pid == os.getpid():
+            raise
+        return 0

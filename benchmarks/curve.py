@@ -1,0 +1,104 @@
+"""Whether the harness's own work grows as the cells do: cases and versions by the thousand, on engines that cost nothing.
+
+``python benchmarks/curve.py [--cases 50 500 5000] [--versions 1 3 10]``: generated cases are read, run on the miniature engines of the
+unit tests (a process each, no JVM), judged, written, read back and drawn. Prints the milliseconds a cell and the peak memory of the
+process for each size, and the ratio of the largest size's to the smallest's, which a straight curve keeps at about 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+CASE = ROOT / "tests" / "unit" / "miniature" / "cases" / "late-drops" / "windows.yaml"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, nargs="+", default=[50, 500, 5000])
+    parser.add_argument("--versions", type=int, nargs="+", default=[1, 3, 10])
+    parser.add_argument("--one", type=int, nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(_measured(*options.one)))
+        return
+    sizes = [(cases, options.versions[0]) for cases in options.cases]
+    sizes += [(options.cases[min(1, len(options.cases) - 1)], versions) for versions in options.versions[1:]]
+    print(" cases  versions   cells   seconds   ms a cell   peak MB")
+    by_size: dict[tuple[int, int], float] = {}
+    for cases, versions in sizes:
+        run = [sys.executable, __file__, "--one", str(cases), str(versions)]
+        seconds, peak = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+        by_size[cases, versions] = seconds / (cases * versions)
+        print(
+            f"{cases:6} {versions:9} {cases * versions:7} {seconds:9.1f} {by_size[cases, versions] * 1000:11.2f} {peak / 2**20:9.0f}"
+        )
+    smallest, largest = (
+        min(by_size, key=lambda size: size[0] * size[1]),
+        max(by_size, key=lambda size: size[0] * size[1]),
+    )
+    print(f"a cell of the largest against one of the smallest   ratio {by_size[largest] / by_size[smallest]:.2f}")
+
+
+def _measured(number: int, versions: int) -> tuple[float, int]:
+    """Seconds of a run, and bytes of memory at its peak."""
+    from rich.console import Console
+
+    from conformance import suite
+    from conformance.cli.progress import PlainDisplay
+    from conformance.cli.run import Kept
+    from conformance.conduct import conduct
+    from conformance.versions import SparkVersion
+    from harness.scheduler import Limits
+    from reports.matrix import show
+    from reports.records import Header
+    from reports.records import Target as TargetRecord
+    from reports.results import Results, ResultsWriter
+    from tests.unit.miniature.runtime import MiniatureRuntime
+    from tests.unit.miniature.target import SPARK_359
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for case in range(number):
+            path = folder / "cases" / f"family-{case % 20}" / f"case-{case}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(CASE.read_text())
+        began = time.monotonic()
+        loaded = suite.load([folder / "cases"])
+        loaded.raise_for_problems()
+        targets = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(versions)]
+        header = Header(
+            suite=loaded.digest,
+            cases=tuple(case.id for case in loaded.cases),
+            targets=tuple(TargetRecord(name=target.name, spark=str(target.version)) for target in targets),
+            started=datetime.now(UTC),
+        )
+        stderr, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            with ResultsWriter(folder / "results.jsonl", header) as writer:
+                limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
+                display, sink = PlainDisplay(number * versions), Kept(writer)
+                conduct(loaded.cases, targets, MiniatureRuntime(folder), limits, display=display, sink=sink)
+        finally:
+            sys.stderr = stderr
+        results = Results.read(folder / "results.jsonl")
+        assert results.footer.counts == {"conforms": number * versions}, results.footer.counts
+        show(results, Console(file=io.StringIO(), width=120))
+        seconds = time.monotonic() - began
+    unit = 1 if sys.platform == "darwin" else 1024
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+if __name__ == "__main__":
+    main()
