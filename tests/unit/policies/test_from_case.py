@@ -79,7 +79,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, group: str, other: str, said: 
         ("deduplication/distinct-needs-no-watermark", "its query has no withWatermark"),
         ("event-time-column/negative-delay-is-refused", "its delay '-1 seconds' is negative"),
         ("event-time-column/delay-that-is-no-interval-is-refused", "its delay 'ten minutes' is no interval"),
-        ("event-time-column/string-column-is-refused", "is no TIMESTAMP column of the stream 'events'"),
+        ("event-time-column/other-types-are-refused.string", "is no TIMESTAMP column of the stream 'events'"),
         ("event-time-column/unknown-column-is-refused", "its event time 'seen_at' is no column of the stream 'events'"),
     ],
 )
