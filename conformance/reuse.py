@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.case import Case
 from conformance.observation import Identity, Observation
-from harness.answer_key import answer_key, progress_wanted
+from harness.answer_key import answer_key, asked, progress_wanted
 from harness.engine import Place, Runtime
 from harness.known import Answer, KnownAnswers
 from harness.request import calls_code
@@ -36,6 +36,7 @@ class Reuse:
         self._known = known
         self._runtime = runtime
         self._conf = conf
+        self._asked: dict[tuple[str, int | None], str] = {}
         self._fingerprints: dict[str, str | None] = {}
         self._met: dict[str, tuple[Identity, Place]] = {}
 
@@ -77,4 +78,7 @@ class Reuse:
             if (fingerprint := self._fingerprints[target.name]) is None:
                 return None
             engines.append(fingerprint)
-        return answer_key(question.case, engines, self._conf, cut=question.cut)
+        which = question.case.id, question.cut
+        if which not in self._asked:
+            self._asked[which] = asked(question.case, self._conf, cut=question.cut)
+        return answer_key(self._asked[which], engines)

@@ -21,16 +21,23 @@ _MEASURES = ("memory.py",)
 _STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
 
 
-def answer_key(
-    case: Case, engines: Iterable[str], conf: Mapping[str, str] | None = None, *, cut: int | None = None
-) -> str:
-    """The key of what engines make of a case.
+def answer_key(asked: str, engines: Iterable[str]) -> str:
+    """The key of what engines make of a question.
 
-    Everything counts that an engine is told to do, and nothing else: another name, title or expectation leaves the key as it is.
+    Args:
+        asked: the digest of the question: ``asked``.
+        engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
+    """
+    return hashlib.sha256(json.dumps([_FORMAT, asked, list(engines)]).encode()).hexdigest()
+
+
+def asked(case: Case, conf: Mapping[str, str] | None = None, *, cut: int | None = None) -> str:
+    """SHA-256 over what is asked of an engine, whichever it is.
+
+    Everything counts that it is told to do, and the driver that does it; another name, title or expectation leaves it as it is.
 
     Args:
         case: the case.
-        engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
         conf: Spark settings for every case of the run.
         cut: the step before which the case changes engines.
     """
@@ -38,7 +45,7 @@ def answer_key(
         request_for(case, "", leg=leg, conf=conf).model_dump(mode="json", exclude={"case", "directory", "code_path"})
         for leg in _way(case, cut)
     ]
-    content = [_FORMAT, driver_digest(_runs_state_functions(case)), list(engines), cut, progress_wanted(case), told]
+    content = [driver_digest(_runs_state_functions(case)), cut, progress_wanted(case), told]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

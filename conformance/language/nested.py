@@ -138,10 +138,11 @@ class Record(Shape):
         if not isinstance(node, Entries):
             return self.reject(node, report)
         sound = [self._entry(entry.key, entry.value, report) for entry in node.entries]
-        # A key that is only misspelt is reported once.
-        meant = {nearest(_word(key), self.keys) for key in (entry.key for entry in node.entries)}
-        for name, key in self.keys.items():
-            if key.required and node.get(name) is None and name not in meant:
+        absent = {name: key for name, key in self.keys.items() if key.required and node.get(name) is None}
+        # A key that is only misspelt is reported once. Looking for near ones takes its time, so only where one is missing.
+        meant = {nearest(_word(entry.key), self.keys) for entry in node.entries} if absent else set()
+        for name, key in absent.items():
+            if name not in meant:
                 report.add(node, f"`{name}` is missing in {self.kind}: {key.meaning}")
                 sound.append(False)
         if len(node.entries) < self.at_least:

@@ -11,7 +11,7 @@ import pytest
 from conformance import suite
 from conformance.conduct import conduct
 from harness import answer_key as answer_keys
-from harness.answer_key import answer_key
+from harness.answer_key import answer_key, asked
 from harness.known import KnownAnswers
 from harness.scheduler import Limits
 from tests.unit.harness.test_self_test import Remembering
@@ -76,38 +76,38 @@ def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, known):
 )
 def test_whatever_an_engine_is_told_makes_another_question(tmp_path, was, becomes):
     assert was in TEXT
-    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
-    assert answer_key(case_of(tmp_path, TEXT.replace(was, becomes)), ["an engine"]) != before
+    before = asked(case_of(tmp_path, TEXT))
+    assert asked(case_of(tmp_path, TEXT.replace(was, becomes))) != before
 
 
 def test_titles_sources_and_expectations_do_not(tmp_path):
-    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
+    before = asked(case_of(tmp_path, TEXT))
     for text in (
         TEXT.replace("title: ", "title: Now "),
         TEXT + "\nwhy: Somebody asked.\n",
         TEXT.replace("dropped: 1", "dropped: 0"),
     ):
         assert text != TEXT
-        assert answer_key(case_of(tmp_path, text), ["an engine"]) == before
+        assert asked(case_of(tmp_path, text)) == before
 
 
 def test_raw_progress_is_kept_for_who_compares_it_and_so_is_another_question(tmp_path):
-    before = answer_key(case_of(tmp_path, TEXT), ["an engine"])
+    before = asked(case_of(tmp_path, TEXT))
     wanting = TEXT.replace("dropped: 1", "dropped: 1, progress: {numInputRows: 1}")
-    assert answer_key(case_of(tmp_path, wanting), ["an engine"]) != before
+    assert asked(case_of(tmp_path, wanting)) != before
 
 
 def test_engine_driver_settings_and_cut_count(tmp_path, monkeypatch):
     case = case_of(tmp_path, TEXT)
     keys = {
-        answer_key(case, ["an engine"]),
-        answer_key(case, ["another"]),
-        answer_key(case, ["an engine", "another"]),
-        answer_key(case, ["an engine"], {"spark.sql.shuffle.partitions": "4"}),
-        answer_key(case, ["an engine"], cut=2),
+        answer_key(asked(case), ["an engine"]),
+        answer_key(asked(case), ["another"]),
+        answer_key(asked(case), ["an engine", "another"]),
+        answer_key(asked(case, {"spark.sql.shuffle.partitions": "4"}), ["an engine"]),
+        answer_key(asked(case, cut=2), ["an engine"]),
     }
     monkeypatch.setattr(answer_keys, "driver_digest", lambda state_functions: "another driver")
-    keys.add(answer_key(case, ["an engine"]))
+    keys.add(answer_key(asked(case), ["an engine"]))
     assert len(keys) == 6
 
 
