@@ -41,11 +41,12 @@ def main(arguments: list[str]) -> int:
     except Exception:
         channel.send("failed", message=traceback.format_exc())
         return 3
-    with ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case") as threads:
-        for request in channel.requests():
-            threads.submit(_answer, channel, spark, request)
-    spark.stop()
-    return 0
+    threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case")
+    for request in channel.requests():
+        threads.submit(_answer, channel, spark, request)
+    # Nobody listens any more, even if the host was killed: what still runs is of no use. The JVM ends with us.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _answer(channel: Channel, spark: Any, request: Dict[str, Any]) -> None:

@@ -213,6 +213,9 @@ def main(mode):
         elif mode == "dies-of-poison":
             request = json.loads(line)
             run(request, "dies" if "poison" in request["case"] else "right", say)
+        elif mode == "takes-its-time":
+            time.sleep(0.02)
+            run(json.loads(line), "right", say)
         elif mode == "right-every-other-time":
             run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", say)
         else:
