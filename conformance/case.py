@@ -244,6 +244,8 @@ class Case(Frozen):
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
+    variants: Mapping[str, str] = {}
+    """Name of a variant that may change the answer → why."""
 
     @property
     def file(self) -> str:

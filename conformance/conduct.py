@@ -10,6 +10,7 @@ from conformance.audience import Audience, EngineDisplay, EngineSink
 from conformance.case import Case
 from conformance.observation import Observation
 from conformance.reuse import Question, Reuse
+from conformance.variants.variant import VariedCase
 from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
 from harness.engine import Runtime
@@ -117,6 +118,9 @@ def verdict_on(run: CellRun) -> Verdict:
 
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
     """The verdict on one run, with what the reference model says beside it where it is a violation."""
+    if isinstance(case, VariedCase):
+        found = _judged(case.original, version, case.said_of_the_original(observation))
+        return replace(found, case=case.id)
     verdict = judge(case, version, observation)
     if verdict.status != "violates":
         return verdict

@@ -90,6 +90,10 @@ class VersionRange:
     def __contains__(self, version: SparkVersion) -> bool:
         return any(_specifier(part).contains(str(version), prereleases=True) for part in self.specifiers)
 
+    def __and__(self, other: VersionRange) -> VersionRange:
+        """What is in both."""
+        return VersionRange(tuple(f"{one},{another}" for one in self.specifiers for another in other.specifiers))
+
     def __str__(self) -> str:
         return " or ".join(self.specifiers)
 

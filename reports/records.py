@@ -17,6 +17,7 @@ from conformance.case import Upgrade as UpgradesEntry
 from conformance.finding import Finding
 from conformance.observation import ErrorSeen, Observation
 from conformance.upgrade import UpgradeStatus, UpgradeVerdict
+from conformance.variants.variant import MARK, VariedCase
 from conformance.verdict import Status, Verdict
 
 FORMAT = 2
@@ -123,6 +124,9 @@ class Cell(_Record):
     case: str
     expansion: str = ""
     """The part of the id behind that of the file, where the file stands for several cases by its ``matrix``."""
+    variant: str = ""
+    """Which way of running the case otherwise, behind ``@`` in its id; empty where it ran as it is written. What was seen is told as
+    if it had."""
     family: str
     case_digest: str
     target: str
@@ -141,7 +145,12 @@ class Cell(_Record):
     @property
     def file(self) -> str:
         """The file of the case, relative to its suite."""
-        return file_of(self.case, self.expansion)
+        return file_of(self.written, self.expansion)
+
+    @property
+    def written(self) -> str:
+        """The id of the case as it is written."""
+        return self.case.removesuffix(f"{MARK}{self.variant}") if self.variant else self.case
 
     @classmethod
     def of(
@@ -161,6 +170,8 @@ class Cell(_Record):
             observations: one for each run, in order; None for a run that showed nothing.
             duration_ms: of all runs together.
         """
+        if isinstance(case, VariedCase):
+            observations = [one and case.said_of_the_original(one) for one in observations]
         seen = [_without_progress(observation) for observation in observations]
         runs = tuple(
             Run(
@@ -175,6 +186,7 @@ class Cell(_Record):
         return cls(
             case=case.id,
             expansion=case.expansion,
+            variant=case.variant if isinstance(case, VariedCase) else "",
             family=case.family,
             case_digest=case.digest,
             target=target,

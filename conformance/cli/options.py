@@ -24,6 +24,12 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Variants = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Run each case in other ways too, which must not change its answer: the name of a variant, or all. Repeatable.",
+    ),
+]
 SideBySide = Annotated[
     int | None,
     typer.Option(

@@ -19,6 +19,7 @@ from conformance.conduct import Sink, conduct, only_tagged
 from conformance.shard import Shard
 from conformance.since import touched_since
 from conformance.suite import Suite
+from conformance.variants.known import varied
 from conformance.verdict import Verdict
 from harness.scheduler import CellRun, Lane
 from harness.state_stores import StateStore
@@ -48,6 +49,10 @@ Examples:
 
   conformance run --since main                       what a change touches
 
+  conformance run cases/late-drops --variants all    each case as it is, and in every way that must not change its answer
+
+  conformance run --variants rocksdb --variants restart        with state in RocksDB, and restarted before every step
+
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
 
   conformance run cases/policies --spark model       the rules of other engines, on the reference model
@@ -71,6 +76,7 @@ def run(
         ),
     ] = None,
     tag: options.Tag = None,
+    variants: options.Variants = None,
     since: Annotated[
         str | None,
         typer.Option(
@@ -113,6 +119,8 @@ def run(
         if not cases and not policy_cases:
             errors.print(f"nothing to run: no case is touched by what has changed since {since}", markup=False)
             raise typer.Exit(0)
+    if variants:
+        cases = (*cases, *varied(cases, [] if "all" in variants else variants))
     if part is not None:
         cases, policy_cases = part.among(cases), part.among(policy_cases)
     chosen = running.chosen([spec for spec in specs if spec != MODEL.name], errors)

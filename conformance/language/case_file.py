@@ -21,6 +21,7 @@ from conformance.language.source import read_yaml
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, confs, step
 from conformance.language.streams import STREAMS
 from conformance.language.upgrading import UPGRADES, upgrade
+from conformance.language.varying import VARIANTS
 from conformance.language.version_ranges import RANGE
 from conformance.language.words import words
 from conformance.types import parse_schema
@@ -68,6 +69,9 @@ CASE = Record(
         "conf": Key(CONF, "Spark SQL confs for this case; numbers and booleans reach Spark as text."),
         "steps": Key(STEPS, "what happens, in order", required=True),
         "differs": Key(DIFFERS, "Versions that behave otherwise, with the reason."),
+        "variants": Key(
+            VARIANTS, "Variants that may change the answer, each with the reason: `{not: {name: reason}}`."
+        ),
         "upgrades": Key(
             UPGRADES, "Pairs of versions of which the second does not simply go on from the first's checkpoint."
         ),
@@ -130,6 +134,7 @@ def _case(node: Node, path: Path, id: str) -> Case:
         output_mode=written.get("outputMode", "append"),
         conf=confs(written.get("conf", {})),
         differs=tuple(differs(entry, numbers) for entry in written.get("differs", [])),
+        variants=written.get("variants", {}).get("not", {}),
         upgrades=tuple(upgrade(entry, numbers) for entry in written.get("upgrades", [])),
     )
 

@@ -39,6 +39,9 @@ JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 WITHOUT_EFFECT = frozenset(
     {
         TIME_ZONE,
+        "spark.sql.adaptive.enabled",
+        "spark.sql.codegen.factoryMode",
+        "spark.sql.codegen.wholeStage",
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         "spark.sql.streaming.stateStore.providerClass",
@@ -46,7 +49,7 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
     }
 )
-"""Confs that change no answer the model gives: where state is kept, and how fast."""
+"""Confs that change no answer the model gives: where state is kept, how fast, and how what is computed is computed."""
 
 BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
 """Functions that look at the time zone of the session."""

@@ -13,6 +13,7 @@ from conformance.coverage import Category, coverage
 from conformance.observation import Observation
 from conformance.policies.case import PolicyCase
 from conformance.suite import Suite
+from conformance.variants.variant import MARK
 from conformance.versions import NotAVersion, SparkVersion, releases
 from reports.behaviour import Behaviour, behaviours
 from reports.change import Changes, changes
@@ -67,6 +68,10 @@ class Report:
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
         at_hand = {case.id: case for case in suite.cases if case.id in ran}
+        # What a variant showed is told as if the case had run as it is written.
+        at_hand |= {
+            cell.case: at_hand[cell.written] for cell in results.cells if cell.variant and cell.written in at_hand
+        }
         policies = {case.id: case for case in suite.policy_cases if ran.get(case.id) == case.digest}
         catalogue = next(iter(suite.catalogues.values()), None)
         return cls(
@@ -96,7 +101,11 @@ class Report:
     def title(self, id: str) -> str:
         """The sentence of the case, or its id where the case is not at hand."""
         case = self.case(id)
-        return " ".join(case.title.split()) if case is not None else id
+        if case is None:
+            return id
+        title = " ".join(case.title.split())
+        variant = id.removeprefix(case.id).removeprefix(MARK)
+        return f"{title} ({variant})" if variant else title
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:

@@ -1,0 +1,24 @@
+"""Rows of a partition in the opposite order: a micro-batch is a set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.case import Case, Partitioned
+from conformance.variants.arrivals import rearranged
+from conformance.variants.variant import Made
+
+
+@dataclass(frozen=True)
+class ReversedRows:
+    name: str = "reversed-rows"
+
+    def of(self, case: Case) -> Iterator[Made]:
+        other = rearranged(case, _reversed)
+        if other != case:
+            yield Made(self.name, other)
+
+
+def _reversed(_: str, rows: Partitioned) -> Partitioned:
+    return Partitioned(partitions=tuple(partition[::-1] for partition in rows.partitions))
