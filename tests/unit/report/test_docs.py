@@ -98,6 +98,12 @@ def test_the_report(tmp_path: Path) -> None:
     assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 6
 
 
+def test_writing_cases(tmp_path: Path) -> None:
+    assert Follower(tmp_path).follow(ROOT / "docs" / "writing-cases.md") == 2
+    families = {path.parent.name for path in (tmp_path / "my" / "cases").rglob("*.yaml")}
+    assert families == {path.name for path in (ROOT / "cases").iterdir() if path.is_dir()} - {"policies"}
+
+
 @pytest.mark.parametrize("command", ["report", "gate", "export", "new", "record"])
 def test_every_command_shows_examples(command: str) -> None:
     done = subprocess.run(
