@@ -141,6 +141,8 @@ class Cell(_Record):
     runs: tuple[Run, ...] = ()
     """Where the cell ran more than once: each run, in order."""
     duration_ms: int = 0
+    reused: bool = False
+    """Whether it is the answer of an earlier run, and no engine was asked; ``duration_ms`` is how long it took then."""
 
     @property
     def file(self) -> str:
@@ -160,6 +162,8 @@ class Cell(_Record):
         verdict: Verdict,
         observations: Sequence[Observation | None] = (),
         duration_ms: int = 0,
+        *,
+        reused: bool = False,
     ) -> Cell:
         """The record of a verdict.
 
@@ -169,6 +173,7 @@ class Cell(_Record):
             verdict: of one run, or combined.
             observations: one for each run, in order; None for a run that showed nothing.
             duration_ms: of all runs together.
+            reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
             observations = [one and case.said_of_the_original(one) for one in observations]
@@ -198,6 +203,7 @@ class Cell(_Record):
             observation=next((observation for observation in seen if observation is not None), None),
             runs=runs,
             duration_ms=duration_ms,
+            reused=reused,
         )
 
 

@@ -209,7 +209,8 @@ class Kept(running.Introductions, Sink):
         self.reused = 0
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
-        self.reused += run is not None and run.reused
+        reused = run is not None and run.reused
+        self.reused += reused
         observations = run.observations if run else ()
         milliseconds = int(run.seconds * 1000) if run else 0
-        self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds))
+        self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds, reused=reused))

@@ -20,7 +20,9 @@ class Engine:
     target: Target
     total: Total
     seconds: float
-    """How long its cells took, together."""
+    """How long its cells took, together; those of answers that were reused, when they were given."""
+    reused: int
+    """How many of its answers are of an earlier run."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class AboutPage:
     lasted: str
     commands: tuple[str, ...]
     engines: tuple[Engine, ...]
+    reused: int
+    """How many answers are of an earlier run."""
     voices: Voices | None
     """None where the cases are not at hand."""
     covered: tuple[Covered, ...]
@@ -54,6 +58,7 @@ def about_page(report: Report) -> AboutPage:
         lasted=_lasted(footer.finished - header.started),
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
+        reused=sum(cell.reused for cell in report.matrix.cells.values()),
         voices=voices(report),
         covered=covered(report),
         not_yet_runnable=tuple((case.id, name) for case in report.cases.values() for name in case.not_yet_runnable()),
@@ -71,7 +76,8 @@ def _engines(report: Report) -> Iterator[Engine]:
     for target in report.targets:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
         counts = report.matrix.count(report.matrix.cases, [target.name])
-        yield Engine(target, Total.of_counts(counts), round(sum(cell.duration_ms for cell in cells) / 1000, 1))
+        seconds = round(sum(cell.duration_ms for cell in cells) / 1000, 1)
+        yield Engine(target, Total.of_counts(counts), seconds, sum(cell.reused for cell in cells))
 
 
 def _lasted(span: timedelta) -> str:

@@ -90,6 +90,16 @@ def test_without_cases_or_a_model_nothing_is_claimed(report: Report, tmp_path: P
     assert "wrong models" not in (tmp_path / "about.html").read_text()
 
 
+@pytest.mark.parametrize("reused", [0, 1, 2])
+def test_the_page_says_what_was_reused(report: Report, tmp_path: Path, reused: int) -> None:
+    cells = tuple(cell.model_copy(update={"reused": at < reused}) for at, cell in enumerate(report.results.cells))
+    results = Results(report.results.header, cells, report.results.footer)
+    write(Report.of(results, suite.load([SAMPLE / "cases"])), tmp_path)
+    text = (tmp_path / "about.html").read_text()
+    said = ["nothing: every answer was given in this run", "1 answer of earlier runs", "2 answers of earlier runs"]
+    assert [one in text for one in said] == [at == reused for at in range(3)]
+
+
 def test_the_page_says_it(report: Report, tmp_path: Path) -> None:
     write(report, tmp_path)
     found, text = voices(report), (tmp_path / "about.html").read_text()
