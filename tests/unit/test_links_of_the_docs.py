@@ -1,0 +1,46 @@
+"""Every link and picture of the documentation leads to a file that is there, and to a heading of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """The path and the fragment of each link within the repository; code is no text."""
+    return LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL))
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that GitHub and GitLab give to the headings of a page."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_they_lead_somewhere(page: Path) -> None:
+    for path, fragment in links(page.read_text(encoding="utf-8")):
+        to = page.parent / path if path else page
+        assert to.exists(), path
+        assert not fragment or fragment in anchors(to), f"{path}#{fragment}"
+
+
+def test_a_link_that_leads_nowhere_would_be_seen() -> None:
+    text = "[a](docs/report.md#the-matrix) ![b](gone.png) [c](https://x.y/z) `[d](e)`"
+    assert links(text) == [("docs/report.md", "the-matrix"), ("gone.png", "")]
+    assert "the-matrix" in anchors(ROOT / "docs" / "report.md")
+    assert not (ROOT / "gone.png").exists()
+
+
+def test_the_report_is_shown_and_the_command_that_draws_it_is_there() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert ("docs/report.png", "") in links(readme)
+    module, picture = re.search(r"`python -m (tests\.browser\.\w+) (\S+)`", readme).groups()  # type: ignore[union-attr]
+    assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
