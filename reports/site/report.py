@@ -55,8 +55,8 @@ class Report:
     """Id → the case as it was when it ran; a case that is not at hand, or has changed since, is not among them."""
     policies: Mapping[str, PolicyCase] = field(default_factory=dict)
     """The same of cases on watermark policies, which the model answers."""
-    changed: frozenset[str] = frozenset()
-    """Cases that are at hand and have changed since they ran."""
+    changed: Mapping[str, Case] = field(default_factory=dict)
+    """Id → a case that is at hand and has changed since it ran, as it is now: good for its title and nothing else."""
     catalogue: Catalogue | None = None
     covered: tuple[Category, ...] = ()
     model: Model | None = None
@@ -79,7 +79,7 @@ class Report:
             matrix=matrix,
             cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
             policies=policies,
-            changed=frozenset(id for id, case in at_hand.items() if case.digest != ran[id]),
+            changed={id: case for id, case in at_hand.items() if case.digest != ran[id]},
             catalogue=catalogue,
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
             model=model,
@@ -100,7 +100,7 @@ class Report:
 
     def title(self, id: str) -> str:
         """The sentence of the case, or its id where the case is not at hand."""
-        case = self.case(id)
+        case = self.case(id) or self.changed.get(id)
         if case is None:
             return id
         title = " ".join(case.title.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -229,7 +230,10 @@ class TestWithoutTheCases:
         loaded = suite.load([SAMPLE / "cases"])
         id = loaded.cases[0].id
         write(Report.of(a.results(tmp_path / "r", {id: {"4.3.0": a.CALM}}), loaded), tmp_path / "site")
-        assert "This case has changed since it ran" in (tmp_path / "site" / "cases" / f"{id}.html").read_text()
+        text = (tmp_path / "site" / "cases" / f"{id}.html").read_text()
+        assert "This case has changed since it ran" in text
+        assert f"<h1>{escape(loaded.cases[0].title)}</h1>" in text
+        assert "<h2>Why</h2>" not in text
 
     def test_one_version(self, tmp_path: Path) -> None:
         write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
