@@ -23,7 +23,7 @@ from conformance.model.execution import Data
 from conformance.model.frame import Frame
 from conformance.model.parsing import need, refused
 from conformance.model.plan import Plan, Source, walk, watermarks
-from conformance.model.query import Query, Settings
+from conformance.model.query import Query, Settings, in_rocksdb
 from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
 from conformance.model.story import BatchStory, OperatorStory
@@ -236,6 +236,8 @@ class _Play:
                 raise Unpredictable(f"restart: kill in micro-batch {number} of a step that has none")
             if number < action.batch or action.at == "committed":
                 yield batch
+        if action.at == "emitted" and in_rocksdb(self._settings) and "replay in RocksDB" not in self._rules.features:
+            raise Unpredictable("a replay in RocksDB where it may take the files of another attempt for its own")
         if action.at != "committed":
             self._query.checkpoint = self._query.checkpoint.without_newest_commit()
 

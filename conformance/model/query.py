@@ -34,6 +34,7 @@ ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
 PARTITIONS = "spark.sql.shuffle.partitions"
 TIME_ZONE = "spark.sql.session.timeZone"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 WITHOUT_EFFECT = frozenset(
@@ -44,7 +45,7 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.codegen.wholeStage",
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
-        "spark.sql.streaming.stateStore.providerClass",
+        PROVIDER,
         "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
         "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
     }
@@ -269,6 +270,11 @@ class Query:
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
             raise refused(self._rules, name)
+
+
+def in_rocksdb(settings: Settings) -> bool:
+    """Whether a query keeps its state in RocksDB."""
+    return "RocksDB" in settings.conf.get(PROVIDER, "")
 
 
 def _is_single(settings: Settings, rules: Rules) -> bool:
