@@ -38,7 +38,7 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
         return iter(())
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        # 4.0 calls it for groups that have none as well, with a row of nulls, and its columns have no names.
+        # On 4.0 the optimiser may have taken its columns away (SPARK-52195), all but the grouping ones.
         numbers = initialState.select_dtypes(include=["number"])
         counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else None
         if counts is not None and len(counts):
