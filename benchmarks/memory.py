@@ -29,7 +29,7 @@ def main() -> None:
         while run.poll() is None:
             time.sleep(_EVERY_S)
             try:
-                host = run.memory_info().rss
+                host = _held(run)
                 engines = [_with_children(child) for child in run.children()]
             except psutil.NoSuchProcess:
                 continue
@@ -43,10 +43,16 @@ def _with_children(process: psutil.Process) -> int:
     held = 0
     for one in (process, *process.children(recursive=True)):
         try:
-            held += one.memory_info().rss
+            held += _held(one)
         except psutil.NoSuchProcess:
             continue
     return held
+
+
+def _held(process: psutil.Process) -> int:
+    """Bytes; what processes share is counted once, where the operating system tells."""
+    whole = process.memory_full_info()
+    return getattr(whole, "pss", whole.uss)
 
 
 if __name__ == "__main__":

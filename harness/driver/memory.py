@@ -7,16 +7,19 @@ from typing import Dict, List
 
 
 def memory() -> int | None:
-    """Bytes that this process and all it has started hold in memory; None where the operating system does not tell by ``/proc``."""
+    """Bytes that this process and all it has started hold in memory; None where the operating system does not tell by ``/proc``.
+
+    What several of them share (Spark's Python workers are forks of one daemon) is counted once.
+    """
     try:
-        pages = _resident_pages(os.getpid())
+        held = _held(os.getpid())
         children = _children()
         left = list(children.get(os.getpid(), []))
         while left:
             child = left.pop()
             left.extend(children.get(child, []))
-            pages += _resident_pages(child)
-        return pages * os.sysconf("SC_PAGE_SIZE")
+            held += _held(child)
+        return held
     except (OSError, ValueError):
         return None
 
@@ -36,11 +39,12 @@ def _children() -> Dict[int, List[int]]:
     return found
 
 
-def _resident_pages(pid: int) -> int:
+def _held(pid: int) -> int:
+    """Bytes of a process: its own, and its part of what it shares (``Pss``)."""
     try:
-        with open("/proc/{}/statm".format(pid)) as file:
-            return int(file.read().split()[1])
-    except FileNotFoundError:
+        with open("/proc/{}/smaps_rollup".format(pid)) as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except (FileNotFoundError, ProcessLookupError):
         if pid == os.getpid():
             raise
-        return 0
+        return 0  # it has ended meanwhile

@@ -13,7 +13,7 @@ HOLDING = "held = bytearray(64 << 20); print(len(held), flush=True); input()"
 THROUGH_ANOTHER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDING!r}])"
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this operating system does not tell by /proc")
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="this operating system does not tell by /proc")
 @pytest.mark.parametrize("program", [HOLDING, THROUGH_ANOTHER], ids=["child", "grandchild"])
 def test_what_was_started_counts(program):
     alone = memory()
@@ -29,5 +29,5 @@ def test_where_nothing_is_told(monkeypatch):
     def nothing(pid):
         raise FileNotFoundError
 
-    monkeypatch.setattr(of_engine, "_resident_pages", nothing)
+    monkeypatch.setattr(of_engine, "_held", nothing)
     assert memory() is None
