@@ -387,7 +387,9 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "two event times",
     ),
     _blind(
-        "an outer join needs no bound", "unsupported/join-whose-state-nothing-bounds.left-outer.keys-alone", "outer join without bound"
+        "an outer join needs no bound",
+        "unsupported/join-whose-state-nothing-bounds.left-outer.keys-alone",
+        "outer join without bound",
     ),
 )
 """The wrong models. At least one case kills each."""
