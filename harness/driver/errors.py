@@ -46,10 +46,14 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     }
 
 
-def is_full_disk(error: BaseException) -> bool:
-    """Whether the error comes from a disk with no room left: it says nothing about Spark's semantics."""
+def surroundings(error: BaseException) -> str | None:
+    """What the machine lacked, where that is all the error says; None where it says something about Spark's semantics."""
     message = describe(error, "run")["message"]
-    return any(sign in message for sign in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)))
+    if any(sign in message for sign in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))):
+        return "no space is left"
+    if "Python worker failed to connect back" in message:
+        return "there was no time or memory to start a Python worker"
+    return None
 
 
 def _walk_python(error: BaseException | None, classes: list[str], texts: list[str], depth: int) -> None:

@@ -11,7 +11,7 @@ from .arrivals import Arrivals, Staged
 from .capture import Capture, Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
-from .errors import describe, is_full_disk
+from .errors import describe, surroundings
 from .holding import hold_after_commit
 from .progress import batch_seen, executed
 from .session import is_alive, new_session
@@ -35,8 +35,8 @@ class NeverReached(Exception):
     """There was no point at which this process could have been killed: the case expects more micro-batches than there are."""
 
 
-class DiskFull(Exception):
-    """There is no room for checkpoint or input: what the engine did says nothing about Spark."""
+class MachineLacks(Exception):
+    """No room for checkpoint or input, or for a process: what the engine did says nothing about Spark."""
 
 
 class Reached(Exception):
@@ -101,10 +101,10 @@ class Execution:
                 except _Failed as failure:
                     if not is_alive(self._spark):
                         raise EngineGone from failure.cause
-                    if is_full_disk(failure.cause):
-                        raise DiskFull(
-                            "no space is left where this engine works, {}".format(self._request["directory"])
-                        ) from failure.cause
+                    lacking = surroundings(failure.cause)
+                    if lacking:
+                        where = "{} where this engine works, {}".format(lacking, self._request["directory"])
+                        raise MachineLacks(where) from failure.cause
                     error = describe(failure.cause, failure.stage)
                     failed = True
                 if self._query is not None:
