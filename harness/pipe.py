@@ -135,7 +135,8 @@ class PipeEngine:
                         f"the driver speaks version {identity.protocol} of the protocol, this harness speaks {VERSION}"
                     )
                 case Failed(message=message):
-                    raise EngineDied(f"the engine did not start:\n{message}", log=self._tail())
+                    ending = self._link.ending()
+                    raise EngineDied(f"the engine did not start, and ended with {ending}:\n{message}", log=self._tail())
                 case other:
                     raise ProtocolBroken(
                         f"the driver said {other.kind!r} before it introduced itself", log=self._tail()

@@ -117,7 +117,9 @@ def test_an_image_for_no_version(conformance):
 
 
 def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, tmp_path):
-    run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_35}")
+    image = f"3.5.9={spark_35}"
+    arguments = ("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
+    run = conformance.start(*arguments, "--side-by-side", "1")
     wait_for(run, "[ 2/")
     running_container(daemon, run).kill()
     out, said = run.communicate(timeout=240)
@@ -125,6 +127,21 @@ def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, t
     assert statuses(tmp_path).count("broken") == 1
     assert set(statuses(tmp_path)) == {"conforms", "broken"}
     assert "the engine's process ended with signal SIGKILL at" in out
+
+
+def test_of_a_container_that_is_killed_with_several_cases_in_it_each_runs_again(
+    conformance, daemon, spark_35, tmp_path
+):
+    image = f"3.5.9={spark_35}"
+    arguments = ("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
+    run = conformance.start(*arguments, "--side-by-side", "4")
+    wait_for(run, "[ 2/")
+    running_container(daemon, run).kill()
+    _, said = run.communicate(timeout=240)
+    assert run.returncode == 0, said
+    assert set(statuses(tmp_path)) == {"conforms"}
+    # What came before the second answer was read above.
+    assert said.count("spark-3.5.9: Spark 3.5.9,") == 1
 
 
 def test_a_container_without_memory(conformance, spark_35):
@@ -137,7 +154,7 @@ def test_a_container_without_memory(conformance, spark_35):
 def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
     image = f"3.5.9={spark_35}"
     arguments = ("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    run = conformance.start(*arguments, "--step-timeout", "12")
+    run = conformance.start(*arguments, "--step-timeout", "12", "--side-by-side", "1")
     wait_for(run, "[ 2/")
     running_container(daemon, run).pause()
     out, said = run.communicate(timeout=240)
