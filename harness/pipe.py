@@ -12,6 +12,7 @@ from itertools import count
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
 from harness.engine import DriverFailed, EngineDied, EngineFailed, KillMissed, Place, ProtocolBroken, StepTimedOut
 from harness.link import Link, LinkClosed
+from harness.placeless import placeless
 from harness.protocol import (
     VERSION,
     AnyAnswer,
@@ -84,6 +85,7 @@ class PipeEngine:
     def _follow(self, request: CaseRequest, box: Box, step_timeout: float) -> Observation:
         steps: list[StepSeen] = []
         emitted: list[Interrupted] = []
+        places = {request.directory: "<case>", self._work: "<engine>"}
         while True:
             doing = (
                 f"step {request.first + len(steps)} of {request.case}"
@@ -92,7 +94,7 @@ class PipeEngine:
             )
             match self._answer(box, step_timeout, doing, tuple(steps), tuple(emitted)):
                 case StepAnswer(case=case, step=step) if case == request.case:
-                    steps.append(step)
+                    steps.append(placeless(step, places))
                 case Emitted(case=case, batch=batch, rows=rows) if case == request.case:
                     emitted.append(Interrupted(id=batch, rows=rows))
                 case Reached(case=case, step=step, columns=columns, missed=missed) if case == request.case:
