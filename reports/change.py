@@ -156,6 +156,11 @@ def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str
         return "refused", _refusal(errors[1])
     if errors[0] is not None and errors[1] is None:
         return "accepted", f"runs; it {_past_refusal(errors[0])} before"
+    if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
+        # A feature that only one of the two has at all: rows are neither lost nor added by that.
+        if _ran(a):
+            return "refused", _refusal(errors[1])
+        return "accepted", f"starts, and {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
     if _rows(a) != _rows(b):
         return _other_rows(a, b)
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
@@ -163,6 +168,10 @@ def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(a, b)
+
+
+def _ran(observation: Observation) -> bool:
+    return any(step.batches for step in observation.steps)
 
 
 def _refusal(error: ErrorSeen) -> str:

@@ -33,6 +33,7 @@ FULLER = seen(step(1, batch(0, FIRST), batch(1, SECOND, kind="no-data", state=(7
 UNCOUNTED = seen(step(1, batch(0, FIRST, dropped=None), batch(1, SECOND, kind="no-data", dropped=None)))
 REFUSED = seen(failed(1, "AnalysisException", stage="start", message="no"))
 FAILED = seen(failed(1, "SparkException", stage="run", message="boom"))
+FAILED_LATER = seen(step(1, batch(0, FIRST), error=FAILED.steps[0].error))
 BROKEN, NOT_RUN, OUTSIDE = "broken", "not run", "outside"
 
 

@@ -34,6 +34,13 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
         (a.CALM, a.EARLIER, "timing", "1 row earlier, within the same step"),
         (a.EARLIER, a.CALM, "timing", "1 row later, within the same step"),
         (a.CALM, a.FULLER, "metric", "same rows; differs in rows in state"),
+        (
+            a.REFUSED,
+            a.FAILED_LATER,
+            "accepted",
+            "starts, and fails while it runs: SparkException; it was refused at start (AnalysisException) before",
+        ),
+        (a.FAILED_LATER, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.REFUSED, a.FAILED, "metric", "fails at run rather than at start"),
     ],
 )
