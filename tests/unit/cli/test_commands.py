@@ -14,7 +14,18 @@ from typer.testing import CliRunner
 from conformance.cli import commands
 from conformance.cli.main import app
 
-HEAVY = {"docker", "harness", "jinja2", "jsonschema", "pydantic", "reports", "sqlglot", "testcontainers", "yaml"}
+HEAVY = {
+    "docker",
+    "harness",
+    "hypothesis",
+    "jinja2",
+    "jsonschema",
+    "pydantic",
+    "reports",
+    "sqlglot",
+    "testcontainers",
+    "yaml",
+}
 """What takes long to import, and what it takes long for."""
 
 

@@ -1,0 +1,104 @@
+"""A case as YAML, in the style of those written by hand: what ``read_case`` reads again as the same case."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from conformance.language.shape import Json
+from conformance.language.source import resolve
+
+WIDTH = 120
+"""Columns up to which a list or a mapping stands in one line."""
+
+_STREAMS, _QUERY, _STEPS = "streams", "query", "steps"
+_INDENT = "  "
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.()<>=+*/' -]*")
+"""Text that needs no quotes, inside brackets either."""
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_,()<> ]*")
+"""A DDL schema that needs none: it never stands inside brackets."""
+
+
+def printed(written: Mapping[str, Json]) -> str:
+    """The text of a case.
+
+    Args:
+        written: the case in the shape of its YAML.
+    """
+    return "".join(f"{line}\n" for line in _top(written))
+
+
+def inline(value: Json) -> str:
+    """A value in one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_scalar(key)}: {inline(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return _scalar(value)
+
+
+def _top(written: Mapping[str, Json]) -> Iterator[str]:
+    for key, value in written.items():
+        if key == _STREAMS:
+            yield f"{key}:"
+            for name, ddl in value.items():
+                yield f"{_INDENT}{name}: {ddl if _SCHEMA.fullmatch(ddl) else json.dumps(ddl)}"
+        elif key == _QUERY:
+            yield f"{key}:"
+            yield from _pipeline(value, _INDENT)
+        elif key == _STEPS:
+            yield f"{key}:"
+            for step in value:
+                yield from _item(step, _INDENT)
+        elif isinstance(value, Mapping) and value:
+            yield f"{key}:"
+            yield from _entries(value, _INDENT)
+        else:
+            yield f"{key}: {inline(value)}"
+
+
+def _pipeline(operations: list[Mapping[str, Json]], indent: str) -> Iterator[str]:
+    for operation in operations:
+        yield from _item(operation, indent)
+
+
+def _item(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
+    """A mapping as an item of a list: its first key behind the dash."""
+    lines = list(_entries(entries, indent + _INDENT))
+    yield f"{indent}- {lines[0].removeprefix(indent + _INDENT)}"
+    yield from lines[1:]
+
+
+def _entries(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
+    for key, value in entries.items():
+        line = f"{indent}{_scalar(key)}: {inline(value)}"
+        if _is_pipeline(value):
+            yield f"{indent}{_scalar(key)}:"
+            yield from _pipeline(value, indent + _INDENT)
+        elif len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
+            yield line
+        elif isinstance(value, Mapping):
+            yield f"{indent}{_scalar(key)}:"
+            yield from _entries(value, indent + _INDENT)
+        else:
+            yield f"{indent}{_scalar(key)}:"
+            for item in value:
+                yield f"{indent}{_INDENT}- {inline(item)}"
+
+
+def _is_pipeline(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], Mapping) and "from" in value[0]
+
+
+def _scalar(value: Json) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    text = str(value)
+    plain = _PLAIN.fullmatch(text) and text == text.strip() and resolve(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,186 @@
+"""Whole cases: a pipeline, how it is started, and a trace; and cases made of others by one change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from conformance.strategies.delays import delay_lengths
+from conformance.strategies.draft import Draft, Json
+from conformance.strategies.families import chosen
+from conformance.strategies.operations import chance, stateless
+from conformance.strategies.pipelines import drafts
+from conformance.strategies.traces import Terms, arrivals_of, clock_of, instant, starts, step, steps, trigger_after
+from conformance.values import show
+
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
+CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A case with all that is known of how it was made, so that it can be changed and stay valid."""
+
+    family: str
+    draft: Draft
+    mode: str
+    trigger: str
+    conf: Mapping[str, str]
+    terms: Terms
+    steps: tuple[Json, ...]
+
+    @property
+    def written(self) -> dict[str, Json]:
+        """The case in the shape of its YAML."""
+        found: dict[str, Json] = {
+            "title": f"Generated, of the family {self.family}",
+            "streams": {name: stream.ddl for name, stream in self.draft.streams.items()},
+            "query": list(self.draft.operations),
+            "outputMode": self.mode,
+        }
+        if self.trigger != "default":
+            found["trigger"] = self.trigger
+        if conf := {**self.draft.conf, **self.conf}:
+            found["conf"] = dict(conf)
+        return {**found, "steps": list(self.steps)}
+
+
+@st.composite
+def _modes(draw: st.DrawFn, draft: Draft) -> str:
+    """Mostly one that Spark allows the query."""
+    if chance(draw, 25):
+        return draw(st.sampled_from(("append", "update", "complete")))
+    return draw(st.sampled_from([mode for mode in ("append", "append", "update", "complete") if mode in draft.modes]))
+
+
+@st.composite
+def _confs(draw: st.DrawFn, draft: Draft) -> dict[str, str]:
+    conf = {}
+    if len(draft.streams) > 1 and chance(draw, 3):
+        conf[POLICY] = "max"
+    if chance(draw, 12):
+        conf[NO_DATA] = "false"
+    if chance(draw, 30):
+        conf[ALLOW_MULTIPLE] = "false"
+    if chance(draw, 12):
+        conf[CHECK_CORRECTNESS] = "false"
+    return conf
+
+
+def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
+    """What a restart may change: settings, the trigger, the query."""
+    found: list[Mapping[str, Json]] = [
+        {"trigger": "availableNow"},
+        {"trigger": "once"},
+        {"trigger": "default"},
+        {"conf": {POLICY: draw(st.sampled_from(("min", "max")))}},
+        {"outputMode": draw(st.sampled_from(("append", "update")))},
+    ]
+    return [*found, {"query": list(stateless(draw, draft).operations)}, {"query": list(draft.operations)}]
+
+
+@st.composite
+def generated(draw: st.DrawFn, families: Sequence[str]) -> Generated:
+    """Cases of these families."""
+    family = draw(st.sampled_from(families))
+    draft: Draft = draw(drafts(family))
+    conf = draw(_confs(draft))
+    trigger = draw(st.sampled_from((*("default",) * 14, "availableNow", "once")))
+    restarts = family in ("recovery", "kills") or chance(draw, 10)
+    terms = Terms(
+        trigger=trigger,
+        highest_counts=conf.get(POLICY) == "max",
+        restarts=restarts,
+        kills=family == "kills",
+        start_us=draw(starts()),
+        changes=tuple(_changes(draw, draft)) if restarts else (),
+    )
+    return Generated(family, draft, draw(_modes(draft)), trigger, conf, terms, tuple(steps(draw, draft, terms)))
+
+
+def cases(families: Sequence[str] = ()) -> st.SearchStrategy[dict[str, Json]]:
+    """Whole cases in the shape of the YAML, valid and without expectations.
+
+    Args:
+        families: of ``FAMILIES``; the usual ones where there are none.
+
+    Raises:
+        NoSuchFamily: one of the names.
+    """
+    return generated(chosen(families)).map(lambda one: one.written)
+
+
+@st.composite
+def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
+    """One of these cases with a change: another end of the trace, one more step, another time, delay, mode or setting."""
+    one = draw(st.sampled_from(known))
+    match draw(st.sampled_from(("tail", "tail", "step", "time", "time", "delay", "mode", "settings", "operation"))):
+        case "tail":
+            cut = draw(st.integers(0, len(one.steps) - 1))
+            return replace(one, steps=tuple(steps(draw, one.draft, one.terms, one.steps[:cut])))
+        case "step":
+            return _with_step(draw, one)
+        case "time":
+            return _with_time(draw, one)
+        case "delay":
+            return _with_delay(draw, one)
+        case "mode":
+            return replace(one, mode=draw(_modes(one.draft)))
+        case "settings":
+            conf = draw(_confs(one.draft))
+            return replace(one, conf=conf, terms=replace(one.terms, highest_counts=conf.get(POLICY) == "max"))
+        case _:
+            return replace(one, draft=stateless(draw, one.draft))
+
+
+def _with_step(draw: st.DrawFn, one: Generated) -> Generated:
+    place = draw(st.integers(0, len(one.steps)))
+    before = one.steps[:place]
+    clock = clock_of(one.draft, one.terms, before)
+    ran = any(True for seen in before for _ in arrivals_of(seen))
+    trigger = trigger_after(before, one.trigger)
+    new = step(draw, clock, one.draft, one.terms, trigger, ran=ran)
+    if trigger_after((*before, new), one.trigger) != trigger:
+        return one  # what comes behind might not be allowed with another trigger
+    return replace(one, steps=(*before, new, *one.steps[place:]))
+
+
+def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
+    """One row at another time."""
+    places = [
+        (number, name, place)
+        for number, this in enumerate(one.steps)
+        if "add" in this
+        for name, rows in this["add"].items()
+        if isinstance(rows, list)
+        for place in range(len(rows))
+    ]
+    if not places:
+        return one
+    number, name, place = draw(st.sampled_from(places))
+    stream = one.draft.streams[name]
+    at = instant(draw, clock_of(one.draft, one.terms, one.steps[:number]), name, one.draft.scale.us)
+    rows = [list(row) for row in one.steps[number]["add"][name]]
+    rows[place][list(stream.columns).index(stream.time)] = None if at is None else show(at)
+    new = {"add": {**one.steps[number]["add"], name: rows}}
+    return replace(one, steps=(*one.steps[:number], new, *one.steps[number + 1 :]))
+
+
+def _with_delay(draw: st.DrawFn, one: Generated) -> Generated:
+    """The watermark of the first stream another delay behind."""
+    for place, operation in enumerate(one.draft.operations):
+        if "withWatermark" in operation:
+            column, _ = operation["withWatermark"]
+            delay = draw(delay_lengths(one.draft.scale))
+            operations = list(one.draft.operations)
+            operations[place] = {"withWatermark": [column, delay.text]}
+            streams = {
+                name: replace(stream, delay_us=delay.us) if stream.time == column else stream
+                for name, stream in one.draft.streams.items()
+            }
+            return replace(one, draft=replace(one.draft, operations=tuple(operations), streams=streams))
+    return one

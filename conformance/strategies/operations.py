@@ -1,0 +1,267 @@
+"""Single operations on a draft, each one that Spark has: what it does to columns and event time is kept track of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from conformance.strategies.delays import Length, delay_lengths, length, spans
+from conformance.strategies.draft import Draft, Json, Kind
+
+JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
+
+
+def chance(draw: st.DrawFn, one_in: int) -> bool:
+    """Whether something seldom happens here; the simplest outcome is that it does not."""
+    return draw(st.integers(0, one_in - 1)) == one_in - 1
+
+
+def watermarked(draw: st.DrawFn, draft: Draft) -> Draft:
+    """``withWatermark`` on the time of the one stream that the draft reads."""
+    (name,) = draft.streams
+    stream = draft.streams[name]
+    delay = draw(delay_lengths(draft.scale))
+    marked = replace(stream, delay_us=delay.us)
+    return draft.then({"withWatermark": [stream.time, delay.text]}, event_time=stream.time, streams={name: marked})
+
+
+def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
+    """An operation that looks at single rows."""
+    kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias")))
+    match kind:
+        case "where":
+            return filtered(draw, draft)
+        case "select":
+            kept = [name for name in draft.columns if name == draft.event_time or not chance(draw, 3)]
+            kept = draw(st.permutations(kept or list(draft.columns)))
+            return draft.with_columns({"select": list(kept)}, {name: draft.columns[name] for name in kept})
+        case "withColumn":
+            return extended(draw, draft)
+        case "drop":
+            spare = [name for name in draft.columns if name != draft.event_time or chance(draw, 8)]
+            if len(draft.columns) < 2 or not spare:
+                return draft
+            gone = draw(st.sampled_from(spare))
+            left = {name: kind for name, kind in draft.columns.items() if name != gone}
+            return draft.with_columns({"drop": [gone]}, left)
+        case _:
+            return draft.then({"alias": draw(st.sampled_from(("a", "b")))})
+
+
+def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
+    """``where``, on a key, a value, or a time."""
+    strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
+    conditions = [
+        *(f"{name} <> 'b'" for name in strings),
+        *(f"{name} IS NOT NULL" for name in (*strings, *times)),
+        *(f"{name} > 1" for name in numbers),
+        *(f"{name} IS NULL OR {name} < 3" for name in numbers),
+        *(f"{name} < TIMESTAMP '1970-01-01 12:10:00'" for name in times),
+        "false",
+    ]
+    return draft.then({"where": draw(st.sampled_from(conditions))})
+
+
+def extended(draw: st.DrawFn, draft: Draft) -> Draft:
+    """``withColumn``: a constant, a function of a column, or the event time anew."""
+    strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
+    expressions: list[tuple[str, str, Kind]] = [
+        ("tag", "'x'", "string"),
+        *(("upper_key", f"upper({name})", "string") for name in strings),
+        *(("twice", f"{name} * 2", "int") for name in numbers),
+        *(("copy", name, "timestamp") for name in times),
+        *(("later", f"{name} + INTERVAL 5 SECONDS", "timestamp") for name in times),
+    ]
+    name, expression, kind = draw(st.sampled_from(expressions))
+    return draft.with_columns({"withColumn": [name, expression]}, {**draft.columns, name: kind})
+
+
+def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
+    """``window(…)`` over a column: tumbling, sliding or shifted, and its size."""
+    size = draw(spans(draft.scale))
+    count = size.us // draft.scale.us
+    form = draw(st.sampled_from(("tumbling", "tumbling", "tumbling", "sliding", "shifted")))
+    if form == "sliding" and count % 2 == 0:
+        return f"window({time}, '{size.text}', '{length(count // 2, draft.scale).text}')", size
+    if form == "shifted" and count > 1:
+        return f"window({time}, '{size.text}', '{size.text}', '{length(1, draft.scale).text}')", size
+    return f"window({time}, '{size.text}')", size
+
+
+def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+    """What an aggregation computes: name → expression and kind."""
+    numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
+    calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
+    calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
+    calls += [{"highest": (f"max({name})", draft.columns[name])} for name in (*numbers, *strings)]
+    calls += [{"n": ("count(*)", "bigint"), "lowest": (f"min({name})", draft.columns[name])} for name in numbers]
+    return draw(st.sampled_from(calls))
+
+
+def grouped(
+    draw: st.DrawFn, draft: Draft, keys: Mapping[str, tuple[str, Kind]], *, over: str | None, size: Length | None = None
+) -> Draft:
+    """``groupBy`` and ``agg``.
+
+    Args:
+        keys: name → expression and kind.
+        over: the name of the key that the event time goes on in; None where in none.
+        size: of its windows or gaps.
+    """
+    computed = aggregates(draw, draft)
+    columns = {name: kind for name, (_, kind) in (*keys.items(), *computed.items())}
+    operation = {
+        "groupBy": [expression for expression, _ in keys.values()],
+        "agg": [f"{expression} AS {name}" for name, (expression, _) in computed.items()],
+    }
+    return draft.then(
+        operation,
+        columns=columns,
+        event_time=over if draft.event_time is not None else None,
+        modes=_modes(draft, over),
+        spans=(*draft.spans, size) if size is not None else draft.spans,
+    )
+
+
+def _modes(draft: Draft, over: str | None) -> frozenset[str]:
+    """The output modes of an aggregation: the second of two runs in append mode alone."""
+    if any("groupBy" in operation or "join" in operation for operation in draft.operations):
+        return frozenset({"append"})
+    if over is None or draft.event_time is None:
+        return frozenset({"update", "complete"})
+    return frozenset({"append", "complete"} if over == "session_window" else {"append", "update", "complete"})
+
+
+def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
+    """Columns to group by besides the time: mostly one or none."""
+    strings = draft.of_kind("string")
+    if not strings or chance(draw, 3):
+        return {}
+    name = draw(st.sampled_from(strings))
+    return {name: (name, "string")}
+
+
+def windowed(draw: st.DrawFn, draft: Draft) -> Draft:
+    """An aggregation in windows, or by the event time itself, or by key alone."""
+    time = time_of(draft)
+    form = draw(st.sampled_from(("window", "window", "window", "window", "raw", "key alone")))
+    if time is None or form == "key alone":
+        keys = some_keys(draw, draft) or {name: (name, draft.columns[name]) for name in list(draft.columns)[:1]}
+        over = next((name for name in keys if name == draft.event_time), None)
+        return grouped(draw, draft, keys, over=over)
+    if form == "raw":
+        return grouped(draw, draft, {time: (time, draft.columns[time]), **some_keys(draw, draft)}, over=time)
+    expression, size = window_of(draw, time, draft)
+    others = {name: key for name, key in some_keys(draw, draft).items() if name != "window"}
+    return grouped(draw, draft, {"window": (expression, "window"), **others}, over="window", size=size)
+
+
+def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
+    """An aggregation in sessions; the gap may depend on the row."""
+    time = time_of(draft)
+    if time is None or draft.columns[time] != "timestamp":
+        return windowed(draw, draft)
+    gap = draw(spans(draft.scale))
+    strings = draft.of_kind("string")
+    text = f"'{gap.text}'"
+    if strings and chance(draw, 4):
+        text = f"CASE WHEN {strings[0]} = 'a' THEN '{gap.text}' ELSE '{length(1, draft.scale).text}' END"
+    keys: dict[str, tuple[str, Kind]] = {"session_window": (f"session_window({time}, {text})", "window")}
+    if strings and not chance(draw, 12):
+        # Without another key Spark refuses sessions.
+        keys[strings[0]] = (strings[0], "string")
+    return grouped(draw, draft, keys, over="session_window", size=gap)
+
+
+def time_of(draft: Draft) -> str | None:
+    """The column that stands for the time of a row: the event time, or another where there is none."""
+    if draft.event_time is not None:
+        return draft.event_time
+    return next(iter(draft.of_kind("timestamp", "window")), None)
+
+
+def deduplicated(draw: st.DrawFn, draft: Draft) -> Draft:
+    """``dropDuplicates`` with or without the event time, within the watermark, or ``distinct``."""
+    keys = draft.of_kind("string", "int") or list(draft.columns)[:1]
+    key = draw(st.sampled_from(keys))
+    time = time_of(draft)
+    forms: list[Json] = [
+        {"dropDuplicates": [key]},
+        {"dropDuplicates": []},
+        {"distinct": True},
+        {"distinct": True},
+        {"dropDuplicatesWithinWatermark": [key]},
+        {"dropDuplicatesWithinWatermark": [key]},
+    ]
+    if time is not None and time != key:
+        forms += [{"dropDuplicates": [key, time]}] * 3 + [{"dropDuplicates": [time]}]
+    return draft.then(draw(st.sampled_from(forms)))
+
+
+def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
+    """A join of two drafts that share no column name: by key, by key and time, by time alone, or by window."""
+    how = draw(st.sampled_from((*JOINS, "inner", "leftOuter")))
+    by_key = _equal(left, right, "string")
+    one, other = left.event_time, right.event_time
+    conditions: list[tuple[str, tuple[Length, ...]]] = [(by_key, ())] if by_key else []
+    if one and other and left.columns[one] == right.columns[other]:
+        conditions += [(_and(by_key, f"{one} = {other}"), ())] * 2
+        if left.columns[one] == "timestamp":
+            conditions += [_interval(draw, one, other, by_key, left) for _ in range(3)]
+    times = _equal(left, right, "timestamp", "window")
+    if not conditions and times:
+        conditions = [(times, ())]
+    elif not conditions:
+        conditions = [(f"{next(iter(left.columns))} = {next(iter(right.columns))}", ())]
+    condition, lengths = draw(st.sampled_from(conditions))
+    both = left.merged(right)
+    columns = left.columns if how == "leftSemi" else {**left.columns, **right.columns}
+    return left.then(
+        {"join": list(right.operations), "on": condition, "how": how},
+        **{**both, "columns": columns, "modes": frozenset({"append"}), "spans": (*both["spans"], *lengths)},
+        event_time=left.event_time or (right.event_time if how != "leftSemi" else None),
+    )
+
+
+def _interval(draw: st.DrawFn, one: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
+    """A condition that bounds the one time by the other: from below, from above or both, including the bound or not."""
+    size = draw(spans(draft.scale))
+    interval = f"INTERVAL {size.text.upper()}"
+    least = draw(st.sampled_from((">=", ">")))
+    most = draw(st.sampled_from(("<=", "<")))
+    ranges = (
+        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
+        f"{other} {least} {one} AND {other} {most} {one} + {interval}",
+        f"{one} {least} {other} - {interval} AND {one} {most} {other} + {interval}",
+        f"{other} {least} {one}",
+        f"{other} {most} {one} + {interval}",
+    )
+    return _and(by_key, draw(st.sampled_from(ranges))), (size,)
+
+
+def _equal(left: Draft, right: Draft, *kinds: Kind) -> str:
+    mine, theirs = left.of_kind(*kinds), right.of_kind(*kinds)
+    return f"{mine[0]} = {theirs[0]}" if mine and theirs else ""
+
+
+def _and(*conditions: str) -> str:
+    return " AND ".join(one for one in conditions if one)
+
+
+def united(left: Draft, right: Draft) -> Draft | None:
+    """A union, where both have as many columns of the same kinds; else None."""
+    if list(left.columns.values()) != list(right.columns.values()):
+        return None
+    same_place = list(left.columns).index(left.event_time) if left.event_time else -1
+    there = list(right.columns).index(right.event_time) if right.event_time else -1
+    both = left.merged(right)
+    return left.then(
+        {"union": list(right.operations)}, **both, event_time=left.event_time if same_place == there else None
+    )
+
+
+def selected(draft: Draft, names: Sequence[str]) -> Draft:
+    """``select`` of columns."""
+    return draft.with_columns({"select": list(names)}, {name: draft.columns[name] for name in names})

@@ -1,0 +1,239 @@
+"""Pipelines, by family: every operation of the case language, and operations above operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from conformance.strategies import operations as of
+from conformance.strategies.delays import Scale, scales
+from conformance.strategies.draft import Draft, Json
+from conformance.strategies.families import chosen
+from conformance.strategies.schemas import NAMES, names_of, sources
+
+ROCKSDB = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    )
+}
+"""What ``transformWithState`` needs."""
+
+
+def _source(draw: st.DrawFn, number: int, scale: Scale, *, plain: bool = False) -> Draft:
+    """A stream, mostly with a watermark, and now and then with stateless operations below or above it."""
+    draft: Draft = draw(sources(NAMES[number], scale))
+    if not plain and of.chance(draw, 8):
+        draft = of.filtered(draw, draft)
+    if not of.chance(draw, 12):
+        draft = of.watermarked(draw, draft)
+    if not plain and of.chance(draw, 4):
+        draft = of.stateless(draw, draft)
+    return draft
+
+
+def _finished(draw: st.DrawFn, draft: Draft) -> Draft:
+    """Now and then something stateless at the end."""
+    return of.stateless(draw, draft) if of.chance(draw, 4) else draft
+
+
+def _windows(draw: st.DrawFn, scale: Scale) -> Draft:
+    return _finished(draw, of.windowed(draw, _source(draw, 0, scale)))
+
+
+def _sessions(draw: st.DrawFn, scale: Scale) -> Draft:
+    return _finished(draw, of.in_sessions(draw, _source(draw, 0, scale)))
+
+
+def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
+    return _finished(draw, of.deduplicated(draw, _source(draw, 0, scale)))
+
+
+def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
+    return _finished(draw, of.joined(draw, _source(draw, 0, scale), _source(draw, 1, scale)))
+
+
+def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
+    branches = [_source(draw, number, scale, plain=True) for number in range(2)]
+    if of.chance(draw, 4):
+        # What a constant column tells apart, plans may fold.
+        branches = [_told_apart(branch, name) for branch, name in zip(branches, ("l", "r"), strict=True)]
+    columns = [[time, key] for time, key, _ in map(names_of, NAMES[:2])]
+    both = of.united(*branches) or of.united(
+        *(of.selected(branch, names) for branch, names in zip(branches, columns, strict=True))
+    )
+    assert both is not None, "a time and a key are there in every stream"
+    above: Callable[[st.DrawFn, Draft], Draft] = draw(
+        st.sampled_from((of.windowed, of.windowed, of.deduplicated, of.in_sessions, of.stateless))
+    )
+    return _finished(draw, above(draw, both))
+
+
+def _told_apart(branch: Draft, value: str) -> Draft:
+    return branch.with_columns({"withColumn": ["side", f"'{value}'"]}, {**branch.columns, "side": "string"})
+
+
+def _event_times(draw: st.DrawFn, scale: Scale) -> Draft:
+    draft = _source(draw, 0, scale)
+    for _ in range(draw(st.integers(0, 2))):
+        draft = of.stateless(draw, draft)
+    return draft
+
+
+def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
+    form = draw(
+        st.sampled_from(
+            (
+                "window of window",
+                "window time",
+                "deduplicated first",
+                "above a join",
+                "two joins",
+                "two aggregations",
+                "above",
+            )
+        )
+    )
+    match form:
+        case "window of window" | "window time":
+            below = of.windowed(draw, _source(draw, 0, scale, plain=True))
+            if below.event_time != "window":
+                return below
+            if form == "window time":
+                below = below.with_columns(
+                    {"select": ["window_time(window) AS at", *(name for name in below.columns if name != "window")]},
+                    {"at": "timestamp", **{name: kind for name, kind in below.columns.items() if name != "window"}},
+                    event_time="at",
+                )
+            draft = _renamed(below)
+            return _finished(draw, of.windowed(draw, draft))
+        case "deduplicated first":
+            draft = of.deduplicated(draw, _source(draw, 0, scale, plain=True))
+            return _finished(draw, of.windowed(draw, draft) if of.chance(draw, 2) else of.in_sessions(draw, draft))
+        case "above a join":
+            both = _one_time(draw, of.joined(draw, *(_source(draw, number, scale, plain=True) for number in range(2))))
+            above = draw(st.sampled_from((of.windowed, of.deduplicated, of.in_sessions)))
+            return _finished(draw, above(draw, both))
+        case "two joins":
+            both = _one_time(draw, of.joined(draw, *(_source(draw, number, scale, plain=True) for number in range(2))))
+            return of.joined(draw, both, _source(draw, 2, scale, plain=True))
+        case "two aggregations":
+            sides = [of.windowed(draw, _source(draw, number, scale, plain=True)) for number in range(2)]
+            return of.joined(draw, _renamed(sides[0], "left_"), _renamed(sides[1], "right_"))
+        case _:
+            below = of.windowed(draw, _source(draw, 0, scale, plain=True))
+            return _finished(draw, of.deduplicated(draw, below))
+
+
+def _renamed(draft: Draft, prefix: str = "first_") -> Draft:
+    """Every column under another name, so that the next operation's names are its own."""
+    names = {name: name if prefix == "first_" and name == "window" else f"{prefix}{name}" for name in draft.columns}
+    return draft.then(
+        {"select": [name if name == new else f"{name} AS {new}" for name, new in names.items()]},
+        columns={names[name]: kind for name, kind in draft.columns.items()},
+        event_time=names[draft.event_time] if draft.event_time is not None else None,
+    )
+
+
+def _one_time(draw: st.DrawFn, draft: Draft) -> Draft:
+    """The columns of one side of a join, so that above it there is one event time; now and then left as it is."""
+    times = {stream.time for stream in draft.streams.values()}
+    if of.chance(draw, 6) or len(times & set(draft.columns)) < 2:
+        return draft
+    kept = draw(st.sampled_from(sorted(times & set(draft.columns))))
+    names = [name for name in draft.columns if name == kept or name not in times]
+    left = of.selected(draft, names)
+    marked = any(stream.time == kept and stream.delay_us is not None for stream in draft.streams.values())
+    return left.then({"select": names}, event_time=kept if marked else None) if kept != left.event_time else left
+
+
+def _sql(draw: st.DrawFn, scale: Scale) -> Draft:
+    draft = _source(draw, 0, scale, plain=True)
+    time = of.time_of(draft) or next(iter(draft.columns))
+    strings = draft.of_kind("string") or [time]
+    expression, size = of.window_of(draw, time, draft)
+    statement, columns = draw(
+        st.sampled_from(
+            (
+                (f"SELECT DISTINCT {strings[0]} FROM view", {strings[0]: "string"}),
+                (f"SELECT DISTINCT {strings[0]}, {time} FROM view", {strings[0]: "string", time: "timestamp"}),
+                ("SELECT DISTINCT * FROM view", draft.columns),
+                (
+                    f"SELECT {expression} AS window, count(*) AS n FROM view GROUP BY {expression}",
+                    {"window": "window", "n": "bigint"},
+                ),
+                (
+                    f"SELECT {strings[0]}, count(*) AS n FROM view GROUP BY {strings[0]}",
+                    {strings[0]: "string", "n": "bigint"},
+                ),
+                ("SELECT * FROM view LIMIT 2", draft.columns),
+            )
+        )
+    )
+    over = "window" if "window(" in statement else draft.event_time if draft.event_time in columns else None
+    return draft.then(
+        {"sql": statement, "as": "view"},
+        columns=columns,
+        event_time=over,
+        modes=draft.modes
+        if "LIMIT" in statement
+        else frozenset({"append", "update", "complete"} if over else {"update", "complete"}),
+        spans=(*draft.spans, size),
+    )
+
+
+def _state_functions(draw: st.DrawFn, scale: Scale) -> Draft:
+    draft = _source(draw, 0, scale, plain=True)
+    keys = draft.of_kind("string")
+    mode = draw(st.sampled_from(("append", "append", "update")))
+    function, timeout = draw(
+        st.sampled_from((("count_until_watermark", "EventTimeTimeout"), ("count_rows", "NoTimeout")))
+    )
+    pandas = {"by": keys, "with": function, "outputMode": mode, "timeout": timeout}
+    processor, time_mode = draw(
+        st.sampled_from((("count_until_watermark", "EventTime"), ("number_rows", "EventTime"), ("number_rows", "None")))
+    )
+    stateful: dict[str, Any] = {"by": keys, "with": processor, "outputMode": mode, "timeMode": time_mode}
+    if draw(st.booleans()):
+        return draft.then({"transformWithState": stateful}, columns={"key": "string"}, event_time=None, conf=ROCKSDB)
+    return draft.then({"applyInPandasWithState": pandas}, columns={"key": "string"}, event_time=None)
+
+
+def _any(draw: st.DrawFn, scale: Scale) -> Draft:
+    build = draw(st.sampled_from((_windows, _sessions, _deduplication, _joins, _chains, _unions, _sql)))
+    return build(draw, scale)
+
+
+BUILDERS: Mapping[str, Callable[[st.DrawFn, Scale], Draft]] = {
+    "windows": _windows,
+    "sessions": _sessions,
+    "deduplication": _deduplication,
+    "joins": _joins,
+    "chains": _chains,
+    "unions": _unions,
+    "event-times": _event_times,
+    "sql": _sql,
+    "recovery": _any,
+    "kills": _any,
+    "state-functions": _state_functions,
+}
+"""Family → how its pipelines are drawn."""
+
+
+@st.composite
+def drafts(draw: st.DrawFn, family: str) -> Draft:
+    """Pipelines of a family with all that is known of them."""
+    return BUILDERS[family](draw, draw(scales()))
+
+
+def pipelines(families: Sequence[str] = ()) -> st.SearchStrategy[list[Json]]:
+    """Pipelines in the shape of the YAML, over streams as ``schemas`` draws them.
+
+    Args:
+        families: of ``FAMILIES``; the usual ones where there are none.
+
+    Raises:
+        NoSuchFamily: one of the names.
+    """
+    return st.sampled_from(chosen(families)).flatmap(drafts).map(lambda draft: list(draft.operations))
