@@ -16,6 +16,9 @@ MOST_ENGINE_MEMORY = 2 << 30
 MOST_SIDE_BY_SIDE = 8
 """Cases in one engine at once: more wait for each other inside it, and a step takes long enough to look like one that hangs."""
 
+MOST_IN_A_CLUSTER = 64
+"""Cases in one engine at once where a cluster has slots for them: as many threads as a driver has."""
+
 _CASES_A_CORE = 2
 """A query waits for its files and its one task about half of its time."""
 

@@ -22,9 +22,11 @@ class Place:
     """The reference of the container image it was asked for by."""
     image_digest: str | None = None
     """``registry/name@sha256:…`` where the image came from a registry, else the image's own id, ``sha256:…``."""
+    master: str | None = None
+    """Of the cluster its executors are in; None where they are threads of the driver."""
 
     def __str__(self) -> str:
-        return self.runtime + (f" {self.image}" if self.image else "")
+        return " ".join(filter(None, (self.runtime, self.image, self.master)))
 
 
 class Engine(Protocol):
@@ -36,6 +38,8 @@ class Engine(Protocol):
     """Where the engine finds the modules that ``call`` names; None where the user did not allow code."""
     ended: bool
     """Whether it was killed or lost: it must be replaced."""
+    slots: int | None
+    """Tasks a cluster runs for it at once; None where there is no cluster."""
     memory: int | None
     """Bytes it held when a case last ended; None where that is not known."""
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 # What is set on the host must not reach an engine of ours: it would be another engine than the one that was asked for.
 _FOREIGN_PREFIXES = ("SPARK_", "PYSPARK_", "PYTHON")
+_CLUSTERS = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR"})
 _FOREIGN = frozenset(
     {
-        "HADOOP_CONF_DIR",
-        "YARN_CONF_DIR",
+        *_CLUSTERS,
         "HIVE_CONF_DIR",
         "VIRTUAL_ENV",
         "CONDA_PREFIX",
@@ -42,14 +42,18 @@ class Environment:
     root: Path | None = None
     """The directory that was made for it; None for the installed target, which uses what was there."""
 
-    def environ(self, host: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environ(self, host: Mapping[str, str] | None = None, *, elsewhere: bool = False) -> dict[str, str]:
         """The complete variables of the driver's process, made from those of the host (by default this process's).
 
         Of the host's, Spark's and Python's own go, except for the installed target, whose engine they are part of.
-        Proxies, certificates and everything else stay.
+        Proxies, certificates and everything else stay. ``elsewhere``: its executors are in a cluster on other machines, which the
+        host's configuration of Hadoop leads to, and which call back.
         """
         host = os.environ if host is None else host
-        kept = {name: value for name, value in host.items() if self.root is None or not _is_foreign(name)}
+        wanted = _CLUSTERS if elsewhere else frozenset()
+        kept = {
+            name: value for name, value in host.items() if self.root is None or name in wanted or not _is_foreign(name)
+        }
         folders = [str(self.java_home / "bin"), *([str(self.python.parent)] if self.root is not None else [])]
         path = os.pathsep.join([*folders, *([kept["PATH"]] if kept.get("PATH") else [])])
         return kept | {
@@ -61,7 +65,7 @@ class Environment:
             "PYSPARK_PIN_THREAD": "true",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONIOENCODING": "utf-8",
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            **({} if elsewhere else {"SPARK_LOCAL_IP": "127.0.0.1"}),
             "TZ": "UTC",
         }
 

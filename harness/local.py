@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
+from types import MappingProxyType
 
+from harness.cluster import Cluster
 from harness.engine import Engine, Place
 from harness.pipe import PipeEngine
 from harness.process import ProcessLink
@@ -27,29 +30,45 @@ class LocalRuntime:
         root: where engines get their working directories; the caller removes it.
         plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
         code_path: folder for modules that ``call`` names, None where the user did not allow code.
+        cluster: where executors come from; None runs everything in the engine's own process.
+        conf: Spark settings of each engine, stronger than the suite's own.
     """
 
     name = "local"
 
-    def __init__(self, root: Path, *, plain: bool = False, code_path: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        plain: bool = False,
+        code_path: Path | None = None,
+        cluster: Cluster | None = None,
+        conf: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._root = root
         self._plain = plain
         self._code_path = code_path
+        self._cluster = cluster
+        self._conf = conf
 
     def fingerprint(self, target: Target) -> str | None:
-        # An installed Spark may be changed where it is, by whoever built it.
-        environment = prepared(target) if target.installed is None else None
+        # An installed Spark may be changed where it is, by whoever built it, and nobody knows what a cluster is made of.
+        nobody_knows = target.installed is not None or self._cluster is not None
+        environment = None if nobody_knows else prepared(target)
         if environment is None or environment.root is None:
             return None
         made_of = [environment.root.name, environment.python_version, environment.java_version]
-        return json.dumps([self.name, *made_of, self._tuned(target)])
+        return json.dumps([self.name, *made_of, {**self._tuned(target), **self._conf}])
 
     def start(self, target: Target, *, say: Say) -> Engine:
+        if self._cluster is not None:
+            self._cluster.check()
         environment = prepare(target, say=say)
         work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=self._root))
         stage_driver(work)
         say(f"{target.name}: starting")
-        environ = environment.environ()
+        environ = environment.environ(elsewhere=self._cluster is not None and not self._cluster.on_this_machine)
+        told = {**self._tuned(target), **(self._cluster.settings(str(work)) if self._cluster else {}), **self._conf}
         # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
         path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
         link = ProcessLink(
@@ -58,7 +77,7 @@ class LocalRuntime:
                 "-m",
                 "driver",
                 str(work),
-                *(f"{key}={value}" for key, value in self._tuned(target).items()),
+                *(f"{key}={value}" for key, value in told.items()),
             ],
             cwd=work,
             env={**environ, "PYTHONPATH": path},
@@ -66,7 +85,7 @@ class LocalRuntime:
         return PipeEngine(
             link,
             work=str(work),
-            place=Place(self.name),
+            place=Place(self.name, master=self._cluster.master if self._cluster else None),
             code_path=str(self._code_path) if self._code_path else None,
             start_timeout=_START_SECONDS,
         )

@@ -52,6 +52,7 @@ class PipeEngine:
         self.code_path = code_path
         self.ended = False
         self.memory: int | None = None
+        self.slots: int | None = None
         self._link = link
         self._work = work
         self._numbers = count(1)
@@ -130,7 +131,8 @@ class PipeEngine:
             for reader in self._readers:
                 reader.start()
             match self._answer(box, timeout, "its start"):
-                case Hello(identity=identity) if identity.protocol == VERSION:
+                case Hello(identity=identity, slots=slots) if identity.protocol == VERSION:
+                    self.slots = slots
                     return identity
                 case Hello(identity=identity):
                     raise ProtocolBroken(

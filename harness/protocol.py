@@ -101,6 +101,8 @@ class Hello(_Message):
 
     kind: Literal["hello"]
     identity: Identity
+    slots: int | None = None
+    """Tasks its cluster runs at once; None where there is no cluster."""
 
 
 class StepAnswer(_Message):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from harness.cluster import Cluster
 from harness.configuration import Configuration
 from harness.containers.choice import parse
 from harness.engine import Runtime
@@ -33,6 +34,10 @@ class Wishes:
     """Whether Spark's defaults are left as they are."""
     code_path: Path | None = None
     """Folder for modules that ``call`` names, None where the user did not allow code."""
+    cluster: Cluster | None = None
+    """Where executors come from; None for the engine's own process. Only ``local`` has it."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings of each engine. Only ``local`` has them."""
 
 
 def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
@@ -48,7 +53,9 @@ def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
         NoDaemon: ``container``, and no container engine answers.
     """
     if wishes.runtime == "local":
-        return LocalRuntime(root, plain=wishes.plain, code_path=wishes.code_path)
+        return LocalRuntime(
+            root, plain=wishes.plain, code_path=wishes.code_path, cluster=wishes.cluster, conf=wishes.conf
+        )
     # Only who asks for containers waits for their client to be imported.
     from harness.containers.confinement import Confinement
     from harness.containers.images import Images

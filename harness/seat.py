@@ -48,7 +48,7 @@ class EngineSeat:
         runtime: where engines come from.
         target: of which version.
         listener: hears what becomes of them.
-        width: how many may use the engine at once.
+        width: how many may use the engine at once; fewer where its cluster has fewer slots.
         most_memory: bytes above which an engine is replaced as soon as nobody uses it; None for never.
     """
 
@@ -64,7 +64,9 @@ class EngineSeat:
         self.target = target
         self._runtime = runtime
         self._listener = listener
-        self._width = width
+        self._widest = width
+        # Nobody could do anything before there is an engine, and a cluster tells its slots only then.
+        self._width = 1
         self._most_memory = most_memory
         self._changed = threading.Condition()
         self._visits: list[Visit] = []
@@ -124,6 +126,9 @@ class EngineSeat:
                 except SurroundingsFailed as error:
                     self._unstartable = error
                     raise
+                with self._changed:
+                    self._width = min(self._widest, self._engine.slots or self._widest)
+                    self._changed.notify_all()
                 self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
                 if self._closed:
                     self.replace()

@@ -43,6 +43,8 @@ class Target(_Record):
     """``local``, ``container`` …"""
     image: str | None = None
     image_digest: str | None = None
+    master: str | None = None
+    """Of the cluster its executors were in."""
 
     @property
     def met(self) -> bool:

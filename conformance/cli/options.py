@@ -54,6 +54,26 @@ Images = Annotated[
 ]
 Memory = Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")]
 Cpus = Annotated[float | None, typer.Option(help="Of each container; 2 by default.")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Run tasks in a cluster: spark://host:7077, yarn, k8s://… or local-cluster[2,1,1024]. The driver stays here.",
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE", help="A Spark setting of each engine, such as spark.executor.memory=2g. Repeatable."
+    ),
+]
+Storage = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="A folder that this machine and every machine of the cluster have at the same path: input, checkpoints and state.",
+    ),
+]
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Ask the engines everything, even what they have answered before.")
 ]

@@ -99,12 +99,25 @@ def run(
     image: options.Images = None,
     memory: options.Memory = None,
     cpus: options.Cpus = None,
+    master: options.Master = None,
+    conf: options.Conf = None,
+    storage: options.Storage = None,
     plain: options.Plain = False,
     allow_code: options.AllowCode = False,
     work: options.Work = None,
 ) -> None:
     """Run cases on real Spark versions and print the compatibility matrix."""
-    wished = running.wishes(runtime, images=image or (), memory=memory, cpus=cpus, plain=plain, allow_code=allow_code)
+    wished = running.wishes(
+        runtime,
+        images=image or (),
+        memory=memory,
+        cpus=cpus,
+        plain=plain,
+        allow_code=allow_code,
+        master=master,
+        conf=conf or (),
+        storage=storage,
+    )
     errors = running.errors_console()
     loaded = suite.load(paths or None)
     loaded.raise_for_problems()
@@ -137,12 +150,16 @@ def run(
         command=running.command_line(),
         shard=(part.number, part.of) if part else None,
     )
-    what = [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {_WHERE[runtime]}"] if cases else []
+    what = (
+        [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {wished.cluster or _WHERE[runtime]}"]
+        if cases
+        else []
+    )
     what += [f"{_count(len(policy_cases), 'case')} on the model"] if policy_cases else []
     errors.print(f"{'; '.join(what)}; into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
         # What makes no engine possible is said before anything is written over.
-        engines = stack.enter_context(running.engines(wished, work))
+        engines = stack.enter_context(running.engines(wished, work, storage))
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
@@ -160,6 +177,7 @@ def run(
                 step_timeout=step_timeout,
                 store=store,
                 repeat=repeat,
+                cluster=wished.cluster,
             ),
             display=display,
             sink=kept,

@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 
 from conformance.observation import Identity
-from harness.budget import MOST_ENGINE_MEMORY, budget
+from harness.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
 from harness.cache import answers_file
+from harness.cluster import Cluster, settings_of
 from harness.engine import Place, Runtime
 from harness.known import KnownAnswers
 from harness.machine import Machine
@@ -57,17 +58,33 @@ def wishes(
     cpus: float | None = None,
     plain: bool = False,
     allow_code: bool = False,
+    master: str | None = None,
+    conf: Sequence[str] = (),
+    storage: Path | None = None,
 ) -> Wishes:
     """What a person said about where engines run.
 
     Raises:
-        typer.BadParameter: something that only containers have was asked for, and no container.
+        typer.BadParameter: something that only containers have was asked for, and no container, or the other way round; or a
+            cluster on other machines, and no storage that they share.
+        NotAMaster, NotASetting: see `harness.cluster`.
     """
     for option, given in (("--image", images), ("--memory", memory), ("--cpus", cpus)):
         if given and runtime != "container":
             raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
+    for option, here in (("--master", master), ("--conf", conf)):
+        if here and runtime == "container":
+            raise typer.BadParameter("a container has an engine of its own: leave out --runtime", param_hint=option)
+    cluster = Cluster.parse(master) if master else None
+    if cluster is not None and not cluster.on_this_machine and storage is None:
+        raise typer.BadParameter(
+            f"the machines of {cluster.master} must see what this one writes: name a folder that all of them share",
+            param_hint="--storage",
+        )
     return Wishes(
         runtime=runtime,
+        cluster=cluster,
+        conf=settings_of(conf),
         images=tuple(images),
         memory=memory,
         cpus=cpus,
@@ -78,19 +95,23 @@ def wishes(
 
 
 @contextmanager
-def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
+def engines(wished: Wishes, work: Path | None = None, storage: Path | None = None) -> Iterator[Runtime]:
     """The runtime that was wished for, closed at the end.
 
     Args:
         wished: where engines run.
         work: the folder for working files, kept; where it is None, a temporary one.
+        storage: where the temporary one is made; None for where this machine has them.
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
     """
     with ExitStack() as stack:
         root = Path(
-            work or stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
+            work
+            or stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="conformance-", dir=storage, ignore_cleanup_errors=True)
+            )
         )
         root.mkdir(parents=True, exist_ok=True)
         yield stack.enter_context(closing(runtime_for(wished, root.resolve(), keep=work is not None)))
@@ -104,9 +125,16 @@ def limits(
     step_timeout: float,
     store: StateStore | None,
     repeat: int = 1,
+    cluster: Cluster | None = None,
 ) -> Limits:
-    """What runs at once on this machine, and for how long; ``engines``: for how many there is work."""
-    shared = budget(Machine.here(), engines, jobs=jobs, side_by_side=side_by_side)
+    """What runs at once, and for how long; ``engines``: for how many there is work.
+
+    One engine takes all the slots of a cluster, and runs as many cases as it has slots.
+    """
+    if cluster is None:
+        shared = budget(Machine.here(), engines, jobs=jobs, side_by_side=side_by_side)
+    else:
+        shared = Budget(jobs or 1, side_by_side or MOST_IN_A_CLUSTER)
     return Limits(
         jobs=shared.jobs,
         step_timeout=step_timeout,
@@ -182,6 +210,7 @@ def _introduced(target: Target, identity: Identity, place: Place) -> TargetRecor
         runtime=place.runtime,
         image=place.image,
         image_digest=place.image_digest,
+        master=place.master,
     )
 
 

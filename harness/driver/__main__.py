@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
             arguments = arguments[1:]
         work, settings = arguments[0], dict(setting.split("=", 1) for setting in arguments[1:])
         spark = session.start(work, settings)
-        channel.send("hello", identity=session.identity(spark))
+        channel.send("hello", identity=session.identity(spark), slots=session.slots(spark))
     except Exception:
         channel.send("failed", message=traceback.format_exc())
         return 3

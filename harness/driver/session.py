@@ -80,6 +80,18 @@ def identity(spark: Any) -> dict[str, Any]:
     }
 
 
+def slots(spark: Any) -> int | None:
+    """Tasks the cluster runs at once, as far as its executors are there; None in local mode.
+
+    The first job waits for the first executor: a cluster that gives none is known of before any case.
+    """
+    context = spark.sparkContext
+    if context.master.startswith("local["):
+        return None
+    context.parallelize([0], 1).count()
+    return int(context.defaultParallelism)
+
+
 def new_session(spark: Any) -> Any:
     """A session of its own for one case, active in this thread as a user's only session would be.
 

@@ -104,3 +104,30 @@ def test_wrong_usage(here, monkeypatch, arguments, said):
     assert said in str(done.exception)
     assert done.exception.exit_code == 2
     assert here.started == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--master", "yarn"], "name a folder that all of them share"),
+        (["--master", "spark://127.0.0.1:7077", "--runtime", "container"], "a container has an engine of its own"),
+        (["--conf", "spark.executor.memory=2g", "--runtime", "container"], "a container has an engine of its own"),
+    ],
+)
+def test_a_cluster_that_cannot_be(here, arguments, said):
+    told = " ".join(here.run(*arguments, code=2).replace("│", " ").split())
+    assert said in told
+    assert here.started == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--master", "local[4]"], "'local[4]' is no master of a cluster: write spark://host:7077"),
+        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is no setting: write --conf spark."),
+    ],
+)
+def test_what_is_no_master_and_no_setting(here, arguments, said):
+    done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+    assert said in str(done.exception)
+    assert done.exception.exit_code == 2

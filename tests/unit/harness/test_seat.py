@@ -19,9 +19,10 @@ class Idle:
     place = Place("idle")
     code_path = None
 
-    def __init__(self, memory):
+    def __init__(self, memory, slots):
         self.ended = False
         self.memory = memory
+        self.slots = slots
 
     def close(self):
         self.ended = True
@@ -30,12 +31,13 @@ class Idle:
 class IdleRuntime:
     name = "idle"
 
-    def __init__(self, memory=None):
+    def __init__(self, memory=None, slots=None):
         self.engines = []
         self.memory = memory
+        self.slots = slots
 
     def start(self, target, *, say):
-        self.engines.append(Idle(self.memory))
+        self.engines.append(Idle(self.memory, self.slots))
         return self.engines[-1]
 
 
@@ -96,6 +98,16 @@ def test_as_many_as_the_seat_is_wide_share_one_engine():
     assert len(runtime.engines) == 1
     for one in (first, second, third):
         one.go()
+
+
+def test_a_cluster_is_shared_by_as_many_as_it_has_slots():
+    shared = seat(IdleRuntime(slots=2), width=64)
+    guests = [Elsewhere(shared) for _ in range(5)]
+    inside = [one for one in guests if one.is_inside()]
+    assert len(inside) == 2
+    for one in guests:
+        one.leave.set()
+    assert all(one.inside.wait(10) for one in guests)
 
 
 def test_company_is_known_to_both():
