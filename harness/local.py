@@ -64,7 +64,7 @@ class LocalRuntime:
         if self._cluster is not None:
             self._cluster.check()
         environment = prepare(target, say=say)
-        work = Path(tempfile.mkdtemp(prefix=f"{target.name}-", dir=self._root))
+        work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=self._root))
         stage_driver(work)
         say(f"{target.name}: starting")
         environ = environment.environ(elsewhere=self._cluster is not None and not self._cluster.on_this_machine)

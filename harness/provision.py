@@ -193,7 +193,7 @@ def _environment(target: Target, root: Path, made: Made, java: Java | None) -> E
         except javas.DoesNotRun as error:
             raise NotAnEnvironment(root, f"its Java {error}") from None
     return Environment(
-        target=target.name,
+        target=target.key,
         python=marker.interpreter(root),
         python_version=made.python_version,
         pyspark=made.pyspark,
@@ -210,7 +210,7 @@ def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
     assert target.installed is not None
     java = javas.find(target.java, environ)
     return Environment(
-        target=target.name,
+        target=target.key,
         python=Path(sys.executable),
         python_version=platform.python_version(),
         pyspark=target.installed.version,

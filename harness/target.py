@@ -29,10 +29,17 @@ class Target:
     """The major version of the Java installed there, where the base has none."""
     installed: InstalledSpark | None = None
     """The pyspark that was found, where this target is the installed one and not Apache's release."""
+    label: str | None = None
+    """What its user calls it, where that is not its version."""
 
     @property
     def name(self) -> str:
-        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Unique within a run."""
+        """What its column is called: its label, else its ``key``. Unique within a run."""
+        return self.label or self.key
+
+    @property
+    def key(self) -> str:
+        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Fit for the name of a file."""
         return f"spark-{self.version}" if self.installed is None else f"installed-{self.installed.version}"
 
     @property

@@ -92,7 +92,7 @@ class Difference:
 def compare(a: Results, b: Results) -> Difference:
     """Compare by digest of behaviour; durations and texts of errors do not count.
 
-    Targets are paired by name, else by Spark version where that is unambiguous.
+    Targets are paired by name, else by Spark version where that is unambiguous: what a vendor appends to it does not count.
 
     Raises:
         NothingInCommon: no cell is in both.
@@ -139,10 +139,10 @@ def _ran(cell: Cell) -> bool:
 
 def _pairs(a: Results, b: Results) -> Iterator[Pair]:
     named = {target.name: target for target in b.header.targets}
-    versions = Counter(target.spark for target in b.header.targets)
-    by_version = {target.spark: target for target in b.header.targets if versions[target.spark] == 1}
+    versions = Counter(target.version for target in b.header.targets)
+    by_version = {target.version: target for target in b.header.targets if versions[target.version] == 1}
     for target in a.header.targets:
-        other = named.get(target.name) or by_version.get(target.spark)
+        other = named.get(target.name) or by_version.get(target.version)
         if other is not None:
             yield Pair(target, other)
 

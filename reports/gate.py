@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from conformance.case import Strength
-from conformance.versions import NotAVersion, SparkVersion
+from conformance.versions import SparkVersion
 from reports.accepted import Acceptance
 from reports.behaviour import alike
 from reports.change import Change, Changes, Silent, changes
@@ -100,7 +100,7 @@ class Gate:
 
     def summary(self) -> str:
         """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
-        pair = f"{self.compared.before.spark} → {self.compared.after.spark}"
+        pair = f"{self.compared.before.title} → {self.compared.after.title}"
         size = f"{self.compared.compared} case{'s' * (self.compared.compared != 1)} compared"
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
@@ -189,8 +189,11 @@ def find(results: Results, asked: str) -> Target:
         NoSuchVersion: there is none, or more than one.
     """
     targets = results.header.targets
-    exact = [target for target in targets if asked in (target.name, target.spark, target.name.removeprefix("spark-"))]
-    found = exact or _newest([target for target in targets if _line(target) == asked])
+    # A column with a label may have the same number as Apache's release.
+    exact = [target for target in targets if asked in (target.name, target.title)] or [
+        target for target in targets if asked == target.spark
+    ]
+    found = exact or _newest([target for target in targets if target.version and target.version.line == asked])
     if len(found) != 1:
         where = ", ".join(path.name for path in results.paths) or "the results"
         have = "has" if len(results.paths) == 1 else "have"
@@ -222,13 +225,6 @@ class _Earlier:
 def published() -> tuple[Path, ...]:
     """The results of released versions that come with the suite."""
     return tuple(sorted((Path(__file__).parent / "baselines").glob("*.jsonl")))
-
-
-def _line(target: Target) -> str | None:
-    try:
-        return SparkVersion.parse(target.spark).line
-    except NotAVersion:
-        return None
 
 
 def _newest(targets: Sequence[Target]) -> list[Target]:

@@ -135,7 +135,7 @@ def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
 
 def _heads(targets: Sequence[Target]) -> tuple[str, ...]:
     """``spark-3.5.9`` as ``3.5.9``: the target's name without what all of them share."""
-    return tuple(target.name.removeprefix("spark-") for target in targets)
+    return tuple(target.title for target in targets)
 
 
 def _short_heads(targets: Sequence[Target]) -> tuple[str, ...]:

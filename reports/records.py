@@ -19,6 +19,7 @@ from conformance.observation import ErrorSeen, Observation
 from conformance.upgrade import UpgradeStatus, UpgradeVerdict
 from conformance.variants.variant import MARK, VariedCase
 from conformance.verdict import Status, Verdict
+from conformance.versions import NotAVersion, SparkVersion
 
 FORMAT = 2
 """The version of the format this code writes, and the newest it reads."""
@@ -45,6 +46,24 @@ class Target(_Record):
     image_digest: str | None = None
     master: str | None = None
     """Of the cluster its executors were in."""
+
+    @property
+    def title(self) -> str:
+        """What a person reads above its column: ``3.5.9``, or the label it was given."""
+        return self.name.removeprefix("spark-")
+
+    @property
+    def version(self) -> SparkVersion | None:
+        """The release it is of, None where what it says of itself is none, as of the reference model."""
+        try:
+            return SparkVersion.parse(self.spark)
+        except NotAVersion:
+            return None
+
+    @property
+    def apache(self) -> bool:
+        """Whether it is Apache's release, and no build or service of somebody else's."""
+        return self.name == f"spark-{self.spark}"
 
     @property
     def met(self) -> bool:

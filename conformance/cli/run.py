@@ -99,6 +99,7 @@ def run(
     image: options.Images = None,
     memory: options.Memory = None,
     cpus: options.Cpus = None,
+    label: options.Label = None,
     master: options.Master = None,
     conf: options.Conf = None,
     storage: options.Storage = None,
@@ -136,7 +137,7 @@ def run(
         cases = (*cases, *varied(cases, [] if "all" in variants else variants))
     if part is not None:
         cases, policy_cases = part.among(cases), part.among(policy_cases)
-    chosen = running.chosen([spec for spec in specs if spec != MODEL.name], errors)
+    chosen = running.labelled(running.chosen([spec for spec in specs if spec != MODEL.name], errors), label)
     store = StateStore.named(state_store) if state_store else None
     targets = store.among(chosen) if store else chosen
     header = Header(

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -48,6 +49,21 @@ def chosen(specs: Sequence[str], errors: Console) -> tuple[Target, ...]:
     for note in choice.notes:
         errors.print(note, style="yellow", markup=False)
     return choice.targets
+
+
+def labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:
+    """The targets, the one there is by the name its user gave it.
+
+    Raises:
+        typer.BadParameter: there are several, or the label is no name.
+    """
+    if label is None:
+        return targets
+    if len(targets) != 1:
+        raise typer.BadParameter(f"it names one column, and there are {len(targets)}", param_hint="--label")
+    if not label.strip() or not label.isprintable() or label.startswith("spark-"):
+        raise typer.BadParameter("a name of your own, on one line", param_hint="--label")
+    return (replace(targets[0], label=label.strip()),)
 
 
 def wishes(

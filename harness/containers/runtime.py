@@ -92,7 +92,7 @@ class ContainerRuntime:
         volume = self._shared_volume()
         say(f"starting in {image.reference}")
         self._say_once_what_is_not_limited(say)
-        work = f"{target.name}-{next(self._numbers)}"
+        work = f"{target.key}-{next(self._numbers)}"
         container = self._create(image, target, account, volume, f"{WORK}/{work}")
         try:
             volume.put(container, self._files(work))

@@ -81,7 +81,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
 
 
 def _changes(pair: Changes) -> Iterator[str]:
-    yield f"### From {_text(pair.before.spark)} to {_text(pair.after.spark)}\n\n"
+    yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
     if not pair.changes:
         yield f"Nothing changes: {pair.compared} cases came out the same.\n\n"
         return

@@ -18,7 +18,7 @@ from reports.change import change
 from reports.records import Cell, DocumentedDifference, Target
 from reports.site.comparison import readable
 from reports.site.pyspark_text import pyspark
-from reports.site.report import Report, version_of
+from reports.site.report import Report
 from reports.site.ribbon import Ribbon, Sign, ribbon
 from reports.site.sources import Source
 from reports.site.step_accounts import Account, account, witnessed
@@ -155,7 +155,7 @@ def _section(
     by_name: Mapping[str, Target],
 ) -> Section:
     target = targets[-1]
-    version = version_of(target)
+    version = target.version
     parting = _parting(cell, target, newest, by_name)
     divergence = change(newest, target, cell, target).where if newest is not None and parting is not None else None
     seen = cell.observation
@@ -196,7 +196,7 @@ def _parting(cell: Cell, target: Target, newest: Cell | None, by_name: Mapping[s
     place = "" if found.where.step is None else f"step {found.where.step}"
     place += "" if found.where.batch is None else f", micro-batch {found.where.batch}"
     others, own = readable(found.where)
-    return Parting(other.spark, found.what, place, found.where.what.replace("_", " "), own, others)
+    return Parting(other.title, found.what, place, found.where.what.replace("_", " "), own, others)
 
 
 def _silent(report: Report, id: str) -> Iterator[tuple[Target, Sign, tuple[str, ...]]]:

@@ -14,7 +14,7 @@ def headline(report: Report, pair: Changes | None) -> str:
     parts = []
     if pair is not None and pair.compared:
         count = len(pair.changes)
-        between = f"between {pair.before.spark} and {pair.after.spark}"
+        between = f"between {pair.before.title} and {pair.after.title}"
         parts.append(
             f"{_many(count, 'answer')} change{'s' * (count == 1)} {between}" if count else f"nothing changes {between}"
         )

@@ -94,7 +94,7 @@ class _Drawing:
 
     def compare(self, pair: Changes) -> Page:
         key = compare_key(pair.before.name, pair.after.name)
-        title = f"From {pair.before.spark} to {pair.after.spark}"
+        title = f"From {pair.before.title} to {pair.after.title}"
         return self._comparison(key, title, pair, headline="", front=False)
 
     def matrix(self) -> Page:
@@ -162,7 +162,7 @@ class _Drawing:
             count=count,
             heat=0 if not count else 1 + 3 * (count - 1) // max(most, 1),
             href=self._addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
-            told=f"{pair.before.spark} to {pair.after.spark}",
+            told=f"{pair.before.title} to {pair.after.title}",
             current=current,
         )
 

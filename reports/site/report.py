@@ -14,7 +14,7 @@ from conformance.observation import Observation
 from conformance.policies.case import PolicyCase
 from conformance.suite import Suite
 from conformance.variants.variant import MARK
-from conformance.versions import NotAVersion, SparkVersion, releases
+from conformance.versions import SparkVersion, releases
 from reports.behaviour import Behaviour, behaviours
 from reports.change import Changes, changes
 from reports.records import Target
@@ -92,7 +92,7 @@ class Report:
     @cached_property
     def versions(self) -> tuple[Target, ...]:
         """The targets that are versions of Spark: those that can be held against each other."""
-        return tuple(target for target in self.targets if version_of(target) is not None)
+        return tuple(target for target in self.targets if target.version is not None)
 
     def case(self, id: str) -> Case | PolicyCase | None:
         """The case as it was when it ran, for Spark or on a policy."""
@@ -129,23 +129,23 @@ class Report:
 
     @cached_property
     def foremost(self) -> Changes | None:
-        """The pair that most people ask for: from the newest release of the major line before the newest, to the newest."""
+        """The pair that most people ask for.
+
+        From Apache's release to somebody's own Spark of that number, where there is one; else from the newest release of the major
+        line before the newest, to the newest.
+        """
         if not self.pairs:
             return None
-        majors = [version.major for target in self.versions if (version := version_of(target)) is not None]
+        own = [target for target in self.versions if not target.apache]
+        for pair in self.pairs:
+            if pair.after in own and pair.before.apache and pair.before.version == pair.after.version:
+                return pair
+        majors = [version.major for target in self.versions if (version := target.version) is not None]
         before = [target for target, major in zip(self.versions, majors, strict=True) if major < majors[-1]]
         chosen = before[-1] if before else self.versions[0]
         return next(pair for pair in self.pairs if pair.before == chosen and pair.after == self.versions[-1])
 
 
-def version_of(target: Target) -> SparkVersion | None:
-    """The release that a target is of, None where what it says of itself is none."""
-    try:
-        return SparkVersion.parse(target.spark)
-    except NotAVersion:
-        return None
-
-
-def _age(target: Target) -> tuple[bool, SparkVersion, str]:
-    version = version_of(target)
-    return version is None, version or releases()[0], target.name
+def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:
+    version = target.version
+    return version is None, version or releases()[0], not target.apache, target.name

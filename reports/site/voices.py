@@ -10,7 +10,7 @@ from conformance.killing import killed
 from conformance.model.wrong import WRONG_MODELS
 from reports.behaviour import speaks
 from reports.records import Target
-from reports.site.report import Model, Report, version_of
+from reports.site.report import Model, Report
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def voices(report: Report) -> Voices | None:
 
 def _answers(report: Report, model: Model) -> Iterator[Answer]:
     for target in report.versions:
-        version = version_of(target)
+        version = target.version
         for id, case in report.cases.items():
             cell = report.matrix.cells.get((id, target.name))
             if version is None or cell is None or cell.observation is None or not speaks(cell):

@@ -131,3 +131,33 @@ def test_what_is_no_master_and_no_setting(here, arguments, said):
     done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
     assert said in str(done.exception)
     assert done.exception.exit_code == 2
+
+
+def test_a_column_has_the_name_its_user_gives_it(here):
+    here.run("--label", "Databricks 17.3", "--results", "ours.jsonl", code=0)
+    here.run("--results", "apache.jsonl", code=0)
+    (target,) = Results.read(here.folder / "ours.jsonl").header.targets
+    assert (target.name, target.title, target.spark, target.apache) == (
+        "Databricks 17.3",
+        "Databricks 17.3",
+        "3.5.9",
+        False,
+    )
+    compared = CliRunner().invoke(app, ["diff", "apache.jsonl", "ours.jsonl"])
+    assert "2 cells compared: 2 the same, 0 different" in compared.output
+    gated = CliRunner().invoke(
+        app, ["gate", "apache.jsonl", "ours.jsonl", "--from", "3.5.9", "--to", "Databricks 17.3", "--cases", "cases"]
+    )
+    assert "3.5.9 → Databricks 17.3: 2 cases compared" in gated.output, gated.output
+    told = CliRunner().invoke(app, ["report", "apache.jsonl", "ours.jsonl", "--cases", "cases", "--out", "site"])
+    assert told.exit_code == 0, told.output
+    assert "between 3.5.9 and Databricks 17.3" in (here.folder / "site" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("label", ["", "spark-9", "two\nlines"])
+def test_what_is_no_label(here, label):
+    assert "a name of your own" in here.run("--label", label, code=2)
+
+
+def test_a_label_is_of_one_column(here):
+    assert "there are 2" in here.run("--label", "mine", "--spark", "3.4.4", code=2)

@@ -14,7 +14,6 @@ from reports.site.addresses import InAFolder, InOneFile, case_key, slug
 from reports.site.arrivals import executed, tumbling
 from reports.site.features import features
 from reports.site.pyspark_text import pyspark
-from reports.site.report import version_of
 from reports.site.sources import Source
 from reports.site.step_accounts import account
 from reports.site.time_scale import TimeScale
@@ -164,5 +163,5 @@ def test_invisible_characters_are_named() -> None:
 
 def test_a_target_that_is_no_release_has_no_version() -> None:
     target = Results.read(SAMPLE / "results.jsonl").header.targets[0]
-    assert version_of(target) == SparkVersion(3, 3, 4)
-    assert version_of(target.model_copy(update={"spark": "model"})) is None
+    assert target.version == SparkVersion(3, 3, 4)
+    assert target.model_copy(update={"spark": "model"}).version is None
