@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import invalidate_caches, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -47,6 +47,47 @@ class UnusablePyspark(SurroundingsFailed):
     def __init__(self, package: Path, why: str) -> None:
         super().__init__(f"The pyspark in {package} cannot be tested: {why}")
         self.package = package
+
+
+class NoSparkThere(SurroundingsFailed):
+    """A folder that was said to be a Spark is none.
+
+    Attributes:
+        home: the folder.
+    """
+
+    def __init__(self, home: Path, lacks: str) -> None:
+        super().__init__(
+            f"{home} is no unpacked Spark: it lacks {lacks}. A build of one's own is made by dev/make-distribution.sh --pip."
+        )
+        self.home = home
+
+
+def adopt(home: Path, environ: MutableMapping[str, str] | None = None) -> None:
+    """Make the pyspark of an unpacked Spark the installed one, for this process and what it starts.
+
+    As Spark's own ``bin/pyspark`` does: its ``python`` folder and the py4j beside it come first.
+
+    Args:
+        home: where its ``bin``, ``jars`` and ``python`` are.
+        environ: the variables of this process, changed in place.
+
+    Raises:
+        NoSparkThere: one of them is missing.
+    """
+    environ = os.environ if environ is None else environ
+    home = home.resolve()
+    for part in ("bin", "jars", "python/pyspark"):
+        if not (home / part).is_dir():
+            raise NoSparkThere(home, part)
+    bridges = sorted((home / "python" / "lib").glob("py4j-*-src.zip"))
+    if not bridges:
+        raise NoSparkThere(home, "python/lib/py4j-*-src.zip")
+    paths = [str(home / "python"), *map(str, bridges)]
+    sys.path[:0] = paths
+    invalidate_caches()
+    environ["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [environ.get("PYTHONPATH")])])
+    environ["SPARK_HOME"] = str(home)
 
 
 def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:

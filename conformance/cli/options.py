@@ -54,6 +54,10 @@ Images = Annotated[
 ]
 Memory = Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")]
 Cpus = Annotated[float | None, typer.Option(help="Of each container; 2 by default.")]
+SparkHome = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="An unpacked Spark of one's own: what `--spark installed` means then."),
+]
 Label = Annotated[
     str | None,
     typer.Option(metavar="NAME", help='What the column is called, such as "Databricks 17.3"; of one version only.'),

@@ -21,6 +21,7 @@ from conformance.since import touched_since
 from conformance.suite import Suite
 from conformance.variants.known import varied
 from conformance.verdict import Verdict
+from harness.installed import adopt
 from harness.scheduler import CellRun, Lane
 from harness.state_stores import StateStore
 from harness.target import Target
@@ -54,6 +55,10 @@ Examples:
   conformance run --variants rocksdb --variants restart        with state in RocksDB, and restarted before every step
 
   conformance run my/cases --spark installed         one's own cases, on the pyspark of this environment
+
+  conformance run --spark-home /opt/my-spark --label ours --results ours.jsonl     a build of one's own, as a column of its own
+
+  conformance run --spark 3.5 --master spark://host:7077 --storage /mnt/shared     in a cluster, with a folder all machines share
 
   conformance run cases/policies --spark model       the rules of other engines, on the reference model
 
@@ -99,6 +104,7 @@ def run(
     image: options.Images = None,
     memory: options.Memory = None,
     cpus: options.Cpus = None,
+    spark_home: options.SparkHome = None,
     label: options.Label = None,
     master: options.Master = None,
     conf: options.Conf = None,
@@ -122,6 +128,9 @@ def run(
     errors = running.errors_console()
     loaded = suite.load(paths or None)
     loaded.raise_for_problems()
+    if spark_home is not None:
+        adopt(spark_home)
+        spark = spark or ["installed"]
     specs = spark or ["newest" if loaded.cases else MODEL.name]
     cases = only_tagged(loaded.cases, tag or ()) if specs != [MODEL.name] else ()
     policy_cases = only_tagged(loaded.policy_cases, tag or ()) if MODEL.name in specs else ()

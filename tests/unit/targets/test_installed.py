@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import installed
-from harness.installed import NoPyspark, UnusablePyspark
+from harness.installed import NoPyspark, NoSparkThere, UnusablePyspark
 
 
 def _package(folder: Path, version: str, *, jars: bool = True) -> Path:
@@ -72,3 +73,32 @@ def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoPyspark, match=r'pip install "watermark-conformance\[spark\]"') as caught:
         installed.find({})
     assert caught.value.exit_code == 3
+
+
+def _unpacked(home: Path, version: str) -> None:
+    _package(home / "python", f'__version__ = "{version}"', jars=False)
+    for folder in ("jars", "bin", "python/lib"):
+        (home / folder).mkdir(parents=True)
+    (home / "python" / "lib" / "py4j-0.10.9.7-src.zip").touch()
+
+
+def test_a_spark_of_ones_own_is_the_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before one that is importable already, for this process and those it starts."""
+    _package(tmp_path / "site", '__version__ = "4.0.0"')
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    _unpacked(tmp_path / "ours", "3.5.0-ours-7")
+    variables = {"PYTHONPATH": "/elsewhere", "SPARK_HOME": "/opt/another"}
+    installed.adopt(tmp_path / "ours", variables)
+    found = installed.find(variables)
+    assert (found.version, found.home) == ("3.5.0-ours-7", tmp_path / "ours")
+    python, bridge, elsewhere = variables["PYTHONPATH"].split(":")
+    assert (python, elsewhere) == (str(tmp_path / "ours" / "python"), "/elsewhere")
+    assert bridge.endswith("py4j-0.10.9.7-src.zip")
+
+
+@pytest.mark.parametrize("lacking", ["bin", "jars", "python/pyspark", "python/lib"])
+def test_a_folder_that_is_no_spark_says_what_it_lacks(lacking: str, tmp_path: Path) -> None:
+    _unpacked(tmp_path, "3.5.0")
+    shutil.rmtree(tmp_path / lacking)
+    with pytest.raises(NoSparkThere, match=f"{tmp_path} is no unpacked Spark: it lacks {lacking}"):
+        installed.adopt(tmp_path, {})
