@@ -14,6 +14,7 @@ import pytest
 from harness.containers.daemon import NoDaemon, reach
 from harness.containers.images import built
 from harness.targets import Targets
+from tests.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
@@ -72,6 +73,7 @@ class Command:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=in_the_foreground,
         )
         self.running.append(process)
         return process

@@ -10,6 +10,7 @@ import pytest
 
 from reports.results import Results
 from reports.unusable import TruncatedResults
+from tests.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,7 @@ def test_a_run_that_is_stopped(tmp_path, how):
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=in_the_foreground,
     )
     for line in run.stderr:
         if line.startswith("[ 1/"):
