@@ -25,6 +25,7 @@ from harness.runtimes import Wishes
 from harness.runtimes import runtime as runtime_for
 from harness.scheduler import Limits
 from harness.state_stores import StateStore
+from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 from harness.targets import Targets
 from reports.records import Target as TargetRecord
@@ -110,6 +111,20 @@ def wishes(
     )
 
 
+class CannotWrite(SurroundingsFailed):
+    """Engines have no place for their working files.
+
+    Attributes:
+        folder: where they were to be.
+    """
+
+    def __init__(self, folder: Path, why: OSError) -> None:
+        super().__init__(
+            f"nothing can be written to {folder}: {why.strerror}. Input, checkpoints and state are written there."
+        )
+        self.folder = folder
+
+
 @contextmanager
 def engines(wished: Wishes, work: Path | None = None, storage: Path | None = None) -> Iterator[Runtime]:
     """The runtime that was wished for, closed at the end.
@@ -121,15 +136,19 @@ def engines(wished: Wishes, work: Path | None = None, storage: Path | None = Non
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
+        CannotWrite: nothing can be written there.
     """
     with ExitStack() as stack:
-        root = Path(
-            work
-            or stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="conformance-", dir=storage, ignore_cleanup_errors=True)
+        try:
+            root = Path(
+                work
+                or stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="conformance-", dir=storage, ignore_cleanup_errors=True)
+                )
             )
-        )
-        root.mkdir(parents=True, exist_ok=True)
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CannotWrite(work or storage or Path(tempfile.gettempdir()), error) from error
         yield stack.enter_context(closing(runtime_for(wished, root.resolve(), keep=work is not None)))
 
 
@@ -179,14 +198,22 @@ def said_when_interrupted(missing: Callable[[], int], results: Path, errors: Con
     Raises:
         typer.Exit: it was interrupted.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        yield
+        with ended_by_sigterm():
+            yield
     except KeyboardInterrupt:
         errors.print(
             f"interrupted: {results} lacks {missing()} cells and its footer; no engine is left running", markup=False
         )
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what runs as Ctrl-C does: by a ``KeyboardInterrupt``."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -133,6 +133,15 @@ def test_what_is_no_master_and_no_setting(here, arguments, said):
     assert done.exception.exit_code == 2
 
 
+def test_a_storage_nobody_can_write_to_is_said(here):
+    (here.folder / "file").touch()
+    done = CliRunner().invoke(
+        app, ["run", "cases", "--spark", "3.5.9", "--storage", "file/x", "--results", "kept.jsonl"]
+    )
+    assert str(done.exception).startswith("nothing can be written to file/x: ")
+    assert not (here.folder / "kept.jsonl").exists()
+
+
 def test_a_column_has_the_name_its_user_gives_it(here):
     here.run("--label", "Databricks 17.3", "--results", "ours.jsonl", code=0)
     here.run("--results", "apache.jsonl", code=0)
