@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conformance.case import Case
-from conformance.model.catalogue import Rule, catalogue, rules_of
+from conformance.model.catalogue import Rule, catalogue, other_readings
+from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
 from conformance.predict import judged, predict
 from conformance.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
@@ -107,17 +108,14 @@ def agreement(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> Agreem
 
 
 def _settling(case: Case, version: SparkVersion) -> tuple[Rule, ...]:
-    return tuple(
-        rule for rule in catalogue().values() if any(_agrees(case, version, rule, held.value) for held in rule.held)
-    )
+    """The rules of which another reading makes them agree, each once."""
+    settling = {rule.name: rule for rule, altered in other_readings(version) if _agrees(case, version, altered)}
+    return tuple(settling.values())
 
 
-def _agrees(case: Case, version: SparkVersion, rule: Rule, value: object) -> bool:
-    rules = rules_of(version)
-    if getattr(rules, rule.name) == value:
-        return False
+def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool:
     try:
-        return judged(case, predict(case, version, replace(rules, **{rule.name: value}))).status in AGREEING  # type: ignore[arg-type]
+        return judged(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:
         return False
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.agreement import AGREEING
+from conformance.alike import apart
 from conformance.case import Case
 from conformance.finding import cell
 from conformance.model.unpredictable import Unpredictable
@@ -26,7 +27,7 @@ def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str
         return (f"{unknown}: it has no opinion",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
     with_case = judged(case, prediction).status in AGREEING
-    with_engine = _same(prediction.observation, observation, place)
+    with_engine = apart(prediction.observation, observation, place) is None
     side = {
         (True, False): "the reference model says what the case expects",
         (False, True): "the reference model says what the engine did: doubt the expectation",
@@ -51,31 +52,3 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
         yield f"dropped {sum(dropped)}"
     if step.batches:
         yield f"state {cell(list(step.batches[-1].state))}"
-
-
-def _same(model: Observation, engine: Observation, step: int | None) -> bool:
-    """Whether they show the same, up to and with a step."""
-    shown = [_shown(seen) for seen in (model, engine)]
-    upto = step if step is not None else max(map(len, shown))
-    return shown[0][:upto] == shown[1][:upto]
-
-
-def _shown(observation: Observation) -> list[object]:
-    schema = OutputSchema.of(observation.columns)
-    return [
-        (
-            step.watermark,
-            step.error and step.error.stage,
-            [
-                (
-                    batch.kind,
-                    batch.watermark,
-                    sorted(map(repr, map(schema.comparable, batch.rows))),
-                    batch.dropped,
-                    batch.state,
-                )
-                for batch in step.batches
-            ],
-        )
-        for step in observation.steps
-    ]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 import yaml
 
 from conformance.case import Case
+from conformance.language.printing import inline
 from conformance.observation import ErrorSeen, Observation, StepSeen
 from conformance.rows import OutputSchema
 from conformance.values import show
@@ -77,7 +78,7 @@ def recorded(text: str, case: Case, observation: Observation, *, anew: bool = Fa
     schema = OutputSchema.of(observation.columns)
     for node, seen in zip(steps.value, observation.steps, strict=False):
         assert isinstance(node, yaml.MappingNode)
-        edits += _step(text, node, _expectation(seen, schema, case), anew=anew)
+        edits += _step(text, node, inline(shown(seen, schema, case)), anew=anew)
     if not edits:
         raise NothingToRecord(f"{case.id}: every step says already what it expects; record it anew to replace that")
     edits += _strength(text, top)
@@ -86,10 +87,10 @@ def recorded(text: str, case: Case, observation: Observation, *, anew: bool = Fa
     return text
 
 
-def _expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> str:
-    """What the step showed, in one line of YAML: ``{rows: [["12:00", 1]], watermark: "12:05", state: 1}``."""
+def shown(seen: StepSeen, schema: OutputSchema, case: Case) -> dict[str, Json]:
+    """What a step showed, as an expectation that it meets, in the shape of the YAML."""
     if seen.error is not None:
-        return f"{{error: {_error(seen.error)}}}"
+        return {"error": _error(seen.error)}
     batches = seen.batches[-1:] if case.output_mode == "complete" else seen.batches
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
     said: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
@@ -98,13 +99,12 @@ def _expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> str:
         dropped = [batch.dropped for batch in seen.batches if batch.dropped is not None]
         if len(dropped) == len(seen.batches):
             said["dropped"] = sum(dropped)
-    return "{" + ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in said.items()) + "}"
+    return said
 
 
-def _error(error: ErrorSeen) -> str:
+def _error(error: ErrorSeen) -> dict[str, Json]:
     name = next(iter(error.classes), None)
-    classes = f"class: {json.dumps(name)}, " if name else ""
-    return f"{{{classes}stage: {error.stage}}}"
+    return {**({"class": name} if name else {}), "stage": error.stage}
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, anew: bool) -> Iterator[_Edit]:

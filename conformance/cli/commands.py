@@ -24,6 +24,7 @@ NAMES = (
     "export",
     "new",
     "record",
+    "fuzz",
     "targets",
 )
 """In the order of the help. Each is a module beside this one, and in it the function that is the command."""

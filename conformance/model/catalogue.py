@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -66,6 +66,15 @@ def rules_of(version: SparkVersion) -> Rules:
     worded = {refusal.name: wording for refusal in refusals() if (wording := _wording(refusal, version))}
     there = frozenset(name for name, feature in features().items() if version in feature.spark)
     return Rules(**values, refusals=worded, features=there)
+
+
+def other_readings(version: SparkVersion) -> Iterator[tuple[Rule, Rules]]:
+    """The rules of a version with one of them read as another version has it: each rule, and each other reading."""
+    rules = rules_of(version)
+    for rule in catalogue().values():
+        for held in rule.held:
+            if getattr(rules, rule.name) != held.value:
+                yield rule, replace(rules, **{rule.name: held.value})  # type: ignore[arg-type]
 
 
 def catalogued() -> frozenset[str]:

@@ -119,18 +119,25 @@ def _to_int(value: Value) -> int:
     return int(value)
 
 
+def _compared(kinds: Sequence[DataType]) -> DataType:
+    nested = {kind.name if kind.name in ("struct", "array") else "" for kind in kinds if kind.name != "void"}
+    if len(nested) > 1:
+        raise Unpredictable(f"a comparison of {' and '.join(str(kind) for kind in kinds)}")
+    return BOOLEAN
+
+
 def _constant(kind: DataType) -> Callable[[Sequence[DataType]], DataType]:
     return lambda _: kind
 
 
 FUNCTIONS: dict[str, Function] = {
-    "=": Function(lambda a, b: a == b, _constant(BOOLEAN)),
-    "<>": Function(lambda a, b: a != b, _constant(BOOLEAN)),
-    "<": Function(lambda a, b: a < b, _constant(BOOLEAN)),
-    "<=": Function(lambda a, b: a <= b, _constant(BOOLEAN)),
-    ">": Function(lambda a, b: a > b, _constant(BOOLEAN)),
-    ">=": Function(lambda a, b: a >= b, _constant(BOOLEAN)),
-    "<=>": Function(lambda a, b: a == b, _constant(BOOLEAN)),
+    "=": Function(lambda a, b: a == b, _compared),
+    "<>": Function(lambda a, b: a != b, _compared),
+    "<": Function(lambda a, b: a < b, _compared),
+    "<=": Function(lambda a, b: a <= b, _compared),
+    ">": Function(lambda a, b: a > b, _compared),
+    ">=": Function(lambda a, b: a >= b, _compared),
+    "<=>": Function(lambda a, b: a == b, _compared),
     "+": Function(_add, _sum_type),
     "-": Function(_subtract, _sum_type),
     "*": Function(lambda a, b: a * b, _number),

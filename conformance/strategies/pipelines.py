@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.strategies import operations as of
-from conformance.strategies.delays import Scale, scales
+from conformance.strategies.delays import Scale, delay_lengths, scales
 from conformance.strategies.draft import Draft, Json
 from conformance.strategies.families import chosen
 from conformance.strategies.schemas import NAMES, names_of, sources
@@ -75,10 +76,28 @@ def _told_apart(branch: Draft, value: str) -> Draft:
 
 
 def _event_times(draw: st.DrawFn, scale: Scale) -> Draft:
+    if of.chance(draw, 4):
+        return _watermark_on_a_window(draw, scale)
     draft = _source(draw, 0, scale)
     for _ in range(draw(st.integers(0, 2))):
         draft = of.stateless(draw, draft)
     return draft
+
+
+def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
+    """Spark allows it, and makes little sense of it."""
+    plain: Draft = draw(sources(NAMES[0], scale))
+    (stream,) = plain.streams.values()
+    expression, size = of.window_of(draw, stream.time, plain)
+    draft = plain.then(
+        {"select": [expression, *(name for name in plain.columns if name != stream.time)]},
+        columns={"window": "window", **{name: kind for name, kind in plain.columns.items() if name != stream.time}},
+        spans=(size,),
+    )
+    delay = draw(delay_lengths(scale))
+    streams = {name: replace(one, delay_us=delay.us) for name, one in plain.streams.items()}
+    marked = draft.then({"withWatermark": ["window", delay.text]}, event_time="window", streams=streams)
+    return of.windowed(draw, marked) if of.chance(draw, 3) else marked
 
 
 def _chains(draw: st.DrawFn, scale: Scale) -> Draft:

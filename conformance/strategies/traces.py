@@ -17,6 +17,10 @@ from conformance.values import show
 MOST_STEPS = 6
 _NOON_US = 12 * 3600 * 1_000_000
 _YEAR_US = 365 * 86_400 * 1_000_000
+_WHERE = st.sampled_from(("ahead", "ahead", "ahead", "turn", "turn", "turn", "turn", "again", "odd"))
+_KEYS = st.sampled_from(("a", "a", "a", "b", "b", "c", None))
+_VALUES = st.sampled_from((1, 1, 2, 3, None))
+_COUNTS = st.sampled_from((1, 1, 1, 2, 2, 3, 0))
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def arrivals_of(step: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
 
 def instant(draw: st.DrawFn, clock: Clock, stream: str, scale_us: int) -> int | None:
     """A time for a row: ahead, at or beside what turns, the same again, or none."""
-    kind = draw(st.sampled_from(("ahead", "ahead", "ahead", "turn", "turn", "turn", "turn", "again", "odd")))
+    kind = draw(_WHERE)
     if kind == "ahead" or (kind == "again" and not clock.used):
         return draw(st.sampled_from(clock.ahead(stream)))
     if kind == "again":
@@ -90,13 +94,13 @@ def _value(draw: st.DrawFn, clock: Clock, name: str, column: str, stream: Stream
             at = instant(draw, clock, name, draft.scale.us)
             return None if at is None else show(at)
         case "STRING":
-            return draw(st.sampled_from(("a", "a", "a", "b", "b", "c", None)))
+            return draw(_KEYS)
         case _:
-            return draw(st.sampled_from((1, 1, 2, 3, None)))
+            return draw(_VALUES)
 
 
 def _rows(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> Json:
-    count = draw(st.sampled_from((1, 1, 1, 2, 2, 3, 0)))
+    count = draw(_COUNTS)
     rows = [row(draw, clock, name, draft) for _ in range(count)]
     if count and chance(draw, 15):
         cut = draw(st.integers(0, count))

@@ -1,0 +1,50 @@
+"""Whoever can be asked what a case does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from conformance.case import Case
+from conformance.observation import Observation
+from conformance.versions import SparkVersion
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a voice says of a case."""
+
+    observation: Observation | None
+    why: str = ""
+    """Why it says nothing; empty where it does."""
+
+
+class Voice(Protocol):
+    """The reference model at a version, a model that is wrong, or an engine.
+
+    What it says of a case does not depend on what it was asked before.
+    """
+
+    @property
+    def name(self) -> str:
+        """As people call it: ``spark-3.5.9``, ``spark-3.5.9 with rocksdb``, ``model-3.5.9``. Of several voices each has another."""
+        ...
+
+    @property
+    def version(self) -> SparkVersion:
+        """The Spark it is, or stands for."""
+        ...
+
+    @property
+    def at_once(self) -> int:
+        """How many cases it answers side by side: to ask it fewer wastes time."""
+        ...
+
+    def answers(self, cases: Sequence[Case]) -> Sequence[Answer]:
+        """What it says of each; cases have different ids."""
+        ...
+
+    def close(self) -> None:
+        """Ends what it started; from any thread, and more than once."""
+        ...
