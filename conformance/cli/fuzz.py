@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import shlex
+import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -138,8 +140,8 @@ def fuzz(
             stack.callback(voice.close)
         alone = model or len(voices) == 1
         errors.print(f"seed {number}; {' and '.join(voice.name for voice in voices)}{' by the model' if alone else ''}")
-        hunt = Hunt(voices, ByTheModel(alone=alone), drawing, display)
-        stack.enter_context(running.ended_by_sigterm())
+        stopped = stack.enter_context(_stopped_by_signals())
+        hunt = Hunt(voices, ByTheModel(alone=alone), drawing, display, stopped=stopped)
         began = time.monotonic()
 
         def over() -> bool:
@@ -175,6 +177,27 @@ def _command(spark: Sequence[str], model: bool, rocksdb: bool, families: Sequenc
     words += ["--model"] * model + ["--rocksdb"] * rocksdb
     words += [word for one in families for word in ("--family", one)]
     return shlex.join([*words, "--seed", str(seed), *(["--out", str(out)] if str(out) != "found" else [])])
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM has come.
+
+    Nothing is raised where the program happens to be: hypothesis swallows what is raised in its callbacks, and a find
+    that is being written would be lost.
+    """
+    came = False
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal came
+        came = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Display(Listener):

@@ -198,22 +198,14 @@ def said_when_interrupted(missing: Callable[[], int], results: Path, errors: Con
     Raises:
         typer.Exit: it was interrupted.
     """
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        with ended_by_sigterm():
-            yield
+        yield
     except KeyboardInterrupt:
         errors.print(
             f"interrupted: {results} lacks {missing()} cells and its footer; no engine is left running", markup=False
         )
         raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end what runs as Ctrl-C does: by a ``KeyboardInterrupt``."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
     finally:
         signal.signal(signal.SIGTERM, before)
 

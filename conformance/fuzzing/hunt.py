@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -27,6 +27,8 @@ A_BATCH = 24
 """Cases that are drawn at a time, at least."""
 _DULL = 3
 """So often a difference is made small that turns out to be one that was found; after that it is only counted."""
+_PATIENCE_S = 0.2
+"""Seconds between two looks at whether somebody wants it to end."""
 _ROUNDS = 4
 """A batch is so many times what the voice with the most room answers side by side."""
 
@@ -77,16 +79,24 @@ class Hunt:
         judge: says what answers mean.
         drawing: where cases come from.
         listener: hears how it goes.
+        stopped: asked every now and then, also while engines work, whether somebody wants it to end at once.
     """
 
     def __init__(
-        self, voices: Sequence[Voice], judge: Judge, drawing: Drawing, listener: Listener | None = None
+        self,
+        voices: Sequence[Voice],
+        judge: Judge,
+        drawing: Drawing,
+        listener: Listener | None = None,
+        *,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._voices = voices
         self._versions = {voice.name: voice.version for voice in voices}
         self._judge = judge
         self._drawing = drawing
         self._listener = listener or Listener()
+        self._stopped = stopped
         self._began = time.monotonic()
         self._seen: set[str] = set()
         self._drawn: dict[str, Generated] = {}
@@ -100,7 +110,7 @@ class Hunt:
         """Hunt until it is over, which is asked between cases. Finds come when they are small.
 
         Raises:
-            KeyboardInterrupt: from outside; what was being shrunk then is the last of the finds in the tally.
+            KeyboardInterrupt: it was stopped; what was being shrunk then is the last of the finds in the tally.
         """
         while not over():
             batch = self._fresh(max(A_BATCH, _ROUNDS * self.at_once))
@@ -142,13 +152,15 @@ class Hunt:
     def _asked(self, cases: Sequence[Case], voices: Sequence[Voice]) -> dict[str, Sequence[Answer]]:
         """What each voice says of each case; engines work side by side."""
         with ThreadPoolExecutor(len(voices)) as pool:
-            asked = [(voice.name, pool.submit(voice.answers, cases)) for voice in voices]
-            try:
-                return {name: answers.result() for name, answers in asked}
-            except BaseException:
-                for voice in voices:
-                    voice.close()
-                raise
+            asked = {voice.name: pool.submit(voice.answers, cases) for voice in voices}
+            while wait(asked.values(), _PATIENCE_S).not_done:
+                if self._stopped():
+                    for voice in voices:
+                        voice.close()
+                    break
+            if self._stopped():
+                raise KeyboardInterrupt
+            return {name: answers.result() for name, answers in asked.items()}
 
     def _look(self, case: Case, answers: Mapping[str, Answer]) -> Iterator[Find]:
         tally = self.tally
