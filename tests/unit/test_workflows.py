@@ -15,12 +15,13 @@ from conformance.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
+FUZZ = WORKFLOW.with_name("fuzz.yml")
 GITLAB = ROOT / "docs" / "ci.md"
 
 
 def of_github():
-    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
-    return [line for job in jobs.values() for step in job["steps"] for line in step.get("run", "").splitlines()]
+    jobs = [job for workflow in (WORKFLOW, FUZZ) for job in yaml.safe_load(workflow.read_text())["jobs"].values()]
+    return [line for job in jobs for step in job["steps"] for line in step.get("run", "").splitlines()]
 
 
 def of_gitlab():
@@ -93,3 +94,14 @@ def test_every_job_is_needed_by_somebody_or_is_the_end():
         "matrix": "run",
         "publish": "matrix",
     }
+
+
+def test_the_weekly_hunt_proposes_what_it_found():
+    jobs = yaml.safe_load(FUZZ.read_text())["jobs"]
+    assert {job: spec.get("needs") for job, spec in jobs.items()} == {
+        "versions": None,
+        "hunt": "versions",
+        "propose": "hunt",
+    }
+    assert jobs["propose"]["permissions"] == {"contents": "write", "pull-requests": "write"}
+    assert any("gh pr create" in step.get("run", "") for step in jobs["propose"]["steps"])
