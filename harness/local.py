@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import tempfile
 from collections.abc import Mapping
-from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
+from harness import program
 from harness.cluster import Cluster
 from harness.engine import Engine, Place
 from harness.pipe import PipeEngine
-from harness.process import ProcessLink
 from harness.provision import prepare, prepared
 from harness.say import Say
 from harness.target import Target
@@ -65,25 +62,11 @@ class LocalRuntime:
             self._cluster.check()
         environment = prepare(target, say=say)
         work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=self._root))
-        stage_driver(work)
+        program.stage(work, "driver")
         say(f"{target.name}: starting")
-        environ = environment.environ(elsewhere=self._cluster is not None and not self._cluster.on_this_machine)
         told = {**self._tuned(target), **(self._cluster.settings(str(work)) if self._cluster else {}), **self._conf}
-        # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
-        path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
-        link = ProcessLink(
-            [
-                str(environment.python),
-                "-m",
-                "driver",
-                str(work),
-                *(f"{key}={value}" for key, value in told.items()),
-            ],
-            cwd=work,
-            env={**environ, "PYTHONPATH": path},
-        )
         return PipeEngine(
-            link,
+            program.start("driver", environment, work, told, self._cluster),
             work=str(work),
             place=Place(self.name, master=self._cluster.master if self._cluster else None),
             code_path=str(self._code_path) if self._code_path else None,
@@ -95,9 +78,3 @@ class LocalRuntime:
 
     def close(self) -> None:
         """Nothing is shared between engines, and each ends with its seat."""
-
-
-def stage_driver(work: Path) -> None:
-    """Copy the driver to ``work/engine``, alone: nothing else of the host's is importable inside the engine."""
-    with as_file(files("harness") / "driver") as source:
-        shutil.copytree(source, work / "engine" / "driver", ignore=shutil.ignore_patterns("__pycache__"))

@@ -126,16 +126,14 @@ class CannotWrite(SurroundingsFailed):
 
 
 @contextmanager
-def engines(wished: Wishes, work: Path | None = None, storage: Path | None = None) -> Iterator[Runtime]:
-    """The runtime that was wished for, closed at the end.
+def working_folder(work: Path | None = None, storage: Path | None = None) -> Iterator[Path]:
+    """The folder for engines' working files.
 
     Args:
-        wished: where engines run.
-        work: the folder for working files, kept; where it is None, a temporary one.
+        work: kept; where it is None, a temporary one.
         storage: where the temporary one is made; None for where this machine has them.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
         CannotWrite: nothing can be written there.
     """
     with ExitStack() as stack:
@@ -149,7 +147,23 @@ def engines(wished: Wishes, work: Path | None = None, storage: Path | None = Non
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CannotWrite(work or storage or Path(tempfile.gettempdir()), error) from error
-        yield stack.enter_context(closing(runtime_for(wished, root.resolve(), keep=work is not None)))
+        yield root.resolve()
+
+
+@contextmanager
+def engines(wished: Wishes, work: Path | None = None, storage: Path | None = None) -> Iterator[Runtime]:
+    """The runtime that was wished for, closed at the end.
+
+    Args:
+        wished: where engines run.
+        work, storage: see ``working_folder``.
+
+    Raises:
+        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
+        CannotWrite: see ``working_folder``.
+    """
+    with working_folder(work, storage) as root, closing(runtime_for(wished, root, keep=work is not None)) as runtime:
+        yield runtime
 
 
 def limits(
@@ -198,13 +212,22 @@ def said_when_interrupted(missing: Callable[[], int], results: Path, errors: Con
     Raises:
         typer.Exit: it was interrupted.
     """
+    with stopped(lambda: f"{results} lacks {missing()} cells and its footer", errors):
+        yield
+
+
+@contextmanager
+def stopped(left: Callable[[], str], errors: Console) -> Iterator[None]:
+    """Let SIGTERM end the engines as Ctrl-C does, and say what that leaves behind.
+
+    Raises:
+        typer.Exit: it was interrupted.
+    """
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
-        errors.print(
-            f"interrupted: {results} lacks {missing()} cells and its footer; no engine is left running", markup=False
-        )
+        errors.print(f"interrupted: {left()}; no engine is left running", markup=False)
         raise typer.Exit(INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)

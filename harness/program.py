@@ -1,0 +1,61 @@
+"""A program of ours inside the environment of an engine: a child process that sees its own modules and pyspark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import MappingProxyType
+
+from harness.cluster import Cluster
+from harness.environment import Environment
+from harness.process import ProcessLink
+
+
+def stage(work: Path, *rooms: str, into: str = "") -> None:
+    """Copy rooms of the harness to ``work/engine``, alone: nothing else of the host's is importable inside the engine.
+
+    Args:
+        work: the engine's directory.
+        rooms: files or folders of ``harness``.
+        into: the package they are in there.
+    """
+    for room in rooms:
+        with as_file(files("harness") / room) as source:
+            target = work / "engine" / into / room
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+
+
+def start(
+    module: str,
+    environment: Environment,
+    work: Path,
+    settings: Mapping[str, str],
+    cluster: Cluster | None,
+    *,
+    also: Mapping[str, str] = MappingProxyType({}),
+) -> ProcessLink:
+    """Start ``python -m MODULE WORK KEY=VALUE …``.
+
+    Args:
+        module: a module that was staged.
+        environment: of the engine.
+        work: the engine's directory, where it runs.
+        settings: of Spark.
+        cluster: where executors come from; None for the process itself.
+        also: variables of its own; arguments are for everybody on the machine to see.
+    """
+    environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
+    # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
+    path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
+    return ProcessLink(
+        [str(environment.python), "-m", module, str(work), *(f"{key}={value}" for key, value in settings.items())],
+        cwd=work,
+        env={**environ, "PYTHONPATH": path, **also},
+    )
