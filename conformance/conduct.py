@@ -11,7 +11,7 @@ from conformance.case import Case
 from conformance.observation import Observation
 from conformance.reuse import Question, Reuse
 from conformance.variants.variant import VariedCase
-from conformance.verdict import Verdict, broken, combine, judge, not_applicable, not_run
+from conformance.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.versions import SparkVersion
 from harness.engine import Runtime
 from harness.known import Answer, KnownAnswers
@@ -62,9 +62,10 @@ def conduct(
     """
     reuse = Reuse(known, runtime, limits.conf) if known is not None else None
     judging = _Judging(display, sink, reuse)
+    lacks = {case.id: runtime.lacks(case) for case in cases}
     lanes = []
     for target in targets:
-        left = {case.id: case for case in cases if not judging.without_running(case, target)}
+        left = {case.id: case for case in cases if not judging.without_running(case, target, lacks[case.id])}
         asked = [Question(case, (target,)) for case in left.values()]
         for question, answer in reuse.among(asked) if reuse else ():
             judging.known(question.case, target, answer)
@@ -77,9 +78,11 @@ def conduct(
 class _Judging(Audience[Display, Sink]):
     """The scheduler's listener."""
 
-    def without_running(self, case: Case, target: Target) -> bool:
-        """Whether there is nothing to run; then the cell is judged."""
+    def without_running(self, case: Case, target: Target, lacking: str | None) -> bool:
+        """Whether there is nothing to run; then the cell is judged. ``lacking``: why nobody could run it."""
         verdict = not_applicable(case, target.version)
+        if verdict is None and lacking is not None:
+            verdict = beyond(case, target.version, lacking)
         if verdict is not None:
             self._keep(case, target, verdict, None)
         return verdict is not None

@@ -130,6 +130,11 @@ def not_applicable(case: Case, version: SparkVersion) -> Verdict | None:
     return _outside(case.spark, case, version)
 
 
+def beyond(case: Case, version: SparkVersion, why: str) -> Verdict:
+    """Whoever runs engines cannot carry the case out, though their Spark may."""
+    return Verdict(case.id, version, "not-applicable", notes=(why,))
+
+
 def broken(case: Case, version: SparkVersion, reason: str) -> Verdict:
     """The harness, not the engine, failed."""
     return Verdict(case.id, version, "broken", notes=(reason,))

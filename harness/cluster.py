@@ -81,8 +81,8 @@ class Cluster:
         return self.master.startswith("local-cluster") or urlsplit(self.master).hostname in _HERE
 
     def __str__(self) -> str:
-        """``on spark://127.0.0.1:7077``."""
-        return f"on {self.master}"
+        """The master."""
+        return self.master
 
     def settings(self, work: str) -> dict[str, str]:
         """What Spark has to know beyond the suite's own settings.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from conformance.case import Case
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
 from harness.protocol import CaseRequest
 from harness.say import Say
@@ -68,9 +69,12 @@ class Engine(Protocol):
 
 
 class Runtime(Protocol):
-    """A way to bring engines up: ``local``, ``container``."""
+    """A way to bring engines up: ``local``, ``container``, ``connect``."""
 
     name: str
+
+    def lacks(self, case: Case) -> str | None:
+        """Why its engines cannot carry the case out, though their Spark may; None where they can."""
 
     def fingerprint(self, target: Target) -> str | None:
         """What its engines of the target are made of, told without starting one: two engines of one fingerprint give the same answers.

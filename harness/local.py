@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from conformance.case import Case
 from harness import program
 from harness.cluster import Cluster
 from harness.engine import Engine, Place
@@ -47,6 +48,9 @@ class LocalRuntime:
         self._code_path = code_path
         self._cluster = cluster
         self._conf = conf
+
+    def lacks(self, _case: Case) -> None:
+        """Nothing: the driver is in the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
         # An installed Spark may be changed where it is, by whoever built it, and nobody knows what a cluster is made of.

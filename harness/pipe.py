@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from itertools import count
 
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
@@ -40,13 +41,21 @@ class PipeEngine:
         place: where it runs.
         code_path: where it finds the modules that ``call`` names; None where the user did not allow code.
         start_timeout: seconds until the driver must have introduced itself.
+        hidden: takes what must not be told out of a text, before anybody sees it.
 
     Raises:
         EngineFailed: it did not introduce itself, or speaks another version of the protocol.
     """
 
     def __init__(
-        self, link: Link, *, work: str, place: Place, code_path: str | None = None, start_timeout: float
+        self,
+        link: Link,
+        *,
+        work: str,
+        place: Place,
+        code_path: str | None = None,
+        start_timeout: float,
+        hidden: Callable[[str], str] = str,
     ) -> None:
         self.place = place
         self.code_path = code_path
@@ -54,6 +63,7 @@ class PipeEngine:
         self.memory: int | None = None
         self.slots: int | None = None
         self._link = link
+        self._hidden = hidden
         self._work = work
         self._numbers = count(1)
         self._switchboard = Switchboard()
@@ -188,12 +198,12 @@ class PipeEngine:
 
     def _read_answers(self) -> None:
         for line in self._link.answers():
-            self._switchboard.take(line)
+            self._switchboard.take(self._hidden(line))
         self._switchboard.end()
 
     def _read_log(self) -> None:
         for line in self._link.log():
-            self._log.append(line.rstrip("\n"))
+            self._log.append(self._hidden(line.rstrip("\n")))
 
 
 def _with_what_was_interrupted(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:

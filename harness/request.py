@@ -127,6 +127,11 @@ def _files(stream: str, case: Case) -> int:
     return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
 
 
+def looks_at_plans(case: Case) -> bool:
+    """Whether some step of the case says something about a plan."""
+    return any(_plan_wanted(step, case) for step in case.steps)
+
+
 def _plan_wanted(step: Step, case: Case) -> bool:
     expectations = [step.expect, *(entry.steps.get(step.number) for entry in case.differs)]
     if step.number == 1:

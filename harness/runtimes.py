@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from harness.cluster import Cluster
 from harness.configuration import Configuration
+from harness.connect import ConnectRuntime, Endpoint
 from harness.containers.choice import parse
 from harness.engine import Runtime
 from harness.local import LocalRuntime
@@ -36,6 +37,8 @@ class Wishes:
     """Folder for modules that ``call`` names, None where the user did not allow code."""
     cluster: Cluster | None = None
     """Where executors come from; None for the engine's own process. Only ``local`` has it."""
+    endpoint: Endpoint | None = None
+    """Of the Connect server that runs the cases; None where engines are started."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine. Only ``local`` has them."""
 
@@ -52,6 +55,8 @@ def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
         NotAnImage, NotALimit, InvalidCase: a wish, or the project's configuration, makes no sense.
         NoDaemon: ``container``, and no container engine answers.
     """
+    if wishes.endpoint is not None:
+        return ConnectRuntime(root, wishes.endpoint, code_path=wishes.code_path)
     if wishes.runtime == "local":
         return LocalRuntime(
             root, plain=wishes.plain, code_path=wishes.code_path, cluster=wishes.cluster, conf=wishes.conf

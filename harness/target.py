@@ -21,6 +21,8 @@ class Target:
     java: JavaNeed
     packages: tuple[str, ...] = ()
     """What is installed beside it, for state functions over pandas frames: PyPI requirements."""
+    connect: tuple[str, ...] = ()
+    """What pyspark's client of Spark Connect needs beside those; nothing where its Connect runs no streaming query."""
     image: str | None = None
     """The official container image by its long tag, None where there is none."""
     base: str = ""

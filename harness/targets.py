@@ -119,6 +119,15 @@ class Targets:
         ]
         return before[-1] if before else self.entries[0]
 
+    def with_releases(self, specs: Iterable[str]) -> Targets:
+        """The same with every release of Spark that is asked for by its number, with the needs of its line."""
+        entries = {target.version: target for target in self.entries}
+        for text in (spec.removeprefix("spark-") for spec in _one_by_one(specs)):
+            version = next((one for one in releases() if str(one) == text), None)
+            if version is not None and version not in entries:
+                entries[version] = replace(self.nearest(version), version=version, image=None)
+        return Targets(tuple(sorted(entries.values(), key=lambda target: target.version)))
+
     def installed(self) -> Target:
         """The pyspark importable where the command runs. Its needs are those of its line.
 
@@ -219,6 +228,7 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
             embedded_lacks=tuple(java.get("embedded_lacks", ())),
         ),
         packages=tuple(said.get("packages", ())),
+        connect=tuple(said.get("connect", ())),
         image=said["image"] and said["image"].format(spark=version),
         base=said["build"]["base"],
         base_java=said["build"]["java"],

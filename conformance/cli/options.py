@@ -54,6 +54,15 @@ Images = Annotated[
 ]
 Memory = Annotated[str | None, typer.Option(help="Of each container; 3g by default.", metavar="SIZE")]
 Cpus = Annotated[float | None, typer.Option(help="Of each container; 2 by default.")]
+Connect = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The Spark Connect server that runs the cases: sc://host:15002, with parameters behind /;. 3.5 and newer.",
+        envvar="CONFORMANCE_CONNECT",
+        show_envvar=False,
+    ),
+]
 SparkHome = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="An unpacked Spark of one's own: what `--spark installed` means then."),

@@ -22,6 +22,7 @@ from conformance.suite import Suite
 from conformance.variants.known import varied
 from conformance.verdict import Verdict
 from harness.installed import adopt
+from harness.runtimes import Wishes
 from harness.scheduler import CellRun, Lane
 from harness.state_stores import StateStore
 from harness.target import Target
@@ -60,15 +61,14 @@ Examples:
 
   conformance run --spark 3.5 --master spark://host:7077 --storage /mnt/shared     in a cluster, with a folder all machines share
 
+  conformance run --spark 4.3 --connect sc://localhost:15002      on a Spark Connect server
+
   conformance run cases/policies --spark model       the rules of other engines, on the reference model
 
   conformance run --spark 3.5 --runtime container    in a container of Apache's image, with nothing installed here
 
   conformance run --runtime container --image 3.5=registry/my-spark:1     in one's own image
 """
-
-
-_WHERE = {"local": "locally", "container": "in containers"}
 
 
 def run(
@@ -104,6 +104,7 @@ def run(
     image: options.Images = None,
     memory: options.Memory = None,
     cpus: options.Cpus = None,
+    connect: options.Connect = None,
     spark_home: options.SparkHome = None,
     label: options.Label = None,
     master: options.Master = None,
@@ -124,6 +125,7 @@ def run(
         master=master,
         conf=conf or (),
         storage=storage,
+        connect=connect,
     )
     errors = running.errors_console()
     loaded = suite.load(paths or None)
@@ -146,7 +148,10 @@ def run(
         cases = (*cases, *varied(cases, [] if "all" in variants else variants))
     if part is not None:
         cases, policy_cases = part.among(cases), part.among(policy_cases)
-    chosen = running.labelled(running.chosen([spec for spec in specs if spec != MODEL.name], errors), label)
+    chosen = running.labelled(
+        running.chosen([spec for spec in specs if spec != MODEL.name], errors, any_release=wished.endpoint is not None),
+        label,
+    )
     store = StateStore.named(state_store) if state_store else None
     targets = store.among(chosen) if store else chosen
     header = Header(
@@ -160,11 +165,7 @@ def run(
         command=running.command_line(),
         shard=(part.number, part.of) if part else None,
     )
-    what = (
-        [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {wished.cluster or _WHERE[runtime]}"]
-        if cases
-        else []
-    )
+    what = [f"{_count(len(cases), 'case')} × {_count(len(targets), 'version')}, {_where(wished)}"] if cases else []
     what += [f"{_count(len(policy_cases), 'case')} on the model"] if policy_cases else []
     errors.print(f"{'; '.join(what)}; into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
@@ -204,6 +205,11 @@ def run(
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
+
+
+def _where(wished: Wishes) -> str:
+    elsewhere = wished.cluster or wished.endpoint
+    return f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[wished.runtime]
 
 
 def _nothing_to_run(loaded: Suite, tags: list[str], specs: list[str]) -> typer.BadParameter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import sys
@@ -18,6 +19,7 @@ from conformance.observation import Identity
 from harness.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
 from harness.cache import answers_file
 from harness.cluster import Cluster, settings_of
+from harness.connect import Endpoint
 from harness.engine import Place, Runtime
 from harness.known import KnownAnswers
 from harness.machine import Machine
@@ -40,13 +42,18 @@ def errors_console() -> Console:
     return Console(stderr=True, soft_wrap=True)
 
 
-def chosen(specs: Sequence[str], errors: Console) -> tuple[Target, ...]:
+def chosen(specs: Sequence[str], errors: Console, *, any_release: bool = False) -> tuple[Target, ...]:
     """The targets that were asked for; what whoever asked should know is said.
+
+    ``any_release``: not only those of the catalogue, for somebody else's Spark may be of any number.
 
     Raises:
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    choice = Targets.load().choose(specs)
+    targets = Targets.load()
+    if any_release:
+        targets = targets.with_releases(specs)
+    choice = targets.choose(specs)
     for note in choice.notes:
         errors.print(note, style="yellow", markup=False)
     return choice.targets
@@ -78,29 +85,37 @@ def wishes(
     master: str | None = None,
     conf: Sequence[str] = (),
     storage: Path | None = None,
+    connect: str | None = None,
 ) -> Wishes:
     """What a person said about where engines run.
 
     Raises:
         typer.BadParameter: something that only containers have was asked for, and no container, or the other way round; or a
-            cluster on other machines, and no storage that they share.
+            cluster or a server on other machines, and no storage that they share.
         NotAMaster, NotASetting: see `harness.cluster`.
+        NotAnEndpoint: see `harness.connect`.
     """
     for option, given in (("--image", images), ("--memory", memory), ("--cpus", cpus)):
         if given and runtime != "container":
             raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
-    for option, here in (("--master", master), ("--conf", conf)):
+    for option, here in (("--master", master), ("--conf", conf), ("--connect", connect)):
         if here and runtime == "container":
             raise typer.BadParameter("a container has an engine of its own: leave out --runtime", param_hint=option)
+    for option, there in (("--master", master), ("--conf", conf), ("--plain", plain)):
+        if there and connect:
+            raise typer.BadParameter("the server behind --connect has its own already", param_hint=option)
     cluster = Cluster.parse(master) if master else None
-    if cluster is not None and not cluster.on_this_machine and storage is None:
+    endpoint = Endpoint.parse(connect) if connect else None
+    elsewhere = cluster or endpoint
+    if elsewhere is not None and not elsewhere.on_this_machine and storage is None:
         raise typer.BadParameter(
-            f"the machines of {cluster.master} must see what this one writes: name a folder that all of them share",
+            f"the machines of {elsewhere} must see what this one writes: name a folder that all of them share",
             param_hint="--storage",
         )
     return Wishes(
         runtime=runtime,
         cluster=cluster,
+        endpoint=endpoint,
         conf=settings_of(conf),
         images=tuple(images),
         memory=memory,
@@ -235,7 +250,13 @@ def stopped(left: Callable[[], str], errors: Console) -> Iterator[None]:
 
 def command_line() -> str:
     """The command as it was typed, for the results' header."""
-    return shlex.join(["conformance", *sys.argv[1:]])
+    words = [_without_parameters(word) for word in sys.argv[1:]]
+    return shlex.join(["conformance", *words])
+
+
+def _without_parameters(word: str) -> str:
+    """The address of a Connect server may hold a token."""
+    return re.sub(r"(sc://[^\s;]*);\S*", r"\1;…", word)
 
 
 def announced(target: Target, runtime: str) -> TargetRecord:

@@ -13,6 +13,7 @@ from typing import Any
 
 from docker.errors import APIError, NotFound
 
+from conformance.case import Case
 from harness.containers import leftovers
 from harness.containers.accounts import Account, choose
 from harness.containers.attached import AttachedLink
@@ -81,6 +82,9 @@ class ContainerRuntime:
         self._accounts: dict[str, Account] = {}
         self._numbers = count(1)
         self._copied_through: Image | None = None
+
+    def lacks(self, _case: Case) -> None:
+        """Nothing: the driver is in the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
         image = self._images.at_hand(target, self._client)

@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> int:
     os.environ["PYSPARK_PIN_THREAD"] = "true"
     try:
         places.find_pyspark()
-        from . import session
+        from .classic import Classic
+        from .connect import Connect
         from .errors import keep_origins
 
         keep_origins()
@@ -36,26 +37,27 @@ def main(arguments: list[str]) -> int:
             os.umask(0)
             arguments = arguments[1:]
         work, settings = arguments[0], dict(setting.split("=", 1) for setting in arguments[1:])
-        spark = session.start(work, settings)
-        channel.send("hello", identity=session.identity(spark), slots=session.slots(spark))
+        # Not an argument: it may hold a token, and arguments are for everybody to see.
+        url = os.environ.pop("CONFORMANCE_ENDPOINT", None)
+        engine = Connect(url, work + "/engine") if url else Classic(work, settings)
+        channel.send("hello", identity=engine.identity(), slots=engine.slots())
     except Exception:
         channel.send("failed", message=traceback.format_exc())
         return 3
     threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case")
     for request in channel.requests():
-        threads.submit(_answer, channel, spark, request)
+        threads.submit(_answer, channel, engine, request)
     # Nobody listens any more, even if the host was killed: what still runs is of no use. The JVM ends with us.
     sys.stderr.flush()
     os._exit(0)
 
 
-def _answer(channel: Channel, spark: Any, request: Dict[str, Any]) -> None:
-    from . import session
+def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
     from .execution import Execution, Reached, put_away
 
     case = request["case"]
     try:
-        execution = Execution(spark, request, _teller(channel, request))
+        execution = Execution(engine, request, _teller(channel, request))
         for step in execution.run():
             channel.send("step", case=case, step=step)
         put_away(request)
@@ -65,7 +67,7 @@ def _answer(channel: Channel, spark: Any, request: Dict[str, Any]) -> None:
         # Whatever else this process did would be done after it was killed.
         threading.Event().wait()
     except Exception:
-        if not session.is_alive(spark):
+        if not engine.is_alive():
             # Not a message: our end tells the host that the engine is gone, and why is on standard error.
             traceback.print_exc()
             sys.stderr.flush()

@@ -39,7 +39,7 @@ class Hold:
 
 
 class Capture:
-    """The function given to ``foreachBatch``. It also runs for no-data batches.
+    """What ``foreachBatch`` is given, in this process. It also runs for no-data batches.
 
     ``emitted``: told each micro-batch and its rows before the engine can commit it; None where nobody wants to know.
     """
@@ -51,7 +51,8 @@ class Capture:
         self.error: Exception | None = None
         """What went wrong in here: Spark hands it on as text only, so it is kept."""
 
-    def __call__(self, frame: Any, batch_id: int) -> None:
+    def function(self, frame: Any, batch_id: int) -> None:
+        """What ``foreachBatch`` calls."""
         try:
             point = self.hold.comes(batch_id) if self.hold else None
             if self.hold and point == "planned":

@@ -8,13 +8,12 @@ import time
 from typing import Any, Callable, Iterator
 
 from .arrivals import Arrivals, Staged
-from .capture import Capture, Hold
+from .capture import Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, surroundings
 from .holding import hold_after_commit
 from .progress import batch_seen, executed
-from .session import is_alive, new_session
 from .state_functions import MissingPackages
 
 
@@ -52,19 +51,19 @@ class Reached(Exception):
 
 
 class Execution:
-    """A case, or some steps of it, in the engine.
+    """A case, or some steps of it, in the engine: a ``Classic`` or a ``Connect``.
 
     ``run`` yields the fields of one ``StepSeen`` after another; a step with an error is the last. ``emitted`` is told the rows of each
     micro-batch before the engine can commit it, from another thread; None where nobody wants to know.
     """
 
     def __init__(
-        self, spark: Any, request: dict[str, Any], emitted: Callable[[int, list[list[Any]]], None] | None = None
+        self, engine: Any, request: dict[str, Any], emitted: Callable[[int, list[list[Any]]], None] | None = None
     ) -> None:
         put_in_place(request)
         self._emitted = emitted
-        self._spark = spark
-        self._session = new_session(spark)
+        self._engine = engine
+        self._session = engine.new_session()
         self._request = request
         self._query_text = request["query"]
         self._output_mode = request["outputMode"]
@@ -74,7 +73,7 @@ class Execution:
         self._checkpoint = Checkpoint(request["directory"] + "/checkpoint")
         self._frame: Any = None
         self._query: Any = None
-        self._capture = Capture(emitted)
+        self._capture = engine.capture(emitted, request["directory"])
         self._entries = 0
         self._has_executed = False
         self.columns: list[dict[str, str]] = []
@@ -99,7 +98,7 @@ class Execution:
                         raise reached
                     self._act(step)
                 except _Failed as failure:
-                    if not is_alive(self._spark):
+                    if not self._engine.is_alive():
                         raise EngineGone from failure.cause
                     lacking = surroundings(failure.cause)
                     if lacking:
@@ -195,9 +194,12 @@ class Execution:
             batch = hold.batch or 0
             lock = self._query._jsq.streamingQuery().awaitProgressLock()
             hold_after_commit(
-                self._spark.sparkContext._gateway, lock, hold.go_on.set, lambda: self._checkpoint.is_committed(batch)
+                self._engine.spark.sparkContext._gateway,
+                lock,
+                hold.go_on.set,
+                lambda: self._checkpoint.is_committed(batch),
             )
-            while not any(entry["batchId"] == batch for entry in executed(self._query._jsq, self._entries)[0]):
+            while not any(entry["batchId"] == batch for entry in executed(self._recent()[0])):
                 time.sleep(0.005)
             return self._checkpoint.is_planned(batch + 1)
         return False
@@ -216,12 +218,13 @@ class Execution:
             raise _Failed("start", error) from error
         try:
             self._frame = self._build()
+            fields = self._frame.schema.fields  # through Connect nothing is analysed before somebody asks
         except MissingPackages:
             raise
         except Exception as error:
             raise _Failed("analysis", error) from error
-        self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in self._frame.schema.fields]
-        self._capture = Capture(self._emitted)
+        self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
+        self._capture = self._engine.capture(self._emitted, self._request["directory"])
         self._capture.hold = hold
         self._entries = 0
         self._has_executed = False
@@ -230,7 +233,7 @@ class Execution:
             if self._trigger != "default":
                 writer = writer.trigger(**{self._trigger: True})
             writer = writer.option("checkpointLocation", self._checkpoint.path)
-            self._query = writer.foreachBatch(self._capture).start()
+            self._query = writer.foreachBatch(self._capture.function).start()
         except Exception as error:
             self._query = None
             raise _Failed("start", error) from error
@@ -262,18 +265,15 @@ class Execution:
             raise _Failed("run", self._capture.error or error) from error
 
     def _place_at_once(self, staged: Staged) -> None:
-        """Show the files while no micro-batch is being planned, as Spark's own StreamTest does: two sources are not atomic."""
-        lock = self._query._jsq.streamingQuery().awaitProgressLock()
-        lock.lock()
-        try:
+        """Show the files while no micro-batch is being planned: two sources are not atomic."""
+        with self._engine.still(self._query):
             self._arrivals.place(staged)
-        finally:
-            lock.unlock()
 
     # What was seen.
 
     def _batches(self, tolerant: bool) -> list[dict[str, Any]]:
-        entries, self._entries = executed(self._query._jsq, self._entries)
+        recent, self._entries = self._recent()
+        entries = executed(recent)
         self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:
@@ -284,11 +284,12 @@ class Execution:
                     raise
         return seen
 
+    def _recent(self) -> Any:
+        return self._engine.recent(self._query, self._entries)
+
     def _plan(self) -> str:
-        # Not by the progress there is: an idle query reports some too, and has no physical plan yet.
-        if not self._has_executed:
-            return str(self._frame._jdf.queryExecution().analyzed().toString())
-        return str(self._query._jsq.explainInternal(True))
+        plan: str = self._engine.plan(self._query, self._frame, self._has_executed)
+        return plan
 
     def _close(self) -> None:
         if self._query is not None:
@@ -296,6 +297,7 @@ class Execution:
                 self._query.stop()
             except Exception:  # a query that failed has stopped already
                 pass
+        self._engine.end_session(self._session)
 
 
 def put_in_place(request: dict[str, Any]) -> None:

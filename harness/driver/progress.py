@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict
 
 from .arrivals import Arrivals
-from .capture import Capture
 from .checkpoint import Checkpoint
 
 Entry = Dict[str, Any]
@@ -15,17 +13,15 @@ Entry = Dict[str, Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def executed(java_query: Any, seen: int) -> tuple[list[Entry], int]:
-    """The progress of each executed batch since the first ``seen`` entries, and how many entries there are now.
+def executed(entries: list[Entry]) -> list[Entry]:
+    """The progress of each executed batch.
 
     Idle entries repeat a batch id and have executed nothing, so they are left out: what was executed has an ``addBatch`` time.
     """
-    entries = java_query.recentProgress()
-    new = [json.loads(entries[i].json()) for i in range(seen, len(entries))]
-    return [entry for entry in new if "addBatch" in entry.get("durationMs", {})], len(entries)
+    return [entry for entry in entries if "addBatch" in entry.get("durationMs", {})]
 
 
-def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals: Arrivals) -> dict[str, Any]:
+def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Any, arrivals: Arrivals) -> dict[str, Any]:
     """The fields of ``BatchSeen`` for one executed batch."""
     batch = entry["batchId"]
     event_time = entry.get("eventTime", {})

@@ -1,19 +1,8 @@
-"""The one Spark session of the process, and who it says it is."""
+"""The one Spark session of a process with a JVM, and the settings of every session."""
 
 from __future__ import annotations
 
-import platform
 from typing import Any
-
-from . import PROTOCOL
-from .places import operating_system
-
-_APIS = {
-    "dropDuplicatesWithinWatermark": "DataFrame",
-    "applyInPandasWithState": "GroupedData",
-    "transformWithState": "GroupedData",
-    "transformWithStateInPandas": "GroupedData",
-}
 
 
 def start(work: str, conf: dict[str, str]) -> Any:
@@ -44,16 +33,10 @@ def _write_no_checksums(spark: Any) -> None:
     local.setWriteChecksum(False)
 
 
-def _static(work: str) -> dict[str, str]:
+def of_any_session() -> dict[str, str]:
+    """What is set for every session, and any session may set for itself."""
     one_file_a_partition = str(1 << 30)
     return {
-        "spark.driver.memory": "1g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.local.dir": work + "/scratch",
-        "spark.sql.warehouse.dir": work + "/warehouse",
-        "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         # A file is charged as much as a partition may hold, so that each file is a partition of its own.
@@ -63,54 +46,14 @@ def _static(work: str) -> dict[str, str]:
     }
 
 
-def identity(spark: Any) -> dict[str, Any]:
-    """The fields of ``Identity``."""
-    from pyspark.sql import DataFrame, GroupedData
-
-    holders = {"DataFrame": DataFrame, "GroupedData": GroupedData}
-    jvm = spark.sparkContext._jvm
+def _static(work: str) -> dict[str, str]:
     return {
-        "protocol": PROTOCOL,
-        "spark": spark.version,
-        "scala": jvm.scala.util.Properties.versionNumberString(),
-        "java": jvm.System.getProperty("java.version"),
-        "python": platform.python_version(),
-        "os": operating_system(),
-        "apis": sorted(name for name, holder in _APIS.items() if hasattr(holders[holder], name)),
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": work + "/scratch",
+        "spark.sql.warehouse.dir": work + "/warehouse",
+        "spark.sql.catalogImplementation": "in-memory",
+        **of_any_session(),
     }
-
-
-def slots(spark: Any) -> int | None:
-    """Tasks the cluster runs at once, as far as its executors are there; None in local mode.
-
-    The first job waits for the first executor: a cluster that gives none is known of before any case.
-    """
-    context = spark.sparkContext
-    if context.master.startswith("local["):
-        return None
-    context.parallelize([0], 1).count()
-    return int(context.defaultParallelism)
-
-
-def new_session(spark: Any) -> Any:
-    """A session of its own for one case, active in this thread as a user's only session would be.
-
-    Some checks read the active session's settings and not those of the query's (the chained-operator check of 3.1, for one).
-    """
-    session = spark.newSession()
-    jvm = spark.sparkContext._jvm
-    try:
-        companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer
-        companion.setActiveSession(session._jsparkSession)
-    except TypeError:  # before, the name is a package that cannot be called
-        jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
-    return session
-
-
-def is_alive(spark: Any) -> bool:
-    """Whether the JVM still answers; an error of a dead one says nothing about Spark's semantics."""
-    try:
-        spark.sparkContext._jvm.System.currentTimeMillis()
-    except Exception:  # whatever py4j makes of a connection that is gone
-        return False
-    return True

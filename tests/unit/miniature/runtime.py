@@ -23,6 +23,9 @@ class MiniatureRuntime:
         self._fingerprint = fingerprint
         self.started = 0
 
+    def lacks(self, case):
+        return None
+
     def fingerprint(self, target):
         return self._fingerprint
 
