@@ -81,6 +81,10 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
         _Play(case, version, rules, order).prediction().observation.behaviour_digest != seen for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
+    if rules.session_counts_late == "times" and any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case)):
+        singly = _Play(case, version, replace(rules, session_counts_late="rows")).prediction()
+        if singly.observation.behaviour_digest != seen:
+            raise Unpredictable("late rows of one session and one time in several partitions")
     return prediction
 
 

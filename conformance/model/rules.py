@@ -46,6 +46,8 @@ class Rules:
     drops_in_complete_mode: bool
     drops_in_update_mode: bool
     session_drops_are_counted: bool
+    session_counts_late: Literal["times", "rows"]
+    """Rows of one key and one time are aggregated before any session is looked at, in the partition that they come in."""
     aggregation_counts_late: Literal["groups", "rows"]
     pruned_event_time_is_filtered: bool
 

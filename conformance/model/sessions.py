@@ -93,7 +93,7 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         state=kept,
         held=sum(len(of_key) for of_key in kept.values()),
         late=tuple(judged(row, columns, time, turn.late_ms) for row in late),
-        dropped=len(late) if rules.session_drops_are_counted else 0,
+        dropped=_counted(late, node, rules),
         evicted=tuple(judged(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
         updated=len(touched),
         removed=len(over),
@@ -108,6 +108,15 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
             for one in of_key
         ),
     )
+
+
+def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
+    """How many late rows the metric tells."""
+    if not rules.session_drops_are_counted:
+        return 0
+    if rules.session_counts_late == "rows":
+        return len(late)
+    return len({tuple(row[key.column.id] for key in node.keys) for row in late})
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:

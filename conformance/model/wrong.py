@@ -153,6 +153,11 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         aggregation_counts_late="rows",
     ),
     _wrong(
+        "late rows of sessions are counted one by one",
+        "session-windows/late-rows-of-one-time-count-as-one",
+        session_counts_late="rows",
+    ),
+    _wrong(
         "late rows of sessions are not counted",
         "session-windows/late-rows-are-counted-one-by-one",
         session_drops_are_counted=False,

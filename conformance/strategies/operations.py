@@ -25,11 +25,11 @@ def _dice(faces: int) -> st.SearchStrategy[int]:
     return st.integers(0, faces - 1)
 
 
-def watermarked(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``withWatermark`` on the time of the one stream that the draft reads."""
+def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> Draft:
+    """``withWatermark`` on the time of the one stream that the draft reads; its delay is drawn where none is given."""
     (name,) = draft.streams
     stream = draft.streams[name]
-    delay = draw(delay_lengths(draft.scale))
+    delay = delay or draw(delay_lengths(draft.scale))
     marked = replace(stream, delay_us=delay.us)
     return draft.then({"withWatermark": [stream.time, delay.text]}, event_time=stream.time, streams={name: marked})
 

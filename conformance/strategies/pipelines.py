@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.strategies import operations as of
-from conformance.strategies.delays import Scale, delay_lengths, scales
+from conformance.strategies.delays import Length, Scale, delay_lengths, scales
 from conformance.strategies.draft import Draft, Json
 from conformance.strategies.families import chosen
 from conformance.strategies.schemas import NAMES, names_of, sources
@@ -22,21 +22,32 @@ ROCKSDB = {
 """What ``transformWithState`` needs."""
 
 
-def _source(draw: st.DrawFn, number: int, scale: Scale, *, plain: bool = False) -> Draft:
+def _sources(draw: st.DrawFn, count: int, scale: Scale, *, plain: bool = False) -> list[Draft]:
+    """Several streams, often with the same delay: plans take inputs that look alike for one."""
+    delay = draw(delay_lengths(scale)) if of.chance(draw, 2) else None
+    return [_source(draw, number, scale, plain=plain, delay=delay) for number in range(count)]
+
+
+def _source(draw: st.DrawFn, number: int, scale: Scale, *, plain: bool = False, delay: Length | None = None) -> Draft:
     """A stream, mostly with a watermark, and now and then with stateless operations below or above it."""
     draft: Draft = draw(sources(NAMES[number], scale))
     if not plain and of.chance(draw, 8):
         draft = of.filtered(draw, draft)
     if not of.chance(draw, 12):
-        draft = of.watermarked(draw, draft)
+        draft = of.watermarked(draw, draft, delay)
     if not plain and of.chance(draw, 4):
         draft = of.stateless(draw, draft)
     return draft
 
 
 def _finished(draw: st.DrawFn, draft: Draft) -> Draft:
-    """Now and then something stateless at the end."""
-    return of.stateless(draw, draft) if of.chance(draw, 4) else draft
+    """Now and then something stateless at the end, or some of the columns alone: what nobody needs, plans leave out below too."""
+    if of.chance(draw, 4):
+        return of.stateless(draw, draft)
+    if of.chance(draw, 4):
+        some = [name for name in draft.columns if of.chance(draw, 2)] or list(draft.columns)[:1]
+        return of.selected(draft, some)
+    return draft
 
 
 def _windows(draw: st.DrawFn, scale: Scale) -> Draft:
@@ -48,15 +59,19 @@ def _sessions(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
-    return _finished(draw, of.deduplicated(draw, _source(draw, 0, scale)))
+    draft = of.deduplicated(draw, _source(draw, 0, scale))
+    keys = draft.operations[-1].get("dropDuplicates")
+    if keys and of.chance(draw, 4):
+        return of.selected(draft, keys)
+    return _finished(draw, draft)
 
 
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
-    return _finished(draw, of.joined(draw, _source(draw, 0, scale), _source(draw, 1, scale)))
+    return _finished(draw, of.joined(draw, *_sources(draw, 2, scale)))
 
 
 def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
-    branches = [_source(draw, number, scale, plain=True) for number in range(2)]
+    branches = _sources(draw, 2, scale, plain=True)
     if of.chance(draw, 4):
         # What a constant column tells apart, plans may fold.
         branches = [_told_apart(branch, name) for branch, name in zip(branches, ("l", "r"), strict=True)]
@@ -131,14 +146,14 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
             draft = of.deduplicated(draw, _source(draw, 0, scale, plain=True))
             return _finished(draw, of.windowed(draw, draft) if of.chance(draw, 2) else of.in_sessions(draw, draft))
         case "above a join":
-            both = _one_time(draw, of.joined(draw, *(_source(draw, number, scale, plain=True) for number in range(2))))
+            both = _one_time(draw, of.joined(draw, *_sources(draw, 2, scale, plain=True)))
             above = draw(st.sampled_from((of.windowed, of.deduplicated, of.in_sessions)))
             return _finished(draw, above(draw, both))
         case "two joins":
-            both = _one_time(draw, of.joined(draw, *(_source(draw, number, scale, plain=True) for number in range(2))))
-            return of.joined(draw, both, _source(draw, 2, scale, plain=True))
+            one, two, three = _sources(draw, 3, scale, plain=True)
+            return of.joined(draw, _one_time(draw, of.joined(draw, one, two)), three)
         case "two aggregations":
-            sides = [of.windowed(draw, _source(draw, number, scale, plain=True)) for number in range(2)]
+            sides = [of.windowed(draw, source) for source in _sources(draw, 2, scale, plain=True)]
             return of.joined(draw, _renamed(sides[0], "left_"), _renamed(sides[1], "right_"))
         case _:
             below = of.windowed(draw, _source(draw, 0, scale, plain=True))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from conformance.fuzzing.drawing import Drawing
 from conformance.fuzzing.shrinking import shrunk
 from conformance.fuzzing.smaller import cost, ways
 from conformance.language.plain import case_from
@@ -12,26 +12,7 @@ from conformance.model.catalogue import rules_of
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.wrong import WRONG_MODELS
 from conformance.predict import predict
-from conformance.strategies import FAMILIES, cases
-
-
-def drawn(families, count, number):
-    found = []
-
-    @seed(number)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(cases(families))
-    def collect(written):
-        found.append(written)
-
-    collect()
-    return found
+from conformance.strategies import FAMILIES
 
 
 def telling_apart(wrong):
@@ -117,7 +98,7 @@ def test_every_smaller_case_is_told():
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "state-functions"])
 def test_the_smallest_of_all_is_found_where_anything_shows_it(family):
     """Whatever is drawn, one step is left, and nothing of what a case can do without."""
-    for written in drawn([family], 4, 11):
+    for written in (one.written for one in Drawing([family], 11).some(4)):
         small = shrunk(written, lambda asked: [True for _ in asked])
         assert len(small["steps"]) == 1
         assert len(small["streams"]) == 1

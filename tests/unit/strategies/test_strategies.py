@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from conformance.case import Add, Backlog, Idle, Restart
+from conformance.fuzzing.drawing import Drawing
 from conformance.language import read_case
 from conformance.language.pipelines import OPERATIONS
 from conformance.language.plain import case_from
@@ -31,23 +32,10 @@ EVERY = list(FAMILIES)
 VERSION = SparkVersion.parse("3.5.9")
 
 
-def drawn(strategy, count, number=5):
-    """The same ones each time."""
-    found = []
-
-    @seed(number)
-    @settings(QUICK, max_examples=count)
-    @given(strategy)
-    def collect(one):
-        found.append(one)
-
-    collect()
-    return found
-
-
 @cache
 def some():
-    return tuple(case_from(written, family) for family in EVERY for written in drawn(cases([family]), 40))
+    """The same ones each time."""
+    return tuple(case_from(one.written, family) for family in EVERY for one in Drawing([family], 5).some(30))
 
 
 @QUICK
