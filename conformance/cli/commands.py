@@ -17,6 +17,7 @@ NAMES = (
     "explain",
     "policies",
     "upgrade",
+    "soak",
     "diff",
     "combine",
     "report",

@@ -1,0 +1,155 @@
+"""An engine with the program of a soak in it."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from conformance.observation import Identity
+from harness import program
+from harness.cluster import Cluster
+from harness.engine import DriverFailed, EngineDied, EngineFailed, ProtocolBroken, StepTimedOut
+from harness.link import Link, LinkClosed
+from harness.protocol import Hello
+from harness.provision import prepare
+from harness.say import Say
+from harness.soak_messages import ANSWERS, Answer, Done, Failed, Request
+from harness.target import Target
+
+_START_SECONDS = 180.0
+_SHOWN_LINES = 15
+_CLOSING_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """How engines of a soak are started. Spark's defaults stay as they are, but for what ``conf`` says."""
+
+    target: Target
+    root: Path
+    """Where they get their working directories; the caller removes it."""
+    cluster: Cluster | None = None
+    """Where executors come from; None for as many threads as this machine has cores."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    patience: float = 600.0
+    """Seconds without a word after which an engine counts as lost."""
+
+
+class SoakEngine:
+    """Speaks to one engine, a request at a time.
+
+    Args:
+        link: to a program that was just started; the engine's from here on.
+        patience: seconds without a word after which it counts as lost.
+
+    Raises:
+        EngineFailed: it did not introduce itself.
+    """
+
+    identity: Identity
+
+    def __init__(self, link: Link, *, patience: float) -> None:
+        self.ended = False
+        self._link = link
+        self._patience = patience
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._log: deque[str] = deque(maxlen=_SHOWN_LINES)
+        self._readers = [
+            threading.Thread(target=reader, daemon=True) for reader in (self._read_answers, self._read_log)
+        ]
+        for reader in self._readers:
+            reader.start()
+        try:
+            hello = self._next(_START_SECONDS)
+            if not isinstance(hello, Hello):
+                raise ProtocolBroken(f"the engine said {hello.kind!r} before it introduced itself")
+            self.identity = hello.identity
+        except BaseException:  # Ctrl-C too must not leave it running
+            self.close()
+            raise
+
+    @classmethod
+    def start(cls, around: Surroundings, say: Say) -> SoakEngine:
+        """Bring one up, installing what it lacks.
+
+        Raises:
+            SurroundingsFailed: this machine cannot run it, or it did not start.
+        """
+        if around.cluster is not None:
+            around.cluster.check()
+        environment = prepare(around.target, say=say)
+        work = Path(tempfile.mkdtemp(prefix=f"{around.target.key}-", dir=around.root))
+        program.stage(work, "__init__.py", "driver", "soaking", into="harness")
+        master = around.cluster.settings(str(work)) if around.cluster else {"spark.master": "local[*]"}
+        link = program.start("harness.soaking", environment, work, {**master, **around.conf}, around.cluster)
+        return cls(link, patience=around.patience)
+
+    def ask(self, request: Request) -> Iterator[Answer]:
+        """What the engine tells until the request is carried out.
+
+        Raises:
+            EngineDied: its process ended.
+            StepTimedOut: it has not said a word for too long; it was ended.
+            DriverFailed: the request cannot be carried out; the engine lives on.
+            ProtocolBroken: it said what is no message; it was ended.
+        """
+        try:
+            self._link.write(request.model_dump_json())
+        except LinkClosed:
+            raise self._died() from None
+        while not isinstance(answer := self._next(self._patience), Done):
+            yield answer
+
+    def kill(self) -> None:
+        """End it at once, by SIGKILL to its process group; from any thread."""
+        self.ended = True
+        self._link.kill()
+
+    def close(self) -> None:
+        """End it and everything it started; may be called twice."""
+        self.ended = True
+        self._link.close()
+        for reader in self._readers:
+            reader.join(_CLOSING_SECONDS)
+
+    def _next(self, patience: float) -> Answer:
+        try:
+            line = self._lines.get(timeout=patience)
+        except queue.Empty:
+            raise self._lost(StepTimedOut(f"no word from the engine for {patience:g} s; it was ended")) from None
+        if line is None:
+            raise self._died()
+        try:
+            answer = ANSWERS.validate_json(line)
+        except ValidationError as error:
+            raise self._lost(ProtocolBroken(f"the engine said what is no message: {line[:200]!r} ({error})")) from None
+        if isinstance(answer, Failed):
+            raise DriverFailed(f"the engine failed:\n{answer.message}")
+        return answer
+
+    def _lost(self, error: EngineFailed) -> EngineFailed:
+        self.close()
+        return error
+
+    def _died(self) -> EngineDied:
+        self.ended = True
+        ending = self._link.ending()
+        for reader in self._readers:  # its last words may still be on their way
+            reader.join(_CLOSING_SECONDS)
+        return EngineDied(f"the engine's process ended with {ending}", log="\n".join(self._log))
+
+    def _read_answers(self) -> None:
+        for line in self._link.answers():
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_log(self) -> None:
+        for line in self._link.log():
+            self._log.append(line.rstrip("\n"))

@@ -1,0 +1,106 @@
+"""An engine of a soak in a few lines: micro-batches go on where the engine before it was killed."""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+
+from harness.link import LinkClosed
+from harness.soak_engine import SoakEngine
+
+IDENTITY = {"protocol": 1, "spark": "3.5.9", "scala": "2.12", "java": "17", "python": "3.11", "os": "Linux", "apis": []}
+
+
+class FakeLink:
+    """Speaks as the program of a soak does.
+
+    Args:
+        folder: what is left behind of a killed engine: the number of micro-batches that are over.
+        batches: of how many the stream is.
+        rows: of each.
+        dies_at: the micro-batch at which it ends by itself.
+        ms: how long it says a micro-batch takes.
+    """
+
+    def __init__(self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None):
+        self.folder, self.batches, self.rows, self.dies_at, self.ms = folder, batches, rows, dies_at, ms
+        self.silent, self.says = silent, says
+        self.requests = []
+        self.killed = self.closed = False
+        self._lines = queue.SimpleQueue()
+        self._say("hello", identity=IDENTITY)
+
+    def _say(self, kind, **fields):
+        self._lines.put(json.dumps({"kind": kind, **fields}) + "\n")
+
+    def write(self, line):
+        if self.killed:
+            raise LinkClosed
+        request = json.loads(line)
+        self.requests.append(request)
+        if self.silent:
+            return
+        if self.says is not None:
+            self._lines.put(self.says)
+        if request["kind"] == "run":
+            for batch in range(self.folder.get("over", 0), self.batches):
+                self._lines.put(("batch", batch))
+        self._say("done")
+
+    def answers(self):
+        while not self.killed and not self.closed:
+            try:
+                line = self._lines.get(timeout=0.05)
+            except queue.Empty:
+                continue
+            if isinstance(line, tuple):
+                batch = line[1]
+                if batch == self.dies_at:
+                    return
+                yield json.dumps({"kind": "emitted", "batch": batch})
+                time.sleep(0.02)
+                if self.killed:
+                    return
+                self.folder["over"] = batch + 1
+                yield json.dumps(
+                    {"kind": "progressed", "batch": batch, "rows": self.rows, "watermark": 1000 * batch, "ms": self.ms}
+                )
+            else:
+                yield line
+
+    def log(self):
+        yield "java.lang.OutOfMemoryError: Java heap space\n"
+
+    def ending(self):
+        return "signal SIGKILL" if self.killed else "exit code 70"
+
+    def kill(self):
+        self.killed = True
+
+    def close(self):
+        self.closed = True
+
+
+class Garage:
+    """Starts engines one after the other, and remembers them."""
+
+    def __init__(self, **kind):
+        self.folder, self.kind, self.links = {}, kind, []
+
+    def start(self):
+        self.links.append(FakeLink(self.folder, **self.kind))
+        return SoakEngine(self.links[-1], patience=5)
+
+
+class Watching:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.lines, self.rows = [], []
+
+    def __call__(self, line, /):
+        self.lines.append(line)
+
+    def progressed(self, rows, a_second, watermark, kills):
+        self.rows.append((rows, kills))
