@@ -141,7 +141,7 @@ def fuzz(
         alone = model or len(voices) == 1
         errors.print(f"seed {number}; {' and '.join(voice.name for voice in voices)}{' by the model' if alone else ''}")
         stopped = stack.enter_context(_stopped_by_signals())
-        hunt = Hunt(voices, ByTheModel(alone=alone), drawing, display, stopped=stopped)
+        hunt = Hunt(voices, ByTheModel(alone=alone), drawing, display, jobs=jobs, stopped=stopped)
         began = time.monotonic()
 
         def over() -> bool:

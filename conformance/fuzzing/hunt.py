@@ -79,6 +79,7 @@ class Hunt:
         judge: says what answers mean.
         drawing: where cases come from.
         listener: hears how it goes.
+        jobs: how many voices work at the same time; all of them where it is None.
         stopped: asked every now and then, also while engines work, whether somebody wants it to end at once.
     """
 
@@ -89,6 +90,7 @@ class Hunt:
         drawing: Drawing,
         listener: Listener | None = None,
         *,
+        jobs: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._voices = voices
@@ -96,6 +98,7 @@ class Hunt:
         self._judge = judge
         self._drawing = drawing
         self._listener = listener or Listener()
+        self._jobs = min(jobs or len(voices), len(voices))
         self._stopped = stopped
         self._began = time.monotonic()
         self._seen: set[str] = set()
@@ -151,7 +154,7 @@ class Hunt:
 
     def _asked(self, cases: Sequence[Case], voices: Sequence[Voice]) -> dict[str, Sequence[Answer]]:
         """What each voice says of each case; engines work side by side."""
-        with ThreadPoolExecutor(len(voices)) as pool:
+        with ThreadPoolExecutor(self._jobs) as pool:
             asked = {voice.name: pool.submit(voice.answers, cases) for voice in voices}
             while wait(asked.values(), _PATIENCE_S).not_done:
                 if self._stopped():

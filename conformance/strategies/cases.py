@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
@@ -80,7 +81,22 @@ def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
         {"conf": {POLICY: draw(st.sampled_from(("min", "max")))}},
         {"outputMode": draw(st.sampled_from(("append", "update")))},
     ]
-    return [*found, {"query": list(stateless(draw, draft).operations)}, {"query": list(draft.operations)}]
+    queries = [list(stateless(draw, draft).operations), list(draft.operations), _with_a_column(draft), *_other(draft)]
+    return [*found, *({"query": query} for query in queries)]
+
+
+def _with_a_column(draft: Draft) -> list[Json]:
+    """The query with one more column from the beginning: operators see other rows by the same keys."""
+    first, *others = draft.operations
+    return [first, {"withColumn": ["more", "0"]}, *others]
+
+
+def _other(draft: Draft) -> Iterator[list[Json]]:
+    """The query with other constants."""
+    text = json.dumps(draft.operations)
+    for constant in ("'x'", "'l'", "'side'"):
+        if constant in text:
+            yield json.loads(text.replace(constant, "'y'"))
 
 
 @st.composite

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from conformance.strategies.delays import Length, delay_lengths, length, spans
 from conformance.strategies.draft import Draft, Json, Kind
 
+CONSTANTS = ("tag", "side")
+"""Names of columns that are the same in every row of a stream."""
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 
 
@@ -146,7 +148,9 @@ def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
     strings = draft.of_kind("string")
     if not strings or chance(draw, 3):
         return {}
-    name = draw(st.sampled_from(strings))
+    # A constant column tells apart where rows come from: plans fold it where only one of them has rows.
+    constants = [name for name in strings if name in CONSTANTS]
+    name = draw(st.sampled_from((*strings, *constants, *constants)))
     return {name: (name, "string")}
 
 
@@ -223,6 +227,10 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     elif not conditions:
         conditions = [("true", ())]
     condition, lengths = draw(st.sampled_from(conditions))
+    numbers = [name for side in (left, right) for name in side.of_kind("int", "bigint")]
+    if numbers and chance(draw, 4):
+        # A condition on one side alone: rows that fail it can match nothing.
+        condition = _and(condition, f"{draw(st.sampled_from(numbers))} > 1")
     both = left.merged(right)
     columns = left.columns if how == "leftSemi" else {**left.columns, **right.columns}
     return left.then(

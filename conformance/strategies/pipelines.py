@@ -51,7 +51,10 @@ def _finished(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def _windows(draw: st.DrawFn, scale: Scale) -> Draft:
-    return _finished(draw, of.windowed(draw, _source(draw, 0, scale)))
+    draft = _source(draw, 0, scale)
+    if of.chance(draw, 6):
+        draft = _told_apart(draft, "tag", "'x'")
+    return _finished(draw, of.windowed(draw, draft))
 
 
 def _sessions(draw: st.DrawFn, scale: Scale) -> Draft:
@@ -67,15 +70,20 @@ def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
-    return _finished(draw, of.joined(draw, *_sources(draw, 2, scale)))
+    sides = _sources(draw, 2, scale)
+    if of.chance(draw, 6):
+        sides = [_told_apart(side, name, f"'{name}'") for side, name in zip(sides, ("tag", "side"), strict=True)]
+    return _finished(draw, of.joined(draw, *sides))
 
 
 def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     branches = _sources(draw, 2, scale, plain=True)
-    if of.chance(draw, 4):
-        # What a constant column tells apart, plans may fold.
-        branches = [_told_apart(branch, name) for branch, name in zip(branches, ("l", "r"), strict=True)]
-    columns = [[time, key] for time, key, _ in map(names_of, NAMES[:2])]
+    if of.chance(draw, 2):
+        branches = [_told_apart(branch, "side", value) for branch, value in zip(branches, ("'l'", "'r'"), strict=True)]
+    columns = [
+        [time, key, *(name for name in branch.columns if name == "side")]
+        for branch, (time, key, _) in zip(branches, map(names_of, NAMES[:2]), strict=True)
+    ]
     both = of.united(*branches) or of.united(
         *(of.selected(branch, names) for branch, names in zip(branches, columns, strict=True))
     )
@@ -86,8 +94,9 @@ def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     return _finished(draw, above(draw, both))
 
 
-def _told_apart(branch: Draft, value: str) -> Draft:
-    return branch.with_columns({"withColumn": ["side", f"'{value}'"]}, {**branch.columns, "side": "string"})
+def _told_apart(branch: Draft, name: str, value: str) -> Draft:
+    """With a constant column."""
+    return branch.with_columns({"withColumn": [name, value]}, {**branch.columns, name: "string"})
 
 
 def _event_times(draw: st.DrawFn, scale: Scale) -> Draft:
@@ -140,8 +149,9 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
                     {"at": "timestamp", **{name: kind for name, kind in below.columns.items() if name != "window"}},
                     event_time="at",
                 )
-            draft = _renamed(below)
-            return _finished(draw, of.windowed(draw, draft))
+            if form == "window of window" and of.chance(draw, 3):
+                return _window_of_window_in_sql(draw, below)
+            return _finished(draw, of.windowed(draw, _renamed(below)))
         case "deduplicated first":
             draft = of.deduplicated(draw, _source(draw, 0, scale, plain=True))
             return _finished(draw, of.windowed(draw, draft) if of.chance(draw, 2) else of.in_sessions(draw, draft))
@@ -158,6 +168,20 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
         case _:
             below = of.windowed(draw, _source(draw, 0, scale, plain=True))
             return _finished(draw, of.deduplicated(draw, below))
+
+
+def _window_of_window_in_sql(draw: st.DrawFn, draft: Draft) -> Draft:
+    """In one statement, with a filter above it."""
+    expression, size = of.window_of(draw, "window", draft)
+    inner = f"SELECT {expression} AS outer_window, count(*) AS outer_n FROM view GROUP BY {expression}"
+    least = draw(st.sampled_from((0, 1)))
+    return draft.then(
+        {"sql": f"SELECT * FROM ({inner}) WHERE outer_n > {least}", "as": "view"},
+        columns={"outer_window": "window", "outer_n": "bigint"},
+        event_time="outer_window",
+        modes=frozenset({"append"}),
+        spans=(*draft.spans, size),
+    )
 
 
 def _renamed(draft: Draft, prefix: str = "first_") -> Draft:
