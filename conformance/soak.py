@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
 
 from conformance.laws.books import BOOKS, Books
 from conformance.laws.known import LAWS
@@ -15,7 +14,7 @@ from conformance.model.query import ALLOW_MULTIPLE
 from conformance.versions import SparkVersion
 from harness.soak import Soak, Soaked, Watcher
 from harness.soak_engine import SoakEngine
-from harness.soak_messages import Ask, Question, Rows, Stream
+from harness.soak_messages import Ask, Late, Question, Rows, Stream
 
 MOST_ROWS = 5
 """Of those that break a law, so many are shown."""
@@ -37,11 +36,6 @@ class Verdicts:
     soaked: Soaked
     books: Books
     laws: tuple[LawVerdict, ...]
-
-    @property
-    def conforms(self) -> bool:
-        """Whether no law is broken, and every row is accounted for."""
-        return self.books.balanced and all(verdict.status != "broken" for verdict in self.laws)
 
 
 def stream(rows: int, seed: int, files: int) -> Stream:
@@ -66,7 +60,7 @@ def conduct_soak(
     folder: str,
     of: Stream,
     kills: int,
-    conf: Mapping[str, str],
+    late: Late,
     watcher: Watcher,
 ) -> Verdicts:
     """Run a soak and judge it.
@@ -76,7 +70,7 @@ def conduct_soak(
         folder: where its files lie.
         of: the stream.
         kills: how many engines are to be killed.
-        conf: settings of the query that somebody wishes.
+        late: by whose watermark rows are late: ``late_by``.
         watcher: sees it go on.
 
     Raises:
@@ -86,7 +80,7 @@ def conduct_soak(
     watcher("checking the laws")
     engine = start()
     try:
-        books, laws = ask(engine, folder, of, late_by(SparkVersion.parse(engine.identity.spark), conf))
+        books, laws = ask(engine, folder, of, late)
     finally:
         engine.close()
     return Verdicts(soaked, books, laws)
@@ -96,7 +90,7 @@ def ask(
     engine: SoakEngine,
     folder: str,
     of: Stream,
-    late: Literal["own batch", "batch before"],
+    late: Late,
     laws: Sequence[Law] = LAWS,
 ) -> tuple[Books, tuple[LawVerdict, ...]]:
     """Hold what a soak left behind against laws.
@@ -123,7 +117,7 @@ def ask(
     return Books(**dict(zip([field.name for field in fields(Books)], found, strict=True))), verdicts
 
 
-def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Literal["own batch", "batch before"]:
+def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
     """By whose watermark a version drops late rows (SPARK-40925), which a setting turns back."""
     if conf.get(ALLOW_MULTIPLE) == "false":
         return "own batch"

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from harness.protocol import Hello
 
+Late: TypeAlias = Literal["own batch", "batch before"]
+"""By whose watermark rows are late: that changed with SPARK-40925."""
+
 
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,8 +74,7 @@ class Ask(_Message):
     kind: Literal["ask"] = "ask"
     folder: str
     stream: Stream
-    late: Literal["own batch", "batch before"]
-    """By whose watermark rows are late in this version."""
+    late: Late
     questions: tuple[Question, ...]
 
 

@@ -97,7 +97,9 @@ def soak(
             engines.append(SoakEngine.start(around, watching))
             return engines[-1]
 
-        found = soaking.conduct_soak(start, str(root), stream, kills, wished.conf, watching)
+        found = soaking.conduct_soak(
+            start, str(root), stream, kills, soaking.late_by(targets[0].version, wished.conf), watching
+        )
     identity = engines[0].identity
     record = SoakRecord(
         command=running.command_line(),

@@ -21,10 +21,14 @@ class FakeLink:
         rows: of each.
         dies_at: the micro-batch at which it ends by itself.
         ms: how long it says a micro-batch takes.
+        silent: whether it says nothing after its introduction.
+        says: a line of its own in front of every answer.
+        breaks: name of the law that a row of its answers breaks.
     """
 
-    def __init__(self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None):
+    def __init__(self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None, breaks=None):
         self.folder, self.batches, self.rows, self.dies_at, self.ms = folder, batches, rows, dies_at, ms
+        self.breaks = breaks
         self.silent, self.says = silent, says
         self.requests = []
         self.killed = self.closed = False
@@ -46,7 +50,17 @@ class FakeLink:
         if request["kind"] == "run":
             for batch in range(self.folder.get("over", 0), self.batches):
                 self._lines.put(("batch", batch))
+        for question in request.get("questions", ()):
+            self._answer(question["name"])
         self._say("done")
+
+    def _answer(self, name):
+        columns, rows = ["batch"], [[7]] if name == self.breaks else []
+        if name == "books":
+            columns, rows = ["arrived", "counted", "late", "in_state"], [[200, 190, 9, 1]]
+        elif name.endswith(", looked"):
+            rows = [[5]]
+        self._say("rows", name=name, columns=columns, rows=rows)
 
     def answers(self):
         while not self.killed and not self.closed:

@@ -12,7 +12,9 @@ from conformance.laws.verdict import LawVerdict
 from conformance.soak import late_by, settings, stream
 from conformance.versions import SparkVersion
 from harness import program
+from harness.soak_engine import SoakEngine
 from reports.soak import LawRecord, SoakRecord, show
+from tests.unit.soak.engines import Garage
 
 MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 
@@ -128,6 +130,54 @@ def exit_code_of(*arguments):
     with pytest.raises(SystemExit) as ended:
         main(["soak", *arguments])
     return ended.value.code
+
+
+@pytest.fixture
+def fake_engines(monkeypatch, tmp_path):
+    """Engines of a few lines in place of Spark."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(**kind):
+        garage = Garage(**kind)
+        monkeypatch.setattr(SoakEngine, "start", lambda around, say: garage.start())
+        return garage
+
+    return put
+
+
+def test_a_soak_from_the_command_to_the_file(fake_engines, tmp_path, capsys):
+    garage = fake_engines(rows=50)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "2", "--seed", "7") == 0
+    said = capsys.readouterr()
+    assert "1,000 rows, seed 7, 2 kills, on spark-3.5.9; into soak.json" in said.err
+    assert "kill 2: engine 3 goes on" in said.err
+    assert len([line for line in said.out.splitlines() if line.startswith("● ")]) == len(LAWS)
+    found = SoakRecord.model_validate_json((tmp_path / "soak.json").read_text())
+    assert (found.kills, found.seed, found.exit_code) == (2, 7, 0)
+    # Three engines read, and a fourth answers.
+    assert [request["kind"] for request in garage.links[3].requests] == ["ask"]
+    assert garage.links[3].requests[0]["late"] == "batch before"
+    assert all(link.closed for link in garage.links)
+
+
+def test_a_broken_law_fails_the_command(fake_engines, capsys):
+    fake_engines(breaks="nothing-lost")
+    assert exit_code_of("--spark", "3.5", "--rows", "1000") == 1
+    assert "✗ every emitted window counts the rows that were not late" in capsys.readouterr().out
+
+
+def test_too_few_kills_are_said(fake_engines, capsys):
+    # The stream is read to its end before its first moment comes.
+    fake_engines(batches=0)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "1") == 3
+    assert "only 0 of 1 kills hit the running query" in capsys.readouterr().err
+
+
+def test_an_engine_that_dies_is_no_verdict(fake_engines, tmp_path, capsys):
+    fake_engines(dies_at=3)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000") == 3
+    assert "OutOfMemoryError" in capsys.readouterr().err
+    assert not (tmp_path / "soak.json").exists()
 
 
 def test_one_version_only(capsys):
