@@ -1,0 +1,32 @@
+"""Nothing lost and nothing twice: what engines gave over every interruption, against a run without it."""
+
+from pathlib import Path
+
+from conformance import suite
+from conformance.uninterrupted import emitted, same_rows, uninterrupted
+from harness.local import LocalRuntime
+from harness.scheduler import Lane, Limits, Scheduler
+from reports.gate import published
+from reports.results import Results
+from tests.engine.test_however_run import Remembering
+
+
+def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
+    """The published results hold the interrupted runs; this engine now runs the same cases without the interruption."""
+    over = {
+        cell.case: cell.observation
+        for cell in Results.read_all(list(published())).cells
+        if cell.target == target.name and cell.observation is not None
+    }
+    interrupted = {case.id: case for case in suite.load().cases if case.id in over and uninterrupted(case)}
+    wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
+    remembering = Remembering()
+    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=4)
+    Scheduler(LocalRuntime(tmp_path), limits, remembering).run([Lane(target, wholes)])
+    assert len(remembering.seen) == len(wholes) >= 30
+    lost_or_doubled = {
+        id: (emitted(over[id]), emitted(remembering.seen[id]))
+        for id, case in interrupted.items()
+        if not same_rows(case, over[id], remembering.seen[id])
+    }
+    assert lost_or_doubled == {}
