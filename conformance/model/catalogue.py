@@ -74,7 +74,7 @@ def other_readings(version: SparkVersion) -> Iterator[tuple[Rule, Rules]]:
     for rule in catalogue().values():
         for held in rule.held:
             if getattr(rules, rule.name) != held.value:
-                yield rule, replace(rules, **{rule.name: held.value})  # type: ignore[arg-type]
+                yield rule, replace(rules, **{rule.name: held.value})
 
 
 def catalogued() -> frozenset[str]:
