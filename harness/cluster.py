@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from harness.loopback import is_loopback
 from harness.surroundings import SurroundingsFailed
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
-_HERE = ("127.0.0.1", "localhost", "::1")
 _PORT = 7077
 
 
@@ -78,7 +78,7 @@ class Cluster:
     @property
     def on_this_machine(self) -> bool:
         """Whether executors surely run here, and see this machine's files and its address of its own."""
-        return self.master.startswith("local-cluster") or urlsplit(self.master).hostname in _HERE
+        return self.master.startswith("local-cluster") or is_loopback(self.master)
 
     def __str__(self) -> str:
         """The master."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from conformance.versions import NotAVersion, SparkVersion
 from harness import program
 from harness.engine import Engine, EngineDied, Place
 from harness.legs import kills_its_engine
+from harness.loopback import is_loopback
 from harness.pipe import PipeEngine
 from harness.provision import prepare
 from harness.request import looks_at_plans
@@ -98,7 +98,7 @@ class Endpoint:
     @property
     def on_this_machine(self) -> bool:
         """Whether it sees this machine's files."""
-        return re.match(r"sc://(localhost|127\.0\.0\.1|\[::1\])(:|$)", str(self)) is not None
+        return is_loopback(str(self))
 
     def hidden(self, text: str) -> str:
         """A text without what is secret in the address."""
@@ -146,8 +146,7 @@ class ConnectRuntime:
             raise NoConnect(target)
         client = replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
         environment = prepare(client, say=say)
-        work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=self._root))
-        program.stage(work, "driver")
+        work = program.stage(target, self._root, "driver")
         say(f"{target.name}: connecting to {self._endpoint}")
         link = program.start("driver", environment, work, {}, None, also={"CONFORMANCE_ENDPOINT": self._endpoint.url})
         try:

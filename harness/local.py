@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -65,8 +64,7 @@ class LocalRuntime:
         if self._cluster is not None:
             self._cluster.check()
         environment = prepare(target, say=say)
-        work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=self._root))
-        program.stage(work, "driver")
+        work = program.stage(target, self._root, "driver")
         say(f"{target.name}: starting")
         told = {**self._tuned(target), **(self._cluster.settings(str(work)) if self._cluster else {}), **self._conf}
         return PipeEngine(

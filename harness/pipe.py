@@ -6,12 +6,12 @@ import queue
 import re
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from itertools import count
 
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
 from harness.engine import DriverFailed, EngineDied, EngineFailed, KillMissed, Place, ProtocolBroken, StepTimedOut
+from harness.hearing import Hearing
 from harness.link import Link, LinkClosed
 from harness.placeless import placeless
 from harness.protocol import (
@@ -29,7 +29,6 @@ from harness.switchboard import Box, Ended, Garbled, Switchboard
 
 _LOG_LINES = 200
 _SHOWN_LINES = 15
-_CLOSING_SECONDS = 10.0
 
 
 class PipeEngine:
@@ -63,15 +62,13 @@ class PipeEngine:
         self.memory: int | None = None
         self.slots: int | None = None
         self._link = link
-        self._hidden = hidden
         self._work = work
         self._numbers = count(1)
         self._switchboard = Switchboard()
         self._writing = threading.Lock()
-        self._log: deque[str] = deque(maxlen=_LOG_LINES)
-        self._readers = [
-            threading.Thread(target=reader, daemon=True) for reader in (self._read_answers, self._read_log)
-        ]
+        self._hearing = Hearing(
+            link, take=self._switchboard.take, end=self._switchboard.end, log_lines=_LOG_LINES, hidden=hidden
+        )
         try:
             self.identity = self._introduction(start_timeout)
         except BaseException:  # Ctrl-C too must not leave it running
@@ -132,14 +129,12 @@ class PipeEngine:
         """End the driver and everything it started."""
         self.ended = True
         self._link.close()
-        for reader in self._readers:
-            reader.join(_CLOSING_SECONDS)
+        self._hearing.join()
 
     def _introduction(self, timeout: float) -> Identity:
         with self._switchboard.listening(None) as box:
             # Only now: a word that nobody listens to is lost.
-            for reader in self._readers:
-                reader.start()
+            self._hearing.start()
             match self._answer(box, timeout, "its start"):
                 case Hello(identity=identity, slots=slots) if identity.protocol == VERSION:
                     self.slots = slots
@@ -194,16 +189,7 @@ class PipeEngine:
 
     def _tail(self) -> str:
         time.sleep(0.1)  # the last words may still be on their way through the pipe
-        return "\n".join(list(self._log)[-_SHOWN_LINES:])
-
-    def _read_answers(self) -> None:
-        for line in self._link.answers():
-            self._switchboard.take(self._hidden(line))
-        self._switchboard.end()
-
-    def _read_log(self) -> None:
-        for line in self._link.log():
-            self._log.append(self._hidden(line.rstrip("\n")))
+        return "\n".join(list(self._hearing.log)[-_SHOWN_LINES:])
 
 
 def _with_what_was_interrupted(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:

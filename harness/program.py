@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,24 +13,31 @@ from types import MappingProxyType
 from harness.cluster import Cluster
 from harness.environment import Environment
 from harness.process import ProcessLink
+from harness.target import Target
 
 
-def stage(work: Path, *rooms: str, into: str = "") -> None:
-    """Copy rooms of the harness to ``work/engine``, alone: nothing else of the host's is importable inside the engine.
+def stage(target: Target, root: Path, *rooms: str, into: str = "") -> Path:
+    """Make a directory for an engine, with rooms of the harness in its ``engine``, alone: nothing else of the host's is importable there.
 
     Args:
-        work: the engine's directory.
+        target: of the engine.
+        root: where engines have their directories.
         rooms: files or folders of ``harness``.
         into: the package they are in there.
+
+    Returns:
+        The engine's directory.
     """
+    work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
     for room in rooms:
         with as_file(files("harness") / room) as source:
-            target = work / "engine" / into / room
-            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = work / "engine" / into / room
+            copy.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
-                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(source, target)
+                shutil.copy(source, copy)
+    return work
 
 
 def start(

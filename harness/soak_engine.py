@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import queue
-import tempfile
-import threading
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +13,7 @@ from conformance.observation import Identity
 from harness import program
 from harness.cluster import Cluster
 from harness.engine import DriverFailed, EngineDied, EngineFailed, ProtocolBroken, StepTimedOut
+from harness.hearing import Hearing
 from harness.link import Link, LinkClosed
 from harness.protocol import Hello
 from harness.provision import prepare
@@ -25,7 +23,6 @@ from harness.target import Target
 
 _START_SECONDS = 180.0
 _SHOWN_LINES = 15
-_CLOSING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -60,12 +57,8 @@ class SoakEngine:
         self._link = link
         self._patience = patience
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._log: deque[str] = deque(maxlen=_SHOWN_LINES)
-        self._readers = [
-            threading.Thread(target=reader, daemon=True) for reader in (self._read_answers, self._read_log)
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._hearing = Hearing(link, take=self._lines.put, end=lambda: self._lines.put(None), log_lines=_SHOWN_LINES)
+        self._hearing.start()
         try:
             hello = self._next(_START_SECONDS)
             if not isinstance(hello, Hello):
@@ -85,8 +78,7 @@ class SoakEngine:
         if around.cluster is not None:
             around.cluster.check()
         environment = prepare(around.target, say=say)
-        work = Path(tempfile.mkdtemp(prefix=f"{around.target.key}-", dir=around.root))
-        program.stage(work, "__init__.py", "driver", "soaking", into="harness")
+        work = program.stage(around.target, around.root, "__init__.py", "driver", "soaking", into="harness")
         master = around.cluster.settings(str(work)) if around.cluster else {"spark.master": "local[*]"}
         link = program.start("harness.soaking", environment, work, {**master, **around.conf}, around.cluster)
         return cls(link, patience=around.patience)
@@ -116,8 +108,7 @@ class SoakEngine:
         """End it and everything it started; may be called twice."""
         self.ended = True
         self._link.close()
-        for reader in self._readers:
-            reader.join(_CLOSING_SECONDS)
+        self._hearing.join()
 
     def _next(self, patience: float) -> Answer:
         try:
@@ -141,15 +132,5 @@ class SoakEngine:
     def _died(self) -> EngineDied:
         self.ended = True
         ending = self._link.ending()
-        for reader in self._readers:  # its last words may still be on their way
-            reader.join(_CLOSING_SECONDS)
-        return EngineDied(f"the engine's process ended with {ending}", log="\n".join(self._log))
-
-    def _read_answers(self) -> None:
-        for line in self._link.answers():
-            self._lines.put(line)
-        self._lines.put(None)
-
-    def _read_log(self) -> None:
-        for line in self._link.log():
-            self._log.append(line.rstrip("\n"))
+        self._hearing.join()  # its last words may still be on their way
+        return EngineDied(f"the engine's process ended with {ending}", log="\n".join(self._hearing.log))

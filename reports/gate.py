@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from conformance.case import Strength
-from conformance.versions import SparkVersion
 from reports.accepted import Acceptance
 from reports.behaviour import alike
 from reports.change import Change, Changes, Silent, changes
@@ -228,5 +227,5 @@ def published() -> tuple[Path, ...]:
 
 
 def _newest(targets: Sequence[Target]) -> list[Target]:
-    versions = [SparkVersion.parse(target.spark) for target in targets]
-    return [target for target, version in zip(targets, versions, strict=True) if version == max(versions)]
+    newest = max((version for target in targets if (version := target.version)), default=None)
+    return [target for target in targets if target.version == newest]

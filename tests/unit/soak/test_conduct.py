@@ -14,6 +14,7 @@ from conformance.versions import SparkVersion
 from harness import program
 from harness.soak_engine import SoakEngine
 from reports.soak import LawRecord, SoakRecord, show
+from tests.unit.miniature.target import SPARK_359
 from tests.unit.soak.engines import Garage
 
 MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
@@ -48,12 +49,12 @@ def test_settings_that_somebody_wishes_count_most():
 
 
 def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
-    program.stage(tmp_path, "__init__.py", "driver", "soaking", into="harness")
-    (tmp_path / "engine" / "harness" / "soaking" / "__pycache__").mkdir()
-    staged = {path.name for path in (tmp_path / "engine" / "harness").iterdir()}
+    work = program.stage(SPARK_359, tmp_path, "__init__.py", "driver", "soaking", into="harness")
+    (work / "engine" / "harness" / "soaking" / "__pycache__").mkdir()
+    staged = {path.name for path in (work / "engine" / "harness").iterdir()}
     assert staged == {"__init__.py", "driver", "soaking"}
-    program.stage(tmp_path / "other", "driver")
-    assert (tmp_path / "other" / "engine" / "driver" / "__main__.py").is_file()
+    other = program.stage(SPARK_359, tmp_path, "driver")
+    assert (other / "engine" / "driver" / "__main__.py").is_file()
 
 
 def record(**changes):
