@@ -17,6 +17,7 @@ import struct
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from conformance.types import DataType
@@ -207,6 +208,7 @@ def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
     return _in_range(int(exact), value, type)
 
 
+@lru_cache(maxsize=4096)  # the same few times stand in rows, expectations and answers again and again
 def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
     found = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
     if found is None:

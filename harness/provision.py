@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -182,24 +181,35 @@ def _look(root: Path, target: Target, python: Python) -> Made:
     if home is not None and target.java.embedded_lacks:
         javahome.make(root / "java-home", home, target.java.embedded_lacks)
         home = root / "java-home"
-    return Made(python.executable, said["python_version"], said["pyspark"], Path(said["spark_home"]), home)
+    return Made(
+        base_python=python.executable,
+        python_version=said["python_version"],
+        pyspark=said["pyspark"],
+        spark_home=Path(said["spark_home"]),
+        java_home=home,
+        java_version=_version(root, home) if home else None,
+    )
+
+
+def _version(root: Path, home: Path) -> str:
+    try:
+        return javas.ask(marker.java(home)).version
+    except javas.DoesNotRun as error:
+        raise NotAnEnvironment(root, f"its Java {error}") from None
 
 
 def _environment(target: Target, root: Path, made: Made, java: Java | None) -> Environment:
-    if java is None:
-        assert made.java_home is not None
-        try:
-            java = replace(javas.ask(marker.java(made.java_home)), home=made.java_home)
-        except javas.DoesNotRun as error:
-            raise NotAnEnvironment(root, f"its Java {error}") from None
+    home, version = (java.home, java.version) if java else (made.java_home, made.java_version)
+    assert home is not None
+    assert version is not None
     return Environment(
         target=target.key,
         python=marker.interpreter(root),
         python_version=made.python_version,
         pyspark=made.pyspark,
         spark_home=made.spark_home,
-        java_home=java.home,
-        java_version=java.version,
+        java_home=home,
+        java_version=version,
         base_python=made.base_python,
         root=root,
     )

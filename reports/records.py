@@ -338,8 +338,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def _without_progress(observation: Observation | None) -> Observation | None:
-    if observation is None:
-        return None
+    if observation is None or not any(batch.progress for step in observation.steps for batch in step.batches):
+        return observation
     steps = tuple(
         step.model_copy(update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)})
         for step in observation.steps

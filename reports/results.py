@@ -326,29 +326,48 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            content: Any = json.loads(line)
-        except ValueError as problem:
-            if number == unfinished and header is not None:
-                # The run was interrupted while it wrote this line.
-                awaited = len(header.expected_cells()) + len(header.expected_upgrades())
-                raise TruncatedResults(path, cells, awaited) from None
-            raise NotJson(path, number, str(problem)) from None
-        if not isinstance(content, dict):
-            raise NotARecord(path, number, "not a JSON object")
         if header is None:
-            if content.get("record") != "header":
-                raise NotARecord(path, number, "the first line is the header")
-            written = content.get("format")
-            if isinstance(written, int) and written > FORMAT:
-                raise NewerFormat(path, written, FORMAT)
+            _check_first(path, number, line)
         try:
             record = RECORD.validate_json(line)
         except ValidationError as problem:
+            if number == unfinished and header is not None and not _is_json(line):
+                # The run was interrupted while it wrote this line.
+                awaited = len(header.expected_cells()) + len(header.expected_upgrades())
+                raise TruncatedResults(path, cells, awaited) from None
+            _check_object(path, number, line)
             raise NotARecord(path, number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, Cell | UpgradeCell)
         yield number, record
+
+
+def _check_first(path: Path, number: int, line: str) -> None:
+    """It is a header, in a format this code reads: what is in a newer one nobody here can know."""
+    content = _check_object(path, number, line)
+    if content.get("record") != "header":
+        raise NotARecord(path, number, "the first line is the header")
+    written = content.get("format")
+    if isinstance(written, int) and written > FORMAT:
+        raise NewerFormat(path, written, FORMAT)
+
+
+def _check_object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line)
+    except ValueError as problem:
+        raise NotJson(path, number, str(problem)) from None
+    if not isinstance(content, dict):
+        raise NotARecord(path, number, "not a JSON object")
+    return content
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _first(problem: ValidationError) -> str:

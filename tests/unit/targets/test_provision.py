@@ -116,6 +116,12 @@ def test_an_embedded_java_that_has_gone_is_installed_again(bare: dict[str, str])
     assert prepare(TARGET, environ=bare, installer=FakeInstaller()) == environment
 
 
+def test_an_embedded_java_is_asked_once(bare: dict[str, str]) -> None:
+    environment = prepare(TARGET, environ=bare, installer=FakeInstaller())
+    (environment.java_home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    assert prepared(TARGET, environ=bare) == environment
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"python_version": 1', '{"java_home": 5}'])
 def test_a_marker_that_cannot_be_read_is_none(text: str, with_java: dict[str, str]) -> None:
     prepare(TARGET, environ=with_java, installer=FakeInstaller())
