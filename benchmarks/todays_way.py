@@ -1,10 +1,11 @@
 """The suite's way of running cases against the way people run such tests today, both in one go.
 
-``python benchmarks/todays_way.py [--spark 3.5] [CASES…]``
+``python benchmarks/todays_way.py [--spark 3.5] [--partitions 200] [CASES…]``
 
-Today's way: pytest, a test a case, one session for all, Spark's own configuration, one after the other. It is given the suite's one
-partition a shuffle, which Spark's own would have 200 of. Ours: ``conformance run`` with what this machine gives. Each case's answers
-must be the same both ways. The engines' start is part of both times.
+Today's way: pytest, a test a case, one session for all, Spark's own configuration, one after the other. Who knows Spark sets one
+thing in such tests, the number of partitions of a shuffle, and so it is given the suite's one; ``--partitions 200`` is Spark's own.
+Ours: ``conformance run`` with what this machine gives. Each case's answers must be the same both ways. The engines' start is part of
+both times.
 """
 
 from __future__ import annotations
@@ -33,14 +34,16 @@ from harness.request import request_for
 from harness.say import silently
 from harness.targets import Targets
 
-PATHS, SPARK, SEEN = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
+PATHS, SPARK, SEEN, PARTITIONS = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
 (TARGET,) = Targets.load().select([SPARK])
 CASES = [case for case in suite.load(map(pathlib.Path, PATHS)).cases if case.applies_to(TARGET.version)]
 
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory):
-    engine = LocalRuntime(tmp_path_factory.mktemp("engine"), plain=True).start(TARGET, say=silently)
+    engine = LocalRuntime(
+        tmp_path_factory.mktemp("engine"), plain=True, conf={"spark.sql.shuffle.partitions": PARTITIONS}
+    ).start(TARGET, say=silently)
     yield engine
     engine.close()
 
@@ -56,6 +59,7 @@ def test_case(case, engine):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark", default="3.5")
+    parser.add_argument("--partitions", default="1")
     parser.add_argument("cases", nargs="*", type=Path, default=CASES)
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
@@ -65,7 +69,7 @@ def main() -> None:
         folder = Path(name)
         seen = folder / "seen.jsonl"
         (folder / "test_today.py").write_text(TODAY)
-        (folder / "wanted.json").write_text(json.dumps([paths, options.spark, str(seen)]))
+        (folder / "wanted.json").write_text(json.dumps([paths, options.spark, str(seen), options.partitions]))
         today = _seconds([sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "test_today.py"], folder)
         before = dict(json.loads(line) for line in seen.read_text().splitlines())
         run = [

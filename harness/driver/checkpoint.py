@@ -47,6 +47,12 @@ class Checkpoint:
         """Whether the commit of the batch is logged."""
         return os.path.exists(self._file("commits", batch))
 
+    def make_directories(self) -> None:
+        """Make what every query makes first, where nothing is there yet: Hadoop starts a process for each directory it makes."""
+        if not os.path.exists(self.path):
+            for name in ("commits", "offsets", "sources/0", "state"):
+                os.makedirs(os.path.join(self.path, name))
+
     def damage(self, how: str, part: str) -> None:
         """Spoil a part of the checkpoint, as a crash on storage without atomic renames or a careless hand would have.
 

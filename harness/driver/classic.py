@@ -28,6 +28,7 @@ class Classic:
 
     def __init__(self, work: str, conf: dict[str, str]) -> None:
         self.spark = session.start(work, conf)
+        self._active = _holder_of_the_active(self.spark)
 
     def identity(self) -> dict[str, Any]:
         """The fields of ``Identity``."""
@@ -70,12 +71,7 @@ class Classic:
         Some checks read the active session's settings and not those of the query's (the chained-operator check of 3.1, for one).
         """
         session = self.spark.newSession()
-        jvm = self.spark.sparkContext._jvm
-        try:
-            companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer
-            companion.setActiveSession(session._jsparkSession)
-        except TypeError:  # before, the name is a package that cannot be called
-            jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+        self._active.setActiveSession(session._jsparkSession)
         return session
 
     def end_session(self, session: Any) -> None:
@@ -106,3 +102,13 @@ class Classic:
         if not has_executed:
             return str(frame._jdf.queryExecution().analyzed().toString())
         return str(query._jsq.explainInternal(True))
+
+
+def _holder_of_the_active(spark: Any) -> Any:
+    """What sets the active session. It is looked up once: for each part of a name the JVM looks through all jars."""
+    from py4j.java_gateway import JavaClass
+
+    jvm = spark.sparkContext._jvm
+    companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer
+    # Before, the name is a package.
+    return companion if isinstance(companion, JavaClass) else jvm.org.apache.spark.sql.SparkSession

@@ -232,6 +232,8 @@ class Execution:
             writer = self._frame.writeStream.outputMode(self._output_mode)
             if self._trigger != "default":
                 writer = writer.trigger(**{self._trigger: True})
+            if self._session.conf.get("spark.conformance.makeDirectories", "false") == "true":
+                self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
             self._query = writer.foreachBatch(self._capture.function).start()
         except Exception as error:

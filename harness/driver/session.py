@@ -19,6 +19,8 @@ def start(work: str, conf: dict[str, str]) -> Any:
     spark.sparkContext.setLogLevel("ERROR")
     if spark.conf.get("spark.conformance.writeChecksums", "true") == "false":
         _write_no_checksums(spark)
+    if spark.conf.get("spark.conformance.hadoopDefaults", "true") == "false":
+        _forget_hadoops_defaults(spark)
     # Once and here: starting it is not made for several threads, and each query's micro-batches come back through it.
     ensure_callback_server_started(spark.sparkContext._gateway)
     return spark
@@ -31,6 +33,16 @@ def _write_no_checksums(spark: Any) -> None:
         jvm.java.net.URI("file:///"), spark.sparkContext._jsc.hadoopConfiguration()
     )
     local.setWriteChecksum(False)
+
+
+def _forget_hadoops_defaults(spark: Any) -> None:
+    """Leave of Hadoop's settings what somebody has set; the code has the same defaults where it asks for one."""
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    settings.clear()
+    prefix = "spark.hadoop."
+    for key, value in spark.sparkContext.getConf().getAll():
+        if key.startswith(prefix):
+            settings.set(key[len(prefix) :], value)
 
 
 def of_any_session() -> dict[str, str]:

@@ -72,3 +72,14 @@ def test_all_state_and_nothing_else(checkpoint):
 def test_what_is_not_there_cannot_be_damaged(tmp_path):
     with pytest.raises(NothingThere, match="has no commit to damage"):
         Checkpoint(str(tmp_path)).damage("gone", "commit")
+
+
+def test_directories_are_made_for_a_new_query_only(tmp_path):
+    new = Checkpoint(str(tmp_path / "checkpoint"))
+    new.make_directories()
+    made = {str(path.relative_to(new.path)) for path in Path(new.path).rglob("*")}
+    assert made == {"commits", "offsets", "sources", "sources/0", "state"}
+    new.damage("gone", "state")
+    new.make_directories()
+    assert not (Path(new.path) / "state").exists()
+    assert new.watermark() == 0
