@@ -29,6 +29,8 @@ from harness.switchboard import Box, Ended, Garbled, Switchboard
 
 _LOG_LINES = 200
 _SHOWN_LINES = 15
+_LOST_ITS_ENGINE = "exit code 70"
+"""How a driver ends that finds its engine gone; see ``harness/driver/__main__.py``."""
 
 
 class PipeEngine:
@@ -175,7 +177,7 @@ class PipeEngine:
         match word:
             case Ended():
                 raise EngineDied(
-                    f"the engine's process ended with {self._link.ending()} at {doing}",
+                    f"{self._what_ended()} at {doing}",
                     log=self._tail(),
                     steps=steps,
                     emitted=emitted,
@@ -186,6 +188,12 @@ class PipeEngine:
                 )
             case _:
                 return word
+
+    def _what_ended(self) -> str:
+        ending = self._link.ending()
+        if self.place.runtime == "connect" and ending == _LOST_ITS_ENGINE:
+            return f"{self.place.master} answered no more"
+        return f"the engine's process ended with {ending}"
 
     def _tail(self) -> str:
         time.sleep(0.1)  # the last words may still be on their way through the pipe
