@@ -40,6 +40,8 @@ WITHOUT_THE_BUG = "this version behaves as the case says, without the bug"
 
 _QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
 """A qualified class name in running text: errors inside ``foreachBatch`` reach us as text only."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+"""``[STREAM_FAILED]``: through Connect, what made a query fail stands in the text only, behind that."""
 
 
 @dataclass(frozen=True)
@@ -300,10 +302,11 @@ def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["cla
 
 
 def _classes_in(message: str) -> Iterator[str]:
-    """Simple and qualified names of the classes that a message names in full."""
+    """Simple and qualified names of the classes that a message names in full, and the error conditions it gives in brackets."""
     for found in _QUALIFIED.finditer(message):
         yield found[0]
         yield found[1]
+    yield from _CONDITION.findall(message)
 
 
 def by_step(findings: Sequence[Finding]) -> list[Finding]:

@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
         work, settings = arguments[0], dict(setting.split("=", 1) for setting in arguments[1:])
         # Not an argument: it may hold a token, and arguments are for everybody to see.
         url = os.environ.pop("CONFORMANCE_ENDPOINT", None)
-        engine = Connect(url, work + "/engine") if url else Classic(work, settings)
+        engine = Connect(url) if url else Classic(work, settings)
         channel.send("hello", identity=engine.identity(), slots=engine.slots())
     except Exception:
         channel.send("failed", message=traceback.format_exc())

@@ -9,24 +9,28 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
+import sys
+import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List
 
 from . import PROTOCOL
 from .classic import APIS
+from .encoding import encode_row
 from .places import operating_system
 from .session import of_any_session
 
 
 class Connect:
-    """``url``: ``sc://host:15002/;token=…``; ``code``: the folder with the driver in it, as the server sees it."""
+    """``url``: ``sc://host:15002/;token=…``."""
 
-    def __init__(self, url: str, code: str) -> None:
+    def __init__(self, url: str) -> None:
+        from pyspark.cloudpickle import register_pickle_by_value
+
         self._url = url
-        self._code = code
-        # For the server's Python workers: they call state functions by the names of our modules.
-        self._archive = shutil.make_archive(code, "zip", code, "driver")
+        # What the server's Python workers run of ours goes there by value. They see no artifacts of our session: a streaming query
+        # runs in a copy of it.
+        register_pickle_by_value(sys.modules[__package__])
         self._first = self._session()
 
     def _session(self) -> Any:
@@ -70,16 +74,14 @@ class Connect:
 
     def new_session(self) -> Any:
         """A session of its own for one case."""
-        session = self._session()
-        session.addArtifacts(self._archive, pyfile=True)
-        return session
+        return self._session()
 
     def end_session(self, session: Any) -> None:
         session.stop()
 
     def capture(self, _emitted: "Callable[[int, List[List[Any]]], None] | None", folder: str) -> Any:
         """What ``foreachBatch`` is made of. ``folder``: of the case. Nobody is told of a micro-batch before it is committed."""
-        return ElsewhereCapture(folder + "/emitted", self._code)
+        return ElsewhereCapture(folder + "/emitted")
 
     @contextmanager
     def still(self, _query: Any) -> Iterator[None]:
@@ -102,10 +104,10 @@ class ElsewhereCapture:
     hold = None
     error = None
 
-    def __init__(self, folder: str, code: str) -> None:
+    def __init__(self, folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
         self._folder = folder
-        self.function = _writer(folder, code)
+        self.function = _writer(folder)
 
     def rows(self, batch_id: int) -> list[list[Any]]:
         """The rows of a batch as lists of JSON values."""
@@ -117,20 +119,10 @@ class ElsewhereCapture:
             return []
 
 
-def _writer(folder: str, code: str) -> "Callable[[Any, int], None]":
-    # A function in a function goes to the server by value: it knows none of our modules before its path does.
+def _writer(folder: str) -> "Callable[[Any, int], None]":
     def write(frame: Any, batch_id: int) -> None:
-        import importlib
-        import json
-        import os
-        import sys
-        import time
-
         os.environ["TZ"] = "UTC"  # collect() gives naive local times
         time.tzset()
-        if code not in sys.path:
-            sys.path.insert(0, code)
-        encode_row = importlib.import_module("driver.encoding").encode_row
         schema = frame.schema
         rows = [encode_row(row, schema) for row in frame.collect()]
         hidden = os.path.join(folder, ".{}.json".format(batch_id))

@@ -108,3 +108,14 @@ def test_an_observation_that_goes_on_after_an_error_is_broken() -> None:
 def test_earlier_findings_are_kept_beside_the_error() -> None:
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), failed(2, "X"))
     assert [finding.aspect for finding in judge(case(None, None), NEWEST, seen).findings] == ["rows", "error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "matches"),
+    [("STREAM_FAILED", True), ("UNSUPPORTED_FEATURE.STATE_STORE", True), ("UNSUPPORTED_FEATURE", False), ("ID", False)],
+)
+def test_a_condition_in_brackets_counts(name: str, matches: bool) -> None:
+    """As an error comes through Connect."""
+    message = "[STREAM_FAILED] Query [ID = 0195e4b0] ended: [UNSUPPORTED_FEATURE.STATE_STORE] not here"
+    verdict = judge(case(expect(error={"class": [name]})), NEWEST, observed(failed(1, "Error", message=message)))
+    assert (verdict.status == "conforms") is matches
