@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import psutil
 
@@ -22,6 +23,7 @@ def main() -> None:
     if "-h" in arguments or "--help" in arguments:
         print(__doc__)
         return
+    arguments = [str(Path(one).resolve()) if Path(one).exists() else one for one in arguments]
     most = {"host": 0, "engine": 0, "all": 0}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "conformance.cli.main", "run", *arguments]
@@ -35,6 +37,8 @@ def main() -> None:
                 continue
             for name, now in (("host", host), ("engine", max(engines, default=0)), ("all", host + sum(engines))):
                 most[name] = max(most[name], now)
+    if run.returncode not in (0, 1):
+        sys.exit(f"the run ended with {run.returncode}: there is nothing to say")
     for name, what in (("host", "the host's process"), ("engine", "the biggest engine"), ("all", "all together")):
         print(f"{what:<20} {most[name] / _MB:7.0f} MB at most")
 

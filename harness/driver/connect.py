@@ -92,6 +92,9 @@ class Connect:
         """The progress entries since the first ``seen``, and how many there are now."""
         entries = query.recentProgress
         new = [entry if type(entry) is dict else json.loads(entry.json) for entry in entries[seen:]]
+        for entry in new:
+            # The server leaves out what Spark's progress derives from the sources.
+            entry.setdefault("numInputRows", sum(source.get("numInputRows", 0) for source in entry.get("sources", [])))
         return new, len(entries)
 
     def plan(self, *_: Any) -> str:
