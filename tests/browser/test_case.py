@@ -90,9 +90,9 @@ def test_from_a_case_to_its_behaviour_and_back(reader, single):
     page = case(reader(), LATE, single)
     page.get_by_role("link", name="late-wm-previous").click()
     article = page.locator("article:visible", has=page.locator("h3", has_text="late-wm-previous"))
-    assert article.first.is_visible()
+    article.first.wait_for()
     article.first.get_by_role("link", name="A micro-batch filters late rows").click()
-    assert "A micro-batch filters late rows" in page.locator("h1:visible").inner_text()
+    page.locator("h1:visible", has_text="A micro-batch filters late rows").wait_for()
 
 
 def test_the_query_can_be_copied(reader):
