@@ -62,10 +62,11 @@ def conduct(
     """
     reuse = Reuse(known, runtime, limits.conf) if known is not None else None
     judging = _Judging(display, sink, reuse)
-    lacks = {case.id: runtime.lacks(case) for case in cases}
     lanes = []
     for target in targets:
-        left = {case.id: case for case in cases if not judging.without_running(case, target, lacks[case.id])}
+        left = {
+            case.id: case for case in cases if not judging.without_running(case, target, runtime.lacks(case, target))
+        }
         asked = [Question(case, (target,)) for case in left.values()]
         for question, answer in reuse.among(asked) if reuse else ():
             judging.known(question.case, target, answer)

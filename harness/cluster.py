@@ -91,9 +91,12 @@ class Cluster:
             work: the engine's directory; executors see it at the same path.
         """
         # Python workers import the driver's state functions from where the driver has them.
-        ours = {"spark.master": self.master, "spark.executorEnv.PYTHONPATH": f"{work}/engine"}
-        # Where a cluster's storage is, its Hadoop settings say.
-        ours |= {"spark.conformance.hadoopDefaults": "true"}
+        ours = {
+            "spark.master": self.master,
+            "spark.executorEnv.PYTHONPATH": f"{work}/engine",
+            # Where a cluster's storage is, its Hadoop settings say.
+            "spark.conformance.hadoopDefaults": "true",
+        }
         if not self.on_this_machine:
             ours |= {"spark.driver.bindAddress": "0.0.0.0", "spark.driver.host": self._address()}
         return ours

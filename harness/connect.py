@@ -15,8 +15,9 @@ from harness.legs import kills_its_engine
 from harness.loopback import is_loopback
 from harness.pipe import PipeEngine
 from harness.provision import prepare
-from harness.request import looks_at_plans
+from harness.request import alters_its_checkpoint, has_operation, looks_at_plans
 from harness.say import Say
+from harness.storage import StorageUrl
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 
@@ -119,47 +120,60 @@ class ConnectRuntime:
     """Starts a driver on this machine for each engine, as a client of the server.
 
     Args:
-        root: a folder that the server sees at the same path.
+        root: a folder of this machine, which the server sees at the same path unless there is a storage.
         endpoint: the server.
         code_path: folder for modules that ``call`` names, None where the user did not allow code.
+        storage: where cases have their files, as the server reaches it; None for ``root``.
     """
 
     name = "connect"
 
-    def __init__(self, root: Path, endpoint: Endpoint, *, code_path: Path | None = None) -> None:
+    def __init__(
+        self, root: Path, endpoint: Endpoint, *, code_path: Path | None = None, storage: StorageUrl | None = None
+    ) -> None:
         self._root = root
         self._endpoint = endpoint
         self._code_path = code_path
+        self._storage = storage
 
     def fingerprint(self, target: Target) -> None:
         """Nobody knows what the server is made of."""
 
-    def lacks(self, case: Case) -> str | None:
+    def lacks(self, case: Case, target: Target) -> str | None:
         if kills_its_engine(case):
             return "through Connect the engine's process cannot be killed"
         if looks_at_plans(case):
             return "through Connect no plan of a micro-batch is to be had"
+        for operation, ticket in target.connect_lacks:
+            if has_operation(case, operation):
+                return f"Connect of this version takes no `{operation}` over a stream ({ticket})"
+        if self._storage is not None and alters_its_checkpoint(case):
+            return "through Connect nothing of a checkpoint on another storage can be taken away or spoilt"
         return None
 
     def start(self, target: Target, *, say: Say) -> Engine:
         if not target.connect:
             raise NoConnect(target)
-        client = replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
-        environment = prepare(client, say=say)
+        environment = prepare(client_of(target), say=say)
         work = program.stage(target, self._root, "driver")
         say(f"{target.name}: connecting to {self._endpoint}")
-        link = program.start("driver", environment, work, {}, None, also={"CONFORMANCE_ENDPOINT": self._endpoint.url})
+        also = {"CONFORMANCE_ENDPOINT": self._endpoint.url}
+        link = program.start("driver", environment, work, {}, None, storage=self._storage, also=also)
         try:
             engine = PipeEngine(
                 link,
                 work=str(work),
+                cases=f"{self._storage}/{work.name}" if self._storage else None,
                 place=Place(self.name, master=str(self._endpoint)),
                 code_path=str(self._code_path) if self._code_path else None,
                 start_timeout=_START_SECONDS,
                 hidden=self._endpoint.hidden,
             )
         except EngineDied as error:
-            raise EndpointFailed(str(self._endpoint), _reason(self._endpoint.hidden(str(error)))) from None
+            text = self._endpoint.hidden(str(error))
+            if self._storage is not None and f"nothing can be written to {self._storage}" in text:
+                raise EngineDied(text) from None
+            raise EndpointFailed(str(self._endpoint), _reason(text)) from None
         if _number(engine.identity.spark) != target.version:
             engine.close()
             raise OtherVersion(str(self._endpoint), engine.identity.spark, target)
@@ -167,6 +181,11 @@ class ConnectRuntime:
 
     def close(self) -> None:
         """Nothing is shared between engines, and each ends with its seat."""
+
+
+def client_of(target: Target) -> Target:
+    """The target with what its client of Connect needs beside Spark."""
+    return replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
 
 
 def _number(spark: str) -> SparkVersion | str:

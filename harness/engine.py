@@ -73,8 +73,8 @@ class Runtime(Protocol):
 
     name: str
 
-    def lacks(self, case: Case) -> str | None:
-        """Why its engines cannot carry the case out, though their Spark may; None where they can."""
+    def lacks(self, case: Case, target: Target) -> str | None:
+        """Why its engines of the target cannot carry the case out, though their Spark may; None where they can."""
 
     def fingerprint(self, target: Target) -> str | None:
         """What its engines of the target are made of, told without starting one: two engines of one fingerprint give the same answers.

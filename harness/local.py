@@ -14,6 +14,7 @@ from harness.engine import Engine, Place
 from harness.pipe import PipeEngine
 from harness.provision import prepare, prepared
 from harness.say import Say
+from harness.storage import StorageUrl
 from harness.target import Target
 from harness.tuning import settings
 
@@ -29,6 +30,7 @@ class LocalRuntime:
         code_path: folder for modules that ``call`` names, None where the user did not allow code.
         cluster: where executors come from; None runs everything in the engine's own process.
         conf: Spark settings of each engine, stronger than the suite's own.
+        storage: where cases have their files; None for ``root``.
     """
 
     name = "local"
@@ -41,19 +43,21 @@ class LocalRuntime:
         code_path: Path | None = None,
         cluster: Cluster | None = None,
         conf: Mapping[str, str] = MappingProxyType({}),
+        storage: StorageUrl | None = None,
     ) -> None:
         self._root = root
         self._plain = plain
         self._code_path = code_path
         self._cluster = cluster
         self._conf = conf
+        self._storage = storage
 
-    def lacks(self, _case: Case) -> None:
+    def lacks(self, _case: Case, _target: Target) -> None:
         """Nothing: the driver is in the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
-        # An installed Spark may be changed where it is, by whoever built it, and nobody knows what a cluster is made of.
-        nobody_knows = target.installed is not None or self._cluster is not None
+        # An installed Spark may be changed where it is, by whoever built it, and nobody knows what a cluster or a storage is made of.
+        nobody_knows = target.installed is not None or self._cluster is not None or self._storage is not None
         environment = None if nobody_knows else prepared(target)
         if environment is None or environment.root is None:
             return None
@@ -68,15 +72,16 @@ class LocalRuntime:
         say(f"{target.name}: starting")
         told = {**self._tuned(target), **(self._cluster.settings(str(work)) if self._cluster else {}), **self._conf}
         return PipeEngine(
-            program.start("driver", environment, work, told, self._cluster),
+            program.start("driver", environment, work, told, self._cluster, storage=self._storage),
             work=str(work),
+            cases=f"{self._storage}/{work.name}" if self._storage else None,
             place=Place(self.name, master=self._cluster.master if self._cluster else None),
             code_path=str(self._code_path) if self._code_path else None,
             start_timeout=_START_SECONDS,
         )
 
     def _tuned(self, target: Target) -> dict[str, str]:
-        return {} if self._plain else settings(target.version)
+        return {} if self._plain else settings(target.version, own_disk=self._storage is None)
 
     def close(self) -> None:
         """Nothing is shared between engines, and each ends with its seat."""

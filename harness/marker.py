@@ -23,7 +23,7 @@ class Made:
     spark_home: Path
     java_home: Path | None
     """Of the embedded Java; None where the host's serves."""
-    java_version: str | None = None
+    java_version: str | None
     """What that Java said when it was asked, once: nobody changes it after, and to start it takes a tenth of a second."""
 
     def write(self, root: Path, order: Order) -> None:

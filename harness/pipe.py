@@ -38,7 +38,8 @@ class PipeEngine:
 
     Args:
         link: to a driver that was just started; the engine's from here on.
-        work: the engine's directory on its own file system; cases get theirs below it.
+        work: the engine's directory on its own file system.
+        cases: what cases get their directories in; by default a directory in ``work``.
         place: where it runs.
         code_path: where it finds the modules that ``call`` names; None where the user did not allow code.
         start_timeout: seconds until the driver must have introduced itself.
@@ -53,6 +54,7 @@ class PipeEngine:
         link: Link,
         *,
         work: str,
+        cases: str | None = None,
         place: Place,
         code_path: str | None = None,
         start_timeout: float,
@@ -65,6 +67,7 @@ class PipeEngine:
         self.slots: int | None = None
         self._link = link
         self._work = work
+        self._cases = cases or f"{work}/cases"
         self._numbers = count(1)
         self._switchboard = Switchboard()
         self._writing = threading.Lock()
@@ -80,7 +83,7 @@ class PipeEngine:
     identity: Identity
 
     def new_directory(self, case: str) -> str:
-        return f"{self._work}/cases/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
+        return f"{self._cases}/{next(self._numbers)}-{re.sub(r'[^A-Za-z0-9]+', '-', case)[-60:]}"
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         try:

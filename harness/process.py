@@ -74,7 +74,7 @@ class ProcessLink:
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""
         if self._process.stdin and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread closes it too, as in write
                 self._process.stdin.close()
         for how in (signal.SIGTERM, signal.SIGKILL):
             try:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from harness.cluster import Cluster
 from harness.environment import Environment
 from harness.process import ProcessLink
+from harness.storage import StorageUrl
 from harness.target import Target
 
 
@@ -47,9 +48,10 @@ def start(
     settings: Mapping[str, str],
     cluster: Cluster | None,
     *,
+    storage: StorageUrl | None = None,
     also: Mapping[str, str] = MappingProxyType({}),
 ) -> ProcessLink:
-    """Start ``python -m MODULE WORK KEY=VALUE …``.
+    """Start ``python -m MODULE [--storage URL] WORK KEY=VALUE …``.
 
     Args:
         module: a module that was staged.
@@ -57,13 +59,22 @@ def start(
         work: the engine's directory, where it runs.
         settings: of Spark.
         cluster: where executors come from; None for the process itself.
+        storage: where cases have their files; None for ``work``.
         also: variables of its own; arguments are for everybody on the machine to see.
     """
     environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
     # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
     path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
+    where = ["--storage", str(storage)] if storage else []
     return ProcessLink(
-        [str(environment.python), "-m", module, str(work), *(f"{key}={value}" for key, value in settings.items())],
+        [
+            str(environment.python),
+            "-m",
+            module,
+            *where,
+            str(work),
+            *(f"{key}={value}" for key, value in settings.items()),
+        ],
         cwd=work,
         env={**environ, "PYTHONPATH": path, **also},
     )

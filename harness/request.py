@@ -58,7 +58,12 @@ def request_for(
 
 def calls_code(case: Case) -> bool:
     """Whether the case runs somebody's Python inside the engine."""
-    return any(operation.name == "call" for pipeline in case.pipelines() for operation in pipeline.walk())
+    return has_operation(case, "call")
+
+
+def has_operation(case: Case, operation: str) -> bool:
+    """Whether some query of the case has an operation of this name."""
+    return any(one.name == operation for pipeline in case.pipelines() for one in pipeline.walk())
 
 
 def _step(step: Step, case: Case) -> StepRequest:
@@ -130,6 +135,12 @@ def _files(stream: str, case: Case) -> int:
 def looks_at_plans(case: Case) -> bool:
     """Whether some step of the case says something about a plan."""
     return any(_plan_wanted(step, case) for step in case.steps)
+
+
+def alters_its_checkpoint(case: Case) -> bool:
+    """Whether something is done to the checkpoint while no query runs."""
+    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+    return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
 
 
 def _plan_wanted(step: Step, case: Case) -> bool:

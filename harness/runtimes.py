@@ -13,6 +13,7 @@ from harness.connect import ConnectRuntime, Endpoint
 from harness.containers.choice import parse
 from harness.engine import Runtime
 from harness.local import LocalRuntime
+from harness.storage import Storage, StorageUrl
 from harness.targets import Targets
 
 Name = Literal["local", "container"]
@@ -41,6 +42,8 @@ class Wishes:
     """Of the Connect server that runs the cases; None where engines are started."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine. Only ``local`` has them."""
+    storage: Storage | None = None
+    """Where cases have their files; None for this machine's folder for temporary files. Containers have a place of their own."""
 
 
 def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
@@ -55,11 +58,17 @@ def runtime(wishes: Wishes, root: Path, *, keep: bool) -> Runtime:
         NotAnImage, NotALimit, InvalidCase: a wish, or the project's configuration, makes no sense.
         NoDaemon: ``container``, and no container engine answers.
     """
+    cases = wishes.storage.of_a_run() if isinstance(wishes.storage, StorageUrl) else None
     if wishes.endpoint is not None:
-        return ConnectRuntime(root, wishes.endpoint, code_path=wishes.code_path)
+        return ConnectRuntime(root, wishes.endpoint, code_path=wishes.code_path, storage=cases)
     if wishes.runtime == "local":
         return LocalRuntime(
-            root, plain=wishes.plain, code_path=wishes.code_path, cluster=wishes.cluster, conf=wishes.conf
+            root,
+            plain=wishes.plain,
+            code_path=wishes.code_path,
+            cluster=wishes.cluster,
+            conf=wishes.conf,
+            storage=cases,
         )
     # Only who asks for containers waits for their client to be imported.
     from harness.containers.confinement import Confinement

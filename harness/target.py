@@ -23,6 +23,8 @@ class Target:
     """What is installed beside it, for state functions over pandas frames: PyPI requirements."""
     connect: tuple[str, ...] = ()
     """What pyspark's client of Spark Connect needs beside those; nothing where its Connect runs no streaming query."""
+    connect_lacks: tuple[tuple[str, str], ...] = ()
+    """Operations that its Connect does not take over a stream though Spark does, each with its ticket."""
     image: str | None = None
     """The official container image by its long tag, None where there is none."""
     base: str = ""

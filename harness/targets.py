@@ -229,6 +229,7 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
         ),
         packages=tuple(said.get("packages", ())),
         connect=tuple(said.get("connect", ())),
+        connect_lacks=tuple(said.get("connect_lacks", {}).items()),
         image=said["image"] and said["image"].format(spark=version),
         base=said["build"]["base"],
         base_java=said["build"]["java"],

@@ -11,12 +11,16 @@ import yaml
 from conformance.versions import SparkVersion, VersionRange
 
 
-def settings(version: SparkVersion) -> dict[str, str]:
-    """The Spark settings for a version, to be given when its session starts."""
+def settings(version: SparkVersion, *, own_disk: bool = True) -> dict[str, str]:
+    """The Spark settings for a version, to be given when its session starts.
+
+    ``own_disk``: whether cases have their files on a disk of the engine's machine.
+    """
     return {
         entry["conf"]: entry["value"]
         for entry in _entries()
-        if "spark" not in entry or version in VersionRange.parse(entry["spark"])
+        if ("spark" not in entry or version in VersionRange.parse(entry["spark"]))
+        and (own_disk or not entry.get("disk"))
     }
 
 

@@ -85,10 +85,11 @@ Conf = Annotated[
     ),
 ]
 Storage = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        metavar="FOLDER",
-        help="A folder that this machine and every machine of the cluster have at the same path: input, checkpoints and state.",
+        metavar="PLACE",
+        help="Where input, checkpoints and state are: a folder that this machine and every other have at the same path, or a URL "
+        "that Spark reaches, such as hdfs://host:8020/tests.",
     ),
 ]
 Fresh = Annotated[

@@ -170,7 +170,7 @@ def run(
     errors.print(f"{'; '.join(what)}; into {results}", markup=False, highlight=False)
     with ExitStack() as stack:
         # What makes no engine possible is said before anything is written over.
-        engines = stack.enter_context(running.engines(wished, work, storage))
+        engines = stack.enter_context(running.engines(wished, work))
         writer = stack.enter_context(ResultsWriter(results, header))
         cells = len(cases) * len(targets)
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)

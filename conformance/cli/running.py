@@ -27,6 +27,8 @@ from harness.runtimes import Wishes
 from harness.runtimes import runtime as runtime_for
 from harness.scheduler import Limits
 from harness.state_stores import StateStore
+from harness.storage import Storage, StorageUrl
+from harness.storage import storage as storage_of
 from harness.surroundings import SurroundingsFailed
 from harness.target import Target
 from harness.targets import Targets
@@ -84,7 +86,7 @@ def wishes(
     allow_code: bool = False,
     master: str | None = None,
     conf: Sequence[str] = (),
-    storage: Path | None = None,
+    storage: str | None = None,
     connect: str | None = None,
 ) -> Wishes:
     """What a person said about where engines run.
@@ -98,6 +100,8 @@ def wishes(
     for option, given in (("--image", images), ("--memory", memory), ("--cpus", cpus)):
         if given and runtime != "container":
             raise typer.BadParameter("only containers have it: add --runtime container", param_hint=option)
+    if storage and runtime == "container":
+        raise typer.BadParameter("containers have a volume of their own: leave out --runtime", param_hint="--storage")
     for option, here in (("--master", master), ("--conf", conf), ("--connect", connect)):
         if here and runtime == "container":
             raise typer.BadParameter("a container has an engine of its own: leave out --runtime", param_hint=option)
@@ -109,7 +113,7 @@ def wishes(
     elsewhere = cluster or endpoint
     if elsewhere is not None and not elsewhere.on_this_machine and storage is None:
         raise typer.BadParameter(
-            f"the machines of {elsewhere} must see what this one writes: name a folder that all of them share",
+            f"the machines of {elsewhere} must see what this one writes: name a folder that all of them share, or a URL",
             param_hint="--storage",
         )
     return Wishes(
@@ -117,6 +121,7 @@ def wishes(
         cluster=cluster,
         endpoint=endpoint,
         conf=settings_of(conf),
+        storage=storage_of(storage) if storage else None,
         images=tuple(images),
         memory=memory,
         cpus=cpus,
@@ -141,43 +146,47 @@ class CannotWrite(SurroundingsFailed):
 
 
 @contextmanager
-def working_folder(work: Path | None = None, storage: Path | None = None) -> Iterator[Path]:
+def working_folder(work: Path | None = None, storage: Storage | None = None) -> Iterator[Path]:
     """The folder for engines' working files.
 
     Args:
         work: kept; where it is None, a temporary one.
-        storage: where the temporary one is made; None for where this machine has them.
+        storage: where the temporary one is made, if it is a folder; else it is where this machine has them.
 
     Raises:
         CannotWrite: nothing can be written there.
     """
+    shared = None if isinstance(storage, StorageUrl) else storage
     with ExitStack() as stack:
         try:
             root = Path(
                 work
                 or stack.enter_context(
-                    tempfile.TemporaryDirectory(prefix="conformance-", dir=storage, ignore_cleanup_errors=True)
+                    tempfile.TemporaryDirectory(prefix="conformance-", dir=shared, ignore_cleanup_errors=True)
                 )
             )
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CannotWrite(work or storage or Path(tempfile.gettempdir()), error) from error
+            raise CannotWrite(work or shared or Path(tempfile.gettempdir()), error) from error
         yield root.resolve()
 
 
 @contextmanager
-def engines(wished: Wishes, work: Path | None = None, storage: Path | None = None) -> Iterator[Runtime]:
+def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
     """The runtime that was wished for, closed at the end.
 
     Args:
         wished: where engines run.
-        work, storage: see ``working_folder``.
+        work: see ``working_folder``.
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
         CannotWrite: see ``working_folder``.
     """
-    with working_folder(work, storage) as root, closing(runtime_for(wished, root, keep=work is not None)) as runtime:
+    with (
+        working_folder(work, wished.storage) as root,
+        closing(runtime_for(wished, root, keep=work is not None)) as runtime,
+    ):
         yield runtime
 
 

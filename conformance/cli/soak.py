@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from conformance import soak as soaking
 from conformance.cli import options, running
 from harness.soak_engine import SoakEngine, Surroundings
+from harness.storage import StorageUrl
 from reports.soak import LawRecord, SoakRecord, show
 
 EXAMPLES = """
@@ -70,6 +71,8 @@ def soak(
     No expected rows are needed: the laws are queries over what went in and what came out, and hold where they find nothing.
     """
     wished = running.wishes("local", master=master, conf=conf or (), storage=storage)
+    if isinstance(wished.storage, StorageUrl):
+        raise typer.BadParameter("a soak looks into its files itself: name a folder", param_hint="--storage")
     errors = running.errors_console()
     targets = running.chosen([spark], errors)
     if len(targets) != 1:
@@ -86,7 +89,7 @@ def soak(
     started = datetime.now(UTC)
     with ExitStack() as stack:
         stack.enter_context(running.stopped(lambda: f"{results} is not written", errors))
-        root = stack.enter_context(running.working_folder(work, storage))
+        root = stack.enter_context(running.working_folder(work, wished.storage))
         watching: _Bar | _Lines = _Bar(rows, errors) if errors.is_terminal else _Lines()
         stack.enter_context(watching)
         settings = soaking.settings(stream, wished.conf)

@@ -83,7 +83,7 @@ class ContainerRuntime:
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
-    def lacks(self, _case: Case) -> None:
+    def lacks(self, _case: Case, _target: Target) -> None:
         """Nothing: the driver is in the engine."""
 
     def fingerprint(self, target: Target) -> str | None:

@@ -1,12 +1,14 @@
-"""``python -m driver [--shared] WORK [KEY=VALUE …]``: start the engine, introduce it, answer requests until standard input ends.
+"""``python -m driver [--shared] [--storage URL] WORK [KEY=VALUE …]``: an engine, which answers requests until standard input ends.
 
 Requests are answered side by side, each in a thread with a session of its own: how many there are at once is for the host to say.
 
-``--shared``: what it writes may be changed by other users of the machine too, whose engines may resume a query.
+``--shared``: what it writes may be changed by other users of the machine too, whose engines may resume a query. ``--storage``: of a
+directory that directories of cases are in; without it they are on this machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import threading
@@ -31,16 +33,20 @@ def main(arguments: list[str]) -> int:
         from .classic import Classic
         from .connect import Connect
         from .errors import keep_origins
+        from .storage_fails import StorageFails
 
         keep_origins()
-        if arguments[0] == "--shared":
+        said = _arguments(arguments)
+        if said.shared:
             os.umask(0)
-            arguments = arguments[1:]
-        work, settings = arguments[0], dict(setting.split("=", 1) for setting in arguments[1:])
         # Not an argument: it may hold a token, and arguments are for everybody to see.
         url = os.environ.pop("CONFORMANCE_ENDPOINT", None)
-        engine = Connect(url) if url else Classic(work, settings)
+        settings = dict(setting.split("=", 1) for setting in said.settings)
+        engine = Connect(url, said.storage) if url else Classic(said.work, settings, said.storage)
         channel.send("hello", identity=engine.identity(), slots=engine.slots())
+    except StorageFails as error:
+        channel.send("failed", message=str(error))
+        return 3
     except Exception:
         channel.send("failed", message=traceback.format_exc())
         return 3
@@ -52,6 +58,15 @@ def main(arguments: list[str]) -> int:
     os._exit(0)
 
 
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="driver")
+    parser.add_argument("--shared", action="store_true")
+    parser.add_argument("--storage")
+    parser.add_argument("work")
+    parser.add_argument("settings", nargs="*")
+    return parser.parse_args(arguments)
+
+
 def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
     from .execution import Execution, Reached, put_away
 
@@ -60,7 +75,7 @@ def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
         execution = Execution(engine, request, _teller(channel, request))
         for step in execution.run():
             channel.send("step", case=case, step=step)
-        put_away(request)
+        put_away(engine, request)
         channel.send("done", case=case, columns=execution.columns, memory=memory())
     except Reached as here:
         channel.send("reached", case=case, step=here.step, columns=execution.columns, missed=here.missed)

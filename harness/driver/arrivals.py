@@ -8,42 +8,47 @@ and then the offset would not move.
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import re
 import time
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
-Batches = List[Dict[str, List[List[Dict[str, Any]]]]]
-Staged = List[Tuple[str, str]]
+Batch = Dict[str, List[List[Dict[str, Any]]]]
+Batches = List[Batch]
+Staged = List[Tuple[int, str, str]]
+
+ANOTHER_SECOND_S = 1.1
+"""So long, and a file is another second old."""
 
 
 class Arrivals:
     """The directories the query's file sources read; what is in them already is what arrived before."""
 
-    def __init__(self, root: str, streams: dict[str, Any]) -> None:
-        """``streams``: stream name → {"ddl": …, "files": files per micro-batch}."""
+    def __init__(self, root: str, streams: dict[str, Any], files: Any) -> None:
+        """
+        ``root``: where they are; ``streams``: stream name → {"ddl": …, "files": files per micro-batch}; ``files``: those of the engine
+        that they lie among, as ``OwnFiles``.
+        """
         self._root = root
         self._streams = streams
-        self._staging = os.path.join(root, ".staging")
+        self._files = files
+        self._staging = root + "/.staging"
+        before = []
         for name in streams:
-            os.makedirs(self.directory(name), exist_ok=True)
-        before = [entry for name in streams for entry in os.scandir(self.directory(name)) if entry.is_file()]
-        self._placed = max((int(entry.name.partition(".")[0]) for entry in before), default=0)
+            files.make(self.directory(name))
+            before += [self.directory(name) + "/" + file for file in files.names(self.directory(name))]
+        self._placed = max((int(path.rpartition("/")[2].partition(".")[0]) for path in before), default=0)
         # Files are read in the order of their modification times, which must not depend on how fast we write them.
         yesterday = int(time.time()) - 86400
-        self._clock = max((int(entry.stat().st_mtime) for entry in before), default=yesterday)
-        shutil.rmtree(self._staging, ignore_errors=True)  # what a killed process had not placed yet
-        os.makedirs(self._staging)
+        self._clock = max((files.modified(path) for path in before), default=yesterday)
+        files.remove(self._staging)  # what a killed process had not placed yet
+        files.make(self._staging)
 
     def directory(self, stream: str) -> str:
-        return os.path.join(self._root, stream)
+        return self._root + "/" + stream
 
     def stream_of(self, description: str) -> str | None:
-        """The stream that a progress entry's source description names, by its path."""
-        for name in self._streams:
-            if self.directory(name) + "]" in description or description.endswith(self.directory(name)):
-                return name
-        return None
+        """The stream that a progress entry's source description names."""
+        return stream_at(description, self.directory, self._streams)
 
     def stage(self, batches: Batches) -> Staged:
         """Write the files of micro-batches out of the engine's sight; ``place`` then shows them all at once.
@@ -53,22 +58,50 @@ class Arrivals:
         staged = []
         for batch in batches:
             self._clock += 1
-            for stream, partitions in batch.items():
-                padding = self._streams[stream]["files"] - len(partitions)
-                for rows in list(partitions) + [[]] * padding:
-                    staged.append(self._write(stream, rows))
+            staged += [self._write(stream, content) for stream, content in files_of(batch, self._streams)]
         return staged
 
     def place(self, staged: Staged) -> None:
         """Rename staged files into their sources' directories."""
-        for hidden, visible in staged:
-            os.rename(hidden, visible)
+        before = None
+        for clock, hidden, visible in staged:
+            if not self._files.keeps_times and before not in (None, clock):
+                time.sleep(ANOTHER_SECOND_S)
+            before = clock
+            self._files.rename(hidden, visible)
 
-    def _write(self, stream: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
+    def _write(self, stream: str, content: list[str]) -> tuple[int, str, str]:
         self._placed += 1
         name = "{:06d}.json".format(self._placed)
-        hidden = os.path.join(self._staging, name)
-        with open(hidden, "w", encoding="utf-8") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in rows) or "\n")
-        os.utime(hidden, (self._clock, self._clock))
-        return hidden, os.path.join(self.directory(stream), name)
+        hidden = self._staging + "/" + name
+        self._files.write(hidden, "".join(line + "\n" for line in content).encode("utf-8"))
+        self._files.date(hidden, self._clock)
+        return self._clock, hidden, self.directory(stream) + "/" + name
+
+
+def files_of(batch: Batch, streams: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The files of a micro-batch: of each its stream and its lines. There are always as many of a stream; ``streams`` says how many."""
+    for stream, partitions in batch.items():
+        padding = streams[stream]["files"] - len(partitions)
+        for rows in list(partitions) + [[]] * padding:
+            yield stream, lines(rows)
+
+
+def lines(rows: list[dict[str, Any]]) -> list[str]:
+    """The lines of a file; a blank one where there are no rows."""
+    return [json.dumps(row) for row in rows] or [""]
+
+
+def stream_at(description: str, directory: Callable[[str], str], streams: Iterable[str]) -> str | None:
+    """The stream whose directory is in the description of a file source: ``FileStreamSource[hdfs://host:8020/…/streams/events]``.
+
+    Spark writes host and slashes before the path as the file system has them, which may be otherwise than we do.
+    """
+    for name in streams:
+        if description.rstrip("]").endswith(_path(directory(name))):
+            return name
+    return None
+
+
+def _path(directory: str) -> str:
+    return re.sub(r"^[a-z][a-z0-9+.-]*:(//[^/]*)?", "", directory)

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List
 
 from . import PROTOCOL, session
+from .arrivals import Arrivals
 from .capture import Capture
+from .hadoop_files import HadoopFiles
+from .own_files import OwnFiles
 from .places import operating_system
 
 APIS = {
@@ -23,11 +26,19 @@ APIS = {
 class Classic:
     """Spark in local mode, unless the settings name another master.
 
-    ``work``: a directory for its scratch files; ``conf``: static settings of the target.
+    ``work``: a directory for its scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that
+    directories of cases are in, None where they are on this machine.
+
+    Raises:
+        StorageFails: nothing can be written to the storage.
     """
 
-    def __init__(self, work: str, conf: dict[str, str]) -> None:
+    def __init__(self, work: str, conf: dict[str, str], storage: str | None = None) -> None:
         self.spark = session.start(work, conf)
+        self.files: Any = HadoopFiles(self.spark, storage) if storage else OwnFiles()
+        """Those that directories of cases are among."""
+        self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
+        """Whether what a new query's checkpoint begins with is made beforehand."""
         self._active = _holder_of_the_active(self.spark)
 
     def identity(self) -> dict[str, Any]:
@@ -77,9 +88,17 @@ class Classic:
     def end_session(self, session: Any) -> None:
         """Nothing is held by one."""
 
+    def arrivals(self, folder: str, streams: dict[str, Any]) -> Arrivals:
+        """What lets rows arrive. ``folder``: for the directories of the streams; ``streams``: as of ``Arrivals``."""
+        return Arrivals(folder, streams, self.files)
+
     def capture(self, emitted: "Callable[[int, List[List[Any]]], None] | None", _folder: str) -> Any:
         """What is given to ``foreachBatch``. ``_folder``: of the case, where this engine puts nothing."""
         return Capture(emitted)
+
+    def cause(self, _query: Any, capture: Any, error: Exception) -> Exception:
+        """What a query failed of that ended with an error."""
+        return capture.error or error
 
     @contextmanager
     def still(self, query: Any) -> Iterator[None]:

@@ -13,6 +13,8 @@ _TOO_GENERAL = {"Object", "Throwable", "Exception", "RuntimeException", "Error",
 _QUALIFIED = re.compile(r"\b(?:[a-z_][\w]*\.)+([A-Z]\w*(?:Exception|Error))\b")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)*)\]")
 _DEEPEST = 20
+_NO_DIRECTORY = "Mkdirs failed to create"
+"""What Hadoop says for whatever reason a directory cannot be made on a disk."""
 
 
 def keep_origins() -> None:
@@ -49,8 +51,10 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
 def surroundings(error: BaseException) -> str | None:
     """What the machine lacked, where that is all the error says; None where it says something about Spark's semantics."""
     message = describe(error, "run")["message"]
-    if any(sign in message for sign in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))):
+    if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
         return "no space is left"
+    if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
+        return "nothing can be written"
     if "Python worker failed to connect back" in message:
         return "there was no time or memory to start a Python worker"
     return None

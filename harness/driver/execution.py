@@ -7,7 +7,7 @@ import shutil
 import time
 from typing import Any, Callable, Iterator
 
-from .arrivals import Arrivals, Staged
+from .arrivals import Staged
 from .capture import Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
@@ -69,11 +69,11 @@ class Execution:
         self._output_mode = request["outputMode"]
         self._trigger = request["trigger"]
         self._conf = dict(request["conf"])
-        self._arrivals = Arrivals(request["directory"] + "/streams", request["streams"])
-        self._checkpoint = Checkpoint(request["directory"] + "/checkpoint")
+        self._arrivals = engine.arrivals(request["directory"] + "/streams", request["streams"])
+        self._checkpoint = Checkpoint(request["directory"] + "/checkpoint", engine.files)
         self._frame: Any = None
         self._query: Any = None
-        self._capture = engine.capture(emitted, request["directory"])
+        self._capture: Any = None
         self._entries = 0
         self._has_executed = False
         self.columns: list[dict[str, str]] = []
@@ -232,7 +232,7 @@ class Execution:
             writer = self._frame.writeStream.outputMode(self._output_mode)
             if self._trigger != "default":
                 writer = writer.trigger(**{self._trigger: True})
-            if self._session.conf.get("spark.conformance.makeDirectories", "false") == "true":
+            if self._engine.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
             self._query = writer.foreachBatch(self._capture.function).start()
@@ -258,13 +258,13 @@ class Execution:
         try:
             self._query.processAllAvailable()
         except Exception as error:
-            raise _Failed("run", self._capture.error or error) from error
+            raise _Failed("run", self._engine.cause(self._query, self._capture, error)) from error
 
     def _finish_run(self) -> None:
         try:
             self._query.awaitTermination()
         except Exception as error:
-            raise _Failed("run", self._capture.error or error) from error
+            raise _Failed("run", self._engine.cause(self._query, self._capture, error)) from error
 
     def _place_at_once(self, staged: Staged) -> None:
         """Show the files while no micro-batch is being planned: two sources are not atomic."""
@@ -312,10 +312,10 @@ def put_in_place(request: dict[str, Any]) -> None:
         shutil.copytree(request["restore"], request["directory"])
 
 
-def put_away(request: dict[str, Any]) -> None:
+def put_away(engine: Any, request: dict[str, Any]) -> None:
     """Keep the case's directory under the name it is wanted by, or remove it."""
     if request.get("save"):
         shutil.rmtree(request["save"], ignore_errors=True)
         os.rename(request["directory"], request["save"])
     else:
-        shutil.rmtree(request["directory"], ignore_errors=True)
+        engine.files.discard(request["directory"])

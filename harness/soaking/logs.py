@@ -7,6 +7,7 @@ import os
 from typing import Any, List, Tuple
 
 from harness.driver.checkpoint import Checkpoint
+from harness.driver.own_files import OwnFiles
 
 MicroBatch = Tuple[int, int, "int | None"]
 """Id, the watermark it ran with, and the one that its commit left for the next; ms. None where it is not committed."""
@@ -23,7 +24,7 @@ def micro_batches(checkpoint: str) -> List[MicroBatch]:
         LogIncomplete: one that was planned is gone from the log.
     """
     ids = _planned(checkpoint)
-    logs = Checkpoint(checkpoint)
+    logs = Checkpoint(checkpoint, OwnFiles())
     return [(batch, logs.logged_watermark(batch), logs.next_watermark(batch)) for batch in ids]
 
 

@@ -1,10 +1,14 @@
-"""One real engine for the tests that share it."""
+"""Real engines, and what they run on, for the tests that share them."""
 
 import pytest
 
 from harness.local import LocalRuntime
+from harness.provision import prepare
 from harness.say import silently
 from harness.targets import Targets
+from tests.engine.hdfs import Hdfs
+from tests.engine.here import digests
+from tests.engine.standalone import Standalone
 
 
 @pytest.fixture(scope="session")
@@ -13,7 +17,26 @@ def target():
 
 
 @pytest.fixture(scope="session")
+def here(target):
+    return digests(target)
+
+
+@pytest.fixture(scope="session")
 def engine(target, tmp_path_factory):
     engine = LocalRuntime(tmp_path_factory.mktemp("engine")).start(target, say=silently)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="module")
+def cluster(target, tmp_path_factory):
+    standalone = Standalone(prepare(target, say=silently), tmp_path_factory.mktemp("cluster"))
+    yield standalone
+    standalone.close()
+
+
+@pytest.fixture(scope="module")
+def hdfs(target, tmp_path_factory):
+    hdfs = Hdfs(prepare(target, say=silently), tmp_path_factory.mktemp("hdfs"))
+    yield hdfs
+    hdfs.close()

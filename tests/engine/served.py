@@ -1,6 +1,7 @@
 """A Spark Connect server on this machine, from the environment of a target's client."""
 
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.engine.processes import Processes
@@ -9,12 +10,15 @@ TOKEN = "sesame-4711"
 
 
 class Served:
-    """One server at one port, that opens to ``TOKEN`` only; ``close`` ends it.
+    """One server at one port, that opens to ``TOKEN`` only (before 4.0 to anybody); ``close`` ends it.
+
+    ``jars``: the server itself, where the environment has none (before 4.0).
 
     https://spark.apache.org/docs/latest/spark-connect-overview.html
     """
 
-    def __init__(self, environment, folder: Path) -> None:
+    def __init__(self, environment, folder: Path, jars: Sequence[Path] = ()) -> None:
+        self._jars = jars
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
@@ -47,6 +51,7 @@ class Served:
             [
                 *(self._submit, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
                 *("--master", "local[2]", "--name", "Spark-Connect"),
+                *(("--jars", ",".join(map(str, self._jars))) if self._jars else ()),
                 *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
                 "spark-internal",
             ],

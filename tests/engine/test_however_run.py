@@ -18,7 +18,7 @@ FAMILIES = (
     "deduplication",
     "chained-aggregations",
 )
-OF_EACH = 4
+OF_EACH = 3
 
 
 class Remembering:
@@ -57,5 +57,5 @@ def test_the_same_answers(tmp_path, target, sample):
     (tmp_path / "fast").mkdir()
     plain = answers(tmp_path / "plain", target, sample, plain=True, side_by_side=1)
     fast = answers(tmp_path / "fast", target, sample, plain=False, side_by_side=4)
-    assert len(plain) == len(sample) > 25
+    assert len(plain) == len(sample) > 20
     assert fast == plain

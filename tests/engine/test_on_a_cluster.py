@@ -1,10 +1,7 @@
 """The suite on a cluster: a master and two workers give what one process gives."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 import threading
 import zipfile
 from pathlib import Path
@@ -18,38 +15,21 @@ from harness.local import LocalRuntime
 from harness.provision import prepare
 from harness.say import silently
 from harness.scheduler import Lane, Limits, Scheduler
-from reports.gate import published
 from reports.results import Results
-from tests.engine.standalone import Standalone
+from tests.engine.here import first_of_each_family
 from tests.engine.test_however_run import Remembering
+from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+pytestmark = pytest.mark.xdist_group("cluster")
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
 
 @pytest.fixture(scope="module")
-def cluster(target, tmp_path_factory):
-    standalone = Standalone(prepare(target, say=silently), tmp_path_factory.mktemp("cluster"))
-    yield standalone
-    standalone.close()
-
-
-@pytest.fixture(scope="module")
-def here(target):
-    """Case id → the digest of what this version was seen to do in one process."""
-    return {
-        cell.case: cell.behaviour for cell in Results.read_all(list(published())).cells if cell.target == target.name
-    }
-
-
-@pytest.fixture(scope="module")
 def sample(here):
-    """The first case of each family, as far as an engine was seen to answer it; none that reads the clock."""
-    cases = [case for case in suite.load().cases if here.get(case.id) and not kills_its_engine(case)]
-    families = {case.family: case for case in reversed(cases) if "processing-time" not in case.id}
-    return tuple(families.values())
+    return first_of_each_family(here, lambda case: not kills_its_engine(case))
 
 
 class Listening(Remembering):
@@ -107,10 +87,14 @@ def unpacked(target, tmp_path):
     return home
 
 
-def test_the_commands_of_the_page(tmp_path, cluster, unpacked):
+def test_the_commands_of_the_page(tmp_path, cluster, hdfs, unpacked):
     """As they stand, with one case, the places of this machine, and no YARN."""
-    places = {"/opt/my-spark": unpacked, "/mnt/shared": tmp_path, "spark://host:7077": cluster.master}
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    places = {
+        "/opt/my-spark": unpacked,
+        "/mnt/shared": tmp_path,
+        "spark://host:7077": cluster.master,
+        "hdfs://namenode:8020/tests": hdfs.url,
+    }
     commands = re.findall(r"^\$ (conformance .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
@@ -121,12 +105,8 @@ def test_the_commands_of_the_page(tmp_path, cluster, unpacked):
         words = shlex.split(command)[1:]
         if words[0] == "run":
             words.insert(1, str(CASE))
-        done = subprocess.run(
-            [sys.executable, "-m", "conformance.cli.main", *words],
-            cwd=tmp_path,
-            env=environ,
-            capture_output=True,
-            text=True,
-        )
+        done = conformance(tmp_path, *words)
         assert done.returncode == 0, command + done.stdout + done.stderr
+    (cell,) = Results.read(tmp_path / "hdfs.jsonl").cells
+    assert cell.status == "conforms"
     assert "between 3.5.9 and ours" in (tmp_path / "report" / "index.html").read_text()

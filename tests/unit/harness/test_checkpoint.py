@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.driver.checkpoint import Checkpoint, NothingThere
+from harness.driver.own_files import OwnFiles
 
 OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
 
@@ -26,7 +27,7 @@ def checkpoint(tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    return Checkpoint(str(tmp_path))
+    return Checkpoint(str(tmp_path), OwnFiles())
 
 
 def files(checkpoint):
@@ -71,11 +72,11 @@ def test_all_state_and_nothing_else(checkpoint):
 
 def test_what_is_not_there_cannot_be_damaged(tmp_path):
     with pytest.raises(NothingThere, match="has no commit to damage"):
-        Checkpoint(str(tmp_path)).damage("gone", "commit")
+        Checkpoint(str(tmp_path), OwnFiles()).damage("gone", "commit")
 
 
 def test_directories_are_made_for_a_new_query_only(tmp_path):
-    new = Checkpoint(str(tmp_path / "checkpoint"))
+    new = Checkpoint(str(tmp_path / "checkpoint"), OwnFiles())
     new.make_directories()
     made = {str(path.relative_to(new.path)) for path in Path(new.path).rglob("*")}
     assert made == {"commits", "offsets", "sources", "sources/0", "state"}

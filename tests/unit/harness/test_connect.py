@@ -1,10 +1,13 @@
 """Addresses of Connect servers, what is secret in them, and what such engines lack."""
 
+from itertools import product
+
 import pytest
 
 from conformance import suite
 from harness.connect import ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
 from harness.say import silently
+from harness.storage import StorageUrl
 from harness.targets import Targets
 
 OPEN = "sc://localhost:15002"
@@ -46,11 +49,15 @@ def test_which_see_this_machines_files():
 
 
 def test_what_cannot_be_had_through_connect_is_little(tmp_path):
-    runtime = ConnectRuntime(tmp_path, Endpoint.parse(OPEN))
     cases = suite.load().cases
-    lacking = {case.id: why for case in cases if (why := runtime.lacks(case))}
-    assert "cannot be killed" in lacking["recovery/killed-while-it-runs-counts-no-row-twice"]
-    assert len(lacking) < 0.15 * len(cases)
+    for storage, line in product((None, StorageUrl("hdfs://host/tests")), ("3.5", "newest")):
+        runtime = ConnectRuntime(tmp_path, Endpoint.parse(OPEN), storage=storage)
+        (target,) = Targets.load().select([line])
+        lacking = {case.id: why for case in cases if (why := runtime.lacks(case, target))}
+        assert "cannot be killed" in lacking["recovery/killed-while-it-runs-counts-no-row-twice"]
+        assert ("recovery/truncated-commit-is-refused" in lacking) == (storage is not None)
+        assert ("late-drops/limit-drops-no-late-rows" in lacking) == (line == "3.5")
+        assert len(lacking) < 0.15 * len(cases)
 
 
 def test_before_3_5_there_is_no_such_engine(tmp_path):

@@ -58,5 +58,5 @@ def test_no_entry_holds_a_key_nobody_reads() -> None:
     catalogue = yaml.safe_load((files("harness") / "targets.yaml").read_text(encoding="utf-8"))
     assert catalogue.keys() == {"lines", "targets"}
     for entry in (*catalogue["lines"].values(), *catalogue["targets"]):
-        assert entry.keys() <= {"spark", "python", "java", "image", "build", "packages", "connect"}
+        assert entry.keys() <= {"spark", "python", "java", "image", "build", "packages", "connect", "connect_lacks"}
         assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_lacks"}

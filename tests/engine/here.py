@@ -1,0 +1,22 @@
+"""What a version was seen to do in one process on this machine: what it does elsewhere is held against that."""
+
+from conformance import suite
+from reports.gate import published
+from reports.results import Results
+
+
+def digests(target):
+    """Case id → the digest of its published answer."""
+    return {
+        cell.case: cell.behaviour for cell in Results.read_all(list(published())).cells if cell.target == target.name
+    }
+
+
+def first_of_each_family(answered, runnable):
+    """The first case of each family that was answered and is ``runnable`` elsewhere; none that reads the clock.
+
+    ``answered``: digests by case id; ``runnable``: says so of a case.
+    """
+    cases = [case for case in suite.load().cases if answered.get(case.id) and runnable(case)]
+    families = {case.family: case for case in reversed(cases) if "processing-time" not in case.id}
+    return tuple(families.values())

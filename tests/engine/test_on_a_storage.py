@@ -1,0 +1,59 @@
+"""Cases whose files are in an HDFS: the same answers as on a disk, and nothing left behind."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance import suite
+from harness.local import LocalRuntime
+from harness.scheduler import Lane, Limits, Scheduler
+from harness.storage import StorageUrl
+from reports.results import Results
+from tests.engine.here import first_of_each_family
+from tests.engine.test_however_run import Remembering
+from tests.engine.typed import conformance
+
+ROOT = Path(__file__).parents[2]
+CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+pytestmark = pytest.mark.xdist_group("storage")
+ALTERED = (
+    "recovery/killed-at-rest-goes-on-with-watermark-and-state",
+    "recovery/state-delta-gone-is-refused",
+    "recovery/truncated-commit-is-refused",
+    "recovery/late-filter-after-restart-uses-the-last-batch-watermark",
+)
+"""An engine is killed, and checkpoints are spoilt and have a commit taken back."""
+
+
+def run(tmp_path, target, storage, cases, watching):
+    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=2)
+    runtime = LocalRuntime(tmp_path, storage=StorageUrl(storage).of_a_run())
+    Scheduler(runtime, limits, watching).run([Lane(target, cases)])
+    return {id: observation.behaviour_digest for id, observation in watching.seen.items()}
+
+
+def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
+    altered = [case for case in suite.load().cases if case.id in ALTERED]
+    cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED), *altered)
+    seen = run(tmp_path, target, hdfs.url, cases, Remembering())
+    assert len(seen) == len(cases) >= 12 + len(ALTERED)
+    assert seen == {case.id: here[case.id] for case in cases}
+    assert hdfs.names() == []
+
+
+@pytest.mark.parametrize(
+    ("storage", "why"),
+    [
+        ("hdfs://localhost:9/tests", "ConnectException: Connection refused"),
+        ("nofs://here/tests", 'UnsupportedFileSystemException: No FileSystem for scheme "nofs"'),
+        ("file:///proc/tests", "cannot be made"),
+    ],
+)
+def test_a_storage_nobody_can_write_to_is_said(tmp_path, storage, why):
+    done = conformance(tmp_path, "run", str(CASE), "--spark", "3.5", "--storage", storage)
+    assert done.returncode == 3
+    assert f"nothing can be written to {storage}/conformance-" in done.stdout
+    assert why in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    (cell,) = Results.read(tmp_path / "results.jsonl").cells
+    assert cell.status == "broken"

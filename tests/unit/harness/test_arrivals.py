@@ -1,0 +1,72 @@
+"""Rows on their way into the engine: files of micro-batches, in an order that follows from nothing but their places."""
+
+import pytest
+
+from harness.driver import arrivals as module
+from harness.driver.arrivals import Arrivals, lines, stream_at
+from harness.driver.own_files import OwnFiles
+
+STREAMS = {"a": {"ddl": "v INT", "files": 2}, "b": {"ddl": "v INT", "files": 1}}
+
+
+def placed(folder, stream):
+    """Name, time and text of the files of a stream, in the order in which Spark reads them."""
+    files = [path for path in (folder / stream).iterdir() if path.is_file()]
+    return sorted((int(path.stat().st_mtime), path.name, path.read_text()) for path in files)
+
+
+def test_a_micro_batch_is_always_the_same_number_of_files(tmp_path):
+    arrivals = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    staged = arrivals.stage([{"a": [[{"v": 1}]], "b": [[]]}, {"a": [[{"v": 2}], [{"v": 3}]], "b": [[{"v": 4}]]}])
+    assert placed(tmp_path, "a") == []
+    arrivals.place(staged)
+    assert [text for _, _, text in placed(tmp_path, "a")] == ['{"v": 1}\n', "\n", '{"v": 2}\n', '{"v": 3}\n']
+    assert [text for _, _, text in placed(tmp_path, "b")] == ["\n", '{"v": 4}\n']
+
+
+def test_times_are_those_of_micro_batches_and_go_on_after_another_process(tmp_path):
+    arrivals = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    arrivals.place(arrivals.stage([{"a": [[], []]}, {"a": [[], []]}]))
+    (tmp_path / ".staging" / "000009.json").write_text("of a process that was killed")
+    again = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    again.place(again.stage([{"a": [[], []]}]))
+    times = [time for time, _, _ in placed(tmp_path, "a")]
+    assert [time - times[0] for time in times] == [0, 0, 1, 1, 2, 2]
+    assert len({name for _, name, _ in placed(tmp_path, "a")}) == 6
+    assert list((tmp_path / ".staging").iterdir()) == []
+
+
+class Timeless(OwnFiles):
+    """As an object store: a file is as old as its writing."""
+
+    keeps_times = False
+
+    def date(self, path, seconds): ...
+
+
+def test_where_times_are_those_of_writing_a_second_passes_between_micro_batches(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: seen.append((seconds > 1, len(placed(tmp_path, "a")))))
+    arrivals = Arrivals(str(tmp_path), STREAMS, Timeless())
+    arrivals.place(arrivals.stage([{"a": [[], []], "b": [[]]}, {"a": [[], []], "b": [[]]}, {"a": [[], []]}]))
+    assert seen == [(True, 2), (True, 4)]
+
+
+def test_no_rows_are_a_blank_line():
+    assert lines([]) == [""]
+    assert lines([{"v": 1}, {"v": None}]) == ['{"v": 1}', '{"v": null}']
+
+
+@pytest.mark.parametrize(
+    ("root", "described"),
+    [
+        ("/tmp/x/streams", "FileStreamSource[file:/tmp/x/streams/b]"),
+        ("/tmp/a[1]?/streams", "FileStreamSource[file:/tmp/a[1]?/streams/b]"),
+        ("file:///tmp/x/streams", "FileStreamSource[file:/tmp/x/streams/b]"),
+        ("hdfs://host/x/streams", "FileStreamSource[hdfs://host:8020/x/streams/b]"),
+        ("dbfs:/Volumes/x/streams", "FileStreamSource[dbfs:/Volumes/x/streams/b]"),
+    ],
+)
+def test_whose_progress_it_is(root, described):
+    assert stream_at(described, lambda name: f"{root}/{name}", ["a", "b", "ab"]) == "b"
+    assert stream_at(described.replace("/b]", "/cb]"), lambda name: f"{root}/{name}", ["a", "b"]) is None
