@@ -331,11 +331,14 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
         try:
             record = RECORD.validate_json(line)
         except ValidationError as problem:
-            if number == unfinished and header is not None and not _is_json(line):
+            try:
+                _object(path, number, line)
+            except NotJson:
+                if number != unfinished or header is None:
+                    raise
                 # The run was interrupted while it wrote this line.
                 awaited = len(header.expected_cells()) + len(header.expected_upgrades())
                 raise TruncatedResults(path, cells, awaited) from None
-            _check_object(path, number, line)
             raise NotARecord(path, number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, Cell | UpgradeCell)
@@ -344,7 +347,7 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
 
 def _check_first(path: Path, number: int, line: str) -> None:
     """It is a header, in a format this code reads: what is in a newer one nobody here can know."""
-    content = _check_object(path, number, line)
+    content = _object(path, number, line)
     if content.get("record") != "header":
         raise NotARecord(path, number, "the first line is the header")
     written = content.get("format")
@@ -352,7 +355,7 @@ def _check_first(path: Path, number: int, line: str) -> None:
         raise NewerFormat(path, written, FORMAT)
 
 
-def _check_object(path: Path, number: int, line: str) -> dict[str, Any]:
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except ValueError as problem:
@@ -360,14 +363,6 @@ def _check_object(path: Path, number: int, line: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise NotARecord(path, number, "not a JSON object")
     return content
-
-
-def _is_json(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
 
 
 def _first(problem: ValidationError) -> str:
