@@ -6,7 +6,7 @@ The model takes the place of an engine here: it is given the case without its ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,13 +15,12 @@ from typing import Any, TypeAlias
 
 from conformance import metrics
 from conformance.case import Add, Arrival, Backlog, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
-from conformance.model import sql
+from conformance.framing import frame_of
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import Checkpoint
-from conformance.model.columns import Ids, Value
+from conformance.model.columns import Value
 from conformance.model.execution import Data
-from conformance.model.frame import Frame
-from conformance.model.parsing import need, refused
+from conformance.model.parsing import refused
 from conformance.model.plan import Plan, Source, walk, watermarks
 from conformance.model.query import Query, Settings, in_rocksdb
 from conformance.model.refusals import Refused
@@ -29,7 +28,6 @@ from conformance.model.rules import Rules
 from conformance.model.story import BatchStory, OperatorStory
 from conformance.model.unpredictable import Unpredictable
 from conformance.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
-from conformance.pipeline import Operation, Pipeline
 from conformance.types import DataType
 from conformance.values import canonical
 from conformance.verdict import Verdict, judge
@@ -74,6 +72,8 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
     Raises:
         Unpredictable: the case uses something the model does not know.
     """
+    if _limits(case) and _comes_in_partitions(case):
+        raise Unpredictable("a limit over several partitions")
     rules = rules or rules_of(version)
     prediction = _Play(case, version, rules).prediction()
     seen = prediction.observation.behaviour_digest
@@ -81,7 +81,7 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
         _Play(case, version, rules, order).prediction().observation.behaviour_digest != seen for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
-    if rules.session_counts_late == "times" and any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case)):
+    if rules.session_counts_late == "times" and _comes_in_partitions(case):
         singly = _Play(case, version, replace(rules, session_counts_late="rows")).prediction()
         if singly.observation.behaviour_digest != seen:
             raise Unpredictable("late rows of one session and one time in several partitions")
@@ -96,7 +96,18 @@ def _chooses(case: Case) -> bool:
     """Whether an operation takes some of several rows, so that it may matter which partition comes first."""
     taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
     names = {operation.name for pipeline in case.pipelines() for operation in pipeline.walk()}
-    return bool(names & taking) and any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
+    return bool(names & taking) and _comes_in_partitions(case)
+
+
+def _limits(case: Case) -> bool:
+    """Whether a limit reads so many rows of each partition."""
+    operations = (operation for pipeline in case.pipelines() for operation in pipeline.walk())
+    return any(operation.name == "sql" and "limit" in operation.arguments["sql"].lower() for operation in operations)
+
+
+def _comes_in_partitions(case: Case) -> bool:
+    """Whether some rows that arrive at once are in several partitions."""
+    return any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
 
 
 def _placed(case: Case) -> Iterator[Partitioned]:
@@ -248,7 +259,7 @@ class _Play:
     def _started(self) -> Query:
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
-        frame = _frame(self._pipeline, self._case, self._rules)
+        frame = frame_of(self._pipeline, self._case, self._rules)
         self._types = tuple(one.type for one in frame.plan.columns)
         self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
@@ -296,13 +307,13 @@ class _Play:
     def _batch_seen(self, batch: BatchStory) -> BatchSeen:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
-        has_watermark = bool(watermarks(self._query.plan))
+        has_watermark = bool(watermarks(self._query.written))
         counts = metrics.missing(metrics.DROPPED, self._version) is None or not batch.operators
         statistics = batch.event_time
         return BatchSeen(
             id=batch.id,
             kind=batch.kind,
-            sources=tuple(self._sources(batch, self._query.plan)),
+            sources=tuple(self._sources(batch, self._query.written)),
             watermark=batch.watermark_ms if has_watermark else None,
             logged=batch.watermark_ms,
             next_watermark=batch.advance.after_ms,
@@ -338,7 +349,7 @@ class _Play:
         partitions = self._query.checkpoint.partitions
         return {
             "batchId": batch.id,
-            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.plan)),
+            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.written)),
             "eventTime": event_time,
             "stateOperators": [self._operator(one, partitions) for one in batch.operators],
         }
@@ -389,62 +400,3 @@ def wire(value: Value, type_: DataType) -> Json:
 def _instant(millis: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=millis)
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
-
-
-# From the operations of a case to a frame.
-
-
-def _frame(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
-    return _Builder(case, rules).pipeline(pipeline)
-
-
-class _Builder:
-    """One method for each operation of the case language, named after it."""
-
-    def __init__(self, case: Case, rules: Rules) -> None:
-        self._case = case
-        self._rules = rules
-        self._ids = Ids()
-        self._views: dict[str, Frame] = {}
-
-    def pipeline(self, pipeline: Pipeline) -> Frame:
-        first, *rest = pipeline.operations
-        stream = first.arguments["from"]
-        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids)
-        for operation in rest:
-            step = OPERATIONS.get(operation.name)
-            if step is None:
-                if operation.name == "applyInPandasWithState":
-                    need("applyInPandasWithState", self._rules)
-                raise Unpredictable(operation.name)
-            frame = step(self, frame, operation)
-        return frame
-
-    def sql(self, frame: Frame, operation: Operation) -> Frame:
-        self._views[operation.arguments["as"]] = frame
-        return sql.run(operation.arguments["sql"], self._views)
-
-    def nested(self, operation: Operation) -> Frame:
-        if operation.nested is None:
-            raise AssertionError(f"{operation.name} without its other side")
-        return self.pipeline(operation.nested)
-
-
-OPERATIONS: Mapping[str, Callable[[_Builder, Frame, Operation], Frame]] = {
-    "withWatermark": lambda _, frame, of: frame.with_watermark(*of.arguments["withWatermark"]),
-    "where": lambda _, frame, of: frame.where(of.arguments["where"]),
-    "select": lambda _, frame, of: frame.select(*of.arguments["select"]),
-    "withColumn": lambda _, frame, of: frame.with_column(*of.arguments["withColumn"]),
-    "drop": lambda _, frame, of: frame.drop(*of.arguments["drop"]),
-    "alias": lambda _, frame, of: frame.alias(of.arguments["alias"]),
-    "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
-    "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
-    "union": lambda build, frame, of: frame.union(build.nested(of)),
-    "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
-    "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
-    "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
-        *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
-    ),
-    "sql": _Builder.sql,
-}
-"""Operation of the case language → the method of the frame it is."""

@@ -8,9 +8,9 @@ from conformance.model.aggregates import AGGREGATES, Operands
 from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Column, Row, Value
 from conformance.model.expressions import Expression, evaluate
-from conformance.model.optimizer import constant_of
+from conformance.model.optimizer import constant_of, is_empty
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, streams
+from conformance.model.plan import Aggregate
 from conformance.model.turn import Outcome, Turn, judged
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.windows import windows_of
@@ -31,7 +31,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -
         turn: watermarks, mode and rules.
     """
     rules = turn.rules
-    if node.from_distinct and rules.silent_distinct_vanishes and streams(node) <= turn.silent:
+    if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, turn.silent):
         raise Unpredictable("a DISTINCT of SQL over a stream that is silent")
     key_columns = tuple(key.column for key in node.keys)
     judges = turn.mode != "complete" or rules.drops_in_complete_mode

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from conformance.model.execution import Data, States
+from conformance.model.nullability import NotNull
 from conformance.model.watermark import Policy, Tracker
 
 Schema: TypeAlias = tuple[str, ...]
@@ -44,6 +45,8 @@ class Checkpoint:
     """The streams that the first run read."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
+    not_null: tuple[NotNull, ...] | None = None
+    """Which columns of each operator's state were NOT NULL in the first micro-batch."""
     lost: str | None = None
     """What has gone of the state: ``delta gone``, ``state gone``; seen once a micro-batch needs it."""
     tracker: Tracker | None = None

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, is_streaming, stateful, walk
+from conformance.model.plan import Aggregate, Deduplicate, Join, Limit, Plan, is_streaming, stateful, walk
 from conformance.model.rules import Rules
 from conformance.model.turn import OutputMode
+from conformance.model.unpredictable import Unpredictable
 
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
@@ -28,13 +29,14 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
         *_several_aggregations(aggregations),
         *_modes(aggregations, mode),
         *_deduplications(plan),
+        *_limits(plan, mode),
     ]
     _refuse_first(names, rules)
     for node in walk(plan):
         if isinstance(node, Join) and node.is_of_streams:
             _check_join(node, mode, rules)
     if check_correctness:
-        _refuse_first(_chains(plan, mode), rules)
+        _refuse_first(_chains(plan, mode, rules), rules)
 
 
 def _refuse_first(names: Iterable[tuple[str, str]], rules: Rules) -> None:
@@ -57,9 +59,9 @@ def _several_aggregations(aggregations: list[Aggregate]) -> Named:
         yield "several aggregations", ""
 
 
-def _chains(plan: Plan, mode: OutputMode) -> Named:
+def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> Named:
     """Stateful operators above ones whose output may be late for them."""
-    for above in stateful(plan):
+    for above in filter(lambda node: _may_miss_late_rows(node, rules), stateful(plan)):
         for below in (node for child in above.children for node in stateful(child)):
             if isinstance(below, Aggregate):
                 yield (
@@ -74,6 +76,17 @@ def _chains(plan: Plan, mode: OutputMode) -> Named:
                 yield "stateful after outer join", ""
             if isinstance(below, Join) and is_time_interval(below):
                 yield "stateful after time-interval join", ""
+
+
+def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
+    """Whether the checks count an operator. Source: `UnsupportedOperationChecker.isStatefulOperation`."""
+    match node:
+        case Limit():
+            return False
+        case Deduplicate(within_watermark=False) if rules.deduplication_by_key_may_follow:
+            return any(key.is_event_time for key in node.keys)
+        case _:
+            return True
 
 
 def _modes(aggregations: list[Aggregate], mode: OutputMode) -> Named:
@@ -95,6 +108,18 @@ def _deduplications(plan: Plan) -> Named:
                 yield "dropDuplicatesWithinWatermark without watermark", ""
 
 
+def _limits(plan: Plan, mode: OutputMode) -> Named:
+    """
+    Raises:
+        Unpredictable: which rows of a whole result a limit takes is chance.
+    """
+    limits = [node for node in walk(plan) if isinstance(node, Limit) and is_streaming(node)]
+    if mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in walk(node)):
+        raise Unpredictable("a limit of a complete result")
+    if mode == "update" and limits:
+        yield "limit in update mode", ""
+
+
 def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
     if mode != "append":
         allowed = (
@@ -107,6 +132,9 @@ def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
                 else "join in update or complete mode"
             )
             raise refused(rules, name, mode.capitalize())
+    kind = {"fullOuter": "full outer join", "leftSemi": "left semi join"}.get(node.how)
+    if kind is not None and kind in rules.refusals:
+        raise refused(rules, kind)
     if node.how != "inner" and "outer join without bound" in rules.refusals and not _has_bound(node):
         raise refused(rules, "outer join without bound", node.how)
 

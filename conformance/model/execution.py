@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from conformance.model.aggregation import aggregate
 from conformance.model.columns import Row, Value
 from conformance.model.deduplication import deduplicate
-from conformance.model.expressions import Named, evaluate
+from conformance.model.expressions import Expression, Named, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
-from conformance.model.optimizer import Needed
 from conformance.model.parsing import refused
 from conformance.model.plan import (
     Aggregate,
@@ -27,8 +27,10 @@ from conformance.model.plan import (
     is_stateful,
     stateful,
     streams,
+    walk,
     watermarks,
 )
+from conformance.model.pruning import Needed
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
 from conformance.model.story import OperatorStory
@@ -132,7 +134,7 @@ def execute(batch: MicroBatch) -> Executed:
     return Executed(
         rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
         states=tuple(run.outcomes[id(node)].state for node in run.operators),
-        statistics=tuple(run.statistics[id(node)] for node in watermarks(batch.plan)),
+        statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
         operators=tuple(_story(node, run) for node in run.operators),
     )
 
@@ -141,7 +143,7 @@ class _Run:
     def __init__(self, batch: MicroBatch) -> None:
         self.operators = stateful(batch.plan)
         self.outcomes: dict[int, Outcome] = {}
-        self.statistics: dict[int, Statistics | None] = {}
+        self._times: dict[int, list[Value]] = {}
         self._data = batch.data
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
         silent = batch.silent
@@ -153,42 +155,43 @@ class _Run:
         self._rules = batch.rules
 
     def rows(self, node: Plan) -> list[Row]:
+        """All rows of a node, read to the end."""
+        return [row for part in self._partitions(node) for row in part]
+
+    def statistics(self, node: Watermark) -> Statistics | None:
+        """What a watermark has seen: the rows that were read through it."""
+        is_window = node.column.type.name == "struct"
+        return Statistics.of(self._times[id(node)], is_window=is_window, rules=self._rules)
+
+    def _partitions(self, node: Plan) -> list[Iterator[Row]]:
+        """The rows of a node, each when it is asked for; one with state reads all its input at once."""
         match node:
             case Source():
                 ids = [one.id for one in node.columns]
-                return [dict(zip(ids, row, strict=True)) for row in self._data.get(node.stream, ())]
+                return [iter([dict(zip(ids, row, strict=True)) for row in self._data.get(node.stream, ())])]
             case Static():
-                return [dict(zip((one.id for one in node.columns), row, strict=True)) for row in node.rows]
+                ids = [one.id for one in node.columns]
+                return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case Filter():
-                return [row for row in self.rows(node.child) if evaluate(node.condition, row)]
+                return [_filtered(part, node.condition) for part in self._partitions(node.child)]
             case Watermark():
-                return self._watermarked(node)
+                times = self._times[id(node)] = []
+                return [_noted(part, node.column.id, times) for part in self._partitions(node.child)]
             case Project():
-                return project(self.rows(node.child), node.named, self._rules)
+                return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():
-                return [row for branch in node.branches for row in self._renamed(branch, node)]
+                return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
                 outcome = self._stateful(node)
                 self.outcomes[id(node)] = outcome
-                return list(outcome.rows)
+                return [iter(outcome.rows)]
             case Join():
-                return self._static_join(node)
+                return [iter(self._static_join(node))]
             case Deduplicate(within_watermark=True):
                 raise refused(self._rules, "dropDuplicatesWithinWatermark of a batch frame")
             case Aggregate() | Deduplicate() | Limit():
                 raise Unpredictable("an aggregation, deduplication or limit of a batch frame")
         raise AssertionError(node)
-
-    def _watermarked(self, node: Watermark) -> list[Row]:
-        rows = self.rows(node.child)
-        times = [row[node.column.id] for row in rows]
-        is_window = node.column.type.name == "struct"
-        self.statistics[id(node)] = Statistics.of(times, is_window=is_window, rules=self._rules)
-        return rows
-
-    def _renamed(self, branch: Plan, union: Union) -> list[Row]:
-        ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
-        return [{ours: row[its] for its, ours in ids} for row in self.rows(branch)]
 
     def _stateful(self, node: Plan) -> Outcome:
         turn, state = self.turns[id(node)], self._states[id(node)]
@@ -198,7 +201,7 @@ class _Run:
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = session_rows(self.rows(node.child), session, self._rules)
-                return aggregate_sessions(node, _with_named(rows, others, self._rules), state, turn)
+                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, turn)
             case Deduplicate():
                 return deduplicate(node, self.rows(node.child), state, turn, self._needed.of(node.child))
             case Join():
@@ -206,9 +209,20 @@ class _Run:
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
                 return join(node, self.rows(node.left), self.rows(node.right), state, turn, visible)
             case Limit():
-                rows = self.rows(node.child)[: max(node.rows - state, 0)]
-                return Outcome(rows, state + len(rows), held=1)
+                read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
+                rows = read[: max(node.rows - state, 0)]
+                let_through = state + len(rows)
+                return Outcome(rows, let_through, held=1 if let_through else 0)
         raise AssertionError(node)
+
+    def _local_limit(self, node: Limit) -> list[Row]:
+        """The rows that a limit reads where nothing below it keeps state: so many of each partition, and no watermark sees the others.
+
+        Source: `IncrementalExecution` puts a `LocalLimitExec` there, which does not read its input to the end.
+        """
+        if any(isinstance(one, Join) for one in walk(node.child)):
+            raise Unpredictable("a limit above a join with static rows")
+        return [row for part in self._partitions(node.child) for row in islice(part, node.rows)]
 
     def _static_join(self, node: Join) -> list[Row]:
         if node.how != "inner":
@@ -222,17 +236,33 @@ class _Run:
         ]
 
 
-def project(rows: Sequence[Row], named: Sequence[Named], rules: Rules) -> list[Row]:
+def _filtered(rows: Iterable[Row], condition: Expression) -> Iterator[Row]:
+    return (row for row in rows if evaluate(condition, row))
+
+
+def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
+    ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
+    return ({ours: row[its] for its, ours in ids} for row in rows)
+
+
+def _noted(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
+    """The rows; the time of each is noted when it is read."""
+    for row in rows:
+        times.append(row[time])
+        yield row
+
+
+def project(rows: Iterable[Row], named: Sequence[Named], rules: Rules) -> Iterator[Row]:
     """The rows with these columns alone."""
     ids = {one.column.id for one in named}
-    return [{id: row[id] for id in ids} for row in _with_named(rows, named, rules)]
+    return ({id: row[id] for id in ids} for row in _with_named(rows, named, rules))
 
 
 def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
-    return _with_named(rows, node.keys, rules)
+    return list(_with_named(rows, node.keys, rules))
 
 
-def _with_named(rows: Sequence[Row], named: Sequence[Named], rules: Rules) -> list[Row]:
+def _with_named(rows: Iterable[Row], named: Sequence[Named], rules: Rules) -> Iterator[Row]:
     """The rows with these columns added; a row is there once for each window it is in, and not at all without time."""
     windows = [one for one in named if one.expression.kind == "window"]
     plain = [one for one in named if one.expression.kind != "window"]
@@ -240,19 +270,17 @@ def _with_named(rows: Sequence[Row], named: Sequence[Named], rules: Rules) -> li
         raise Unpredictable("session_window outside groupBy")
     if len({one.expression for one in windows}) > 1:
         raise Unpredictable("several time windows at once")
-    found = []
     for row in rows:
         added = {one.column.id: evaluate(one.expression, row) for one in plain}
         if not windows:
-            found.append({**row, **added})
+            yield {**row, **added}
             continue
         window = windows[0].expression
         time = evaluate(window.args[0], row)
         if time is not None:
             size, slide, start = window.value
             for one in windows_of(time, size, slide, start, rules):
-                found.append({**row, **added, **{named.column.id: one for named in windows}})
-    return found
+                yield {**row, **added, **{named.column.id: one for named in windows}}
 
 
 def _story(node: Plan, run: _Run) -> OperatorStory:

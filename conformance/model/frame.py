@@ -109,8 +109,6 @@ class Frame:
         )
 
     def join(self, other: Frame, on: str | exp.Expr, how: JoinType) -> Frame:
-        if how in ("fullOuter", "leftSemi"):
-            need(how, self.rules)
         scope = (*self.plan.columns, *other.plan.columns)
         if len({one.id for one in scope}) < len(scope):
             raise Unpredictable("a join of a frame with itself")
@@ -130,8 +128,9 @@ class Frame:
         """``dropDuplicates``, or ``dropDuplicatesWithinWatermark``; without names over all columns."""
         if within_watermark:
             need("dropDuplicatesWithinWatermark", self.rules)
+        columns = {one.id: one for one in self.plan.columns}
         wanted = [resolve([name], self.plan.columns, self.rules).value for name in names]
-        keys = tuple(one for one in self.plan.columns if not names or one.id in wanted)
+        keys = tuple(columns[id] for id in dict.fromkeys(wanted or columns))
         return self.of(Deduplicate(self.plan, keys, within_watermark))
 
     def distinct_rows(self) -> Frame:

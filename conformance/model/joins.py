@@ -132,12 +132,19 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
         Unpredictable: a key is a constant where constants go wrong (SPARK-47840).
     """
     pairs = equalities(node)
-    if not pairs:
+    present = rules.constant_columns_of_joins == "of the present plan" and node.how in ("inner", "leftSemi")
+    if not pairs or (present and all(_has_constant(pair, node, silent, rules) for pair in pairs)):
         raise refused(rules, "join without equality")
-    if rules.constant_keys == "of the present plan":
-        for side, keys in ((node.left, [pair.left for pair in pairs]), (node.right, [pair.right for pair in pairs])):
-            if any(key.kind == "column" and constant_of(key.value, side, silent, rules) is not None for key in keys):
-                raise Unpredictable("a constant key of a join")
+    if rules.constant_keys == "of the present plan" and any(_has_constant(pair, node, silent, rules) for pair in pairs):
+        raise Unpredictable("a constant key of a join")
+
+
+def _has_constant(pair: Equality, node: Join, silent: frozenset[str], rules: Rules) -> bool:
+    """Whether a constant takes the place of a key, so that nothing is left that rows could be found by (`FoldablePropagation`)."""
+    return any(
+        key.kind == "column" and constant_of(key.value, side, silent, rules) is not None
+        for key, side in ((pair.left, node.left), (pair.right, node.right))
+    )
 
 
 class _Run:

@@ -1,29 +1,32 @@
-"""What Spark's optimiser does to a plan that can be seen from outside: filters move below watermarks, columns go that nothing needs."""
+"""Where Spark's optimiser puts filters, and which columns it takes for constants, as far as it can be seen from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import reduce
 
 from conformance.model.columns import BOOLEAN
-from conformance.model.expressions import Expression, conjuncts, must_not_be_null, substitute
+from conformance.model.constraints import inferred
+from conformance.model.expressions import Expression, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
     Aggregate,
-    Deduplicate,
     Filter,
     Join,
     JoinType,
     Limit,
     Plan,
     Project,
-    Source,
     Static,
     Union,
     Watermark,
+    beneath,
     stateful,
     streams,
+    walk,
+    watermarks,
+    with_children,
 )
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
@@ -39,25 +42,38 @@ PRESERVED = {
 
 
 def optimized(plan: Plan, rules: Rules) -> Plan:
-    """The plan with each filter where it runs."""
+    """The plan with each filter where it runs.
+
+    Raises:
+        Unpredictable: the model does not know where that is.
+    """
+    found = _optimized(plan, rules)
+    if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
+        raise Unpredictable("a filter that is always false, below others")
+    return found
+
+
+def _is_cut(plan: Plan) -> bool:
+    return isinstance(plan, Static) and plan.is_cut
+
+
+def _optimized(plan: Plan, rules: Rules) -> Plan:
     match plan:
         case Filter():
-            child = optimized(plan.child, rules)
+            child = _optimized(plan.child, rules)
             if plan.condition.is_constant and rules.false_filters_cut_the_plan and stateful(child):
-                raise Unpredictable("a filter that looks at no column, above state")
+                if evaluate(plan.condition, {}):
+                    return child
+                if isinstance(beneath(child), Join | Union):
+                    raise Unpredictable("a filter that is always false, which moves into a join or a union")
+                return Static(plan.columns, (), is_cut=True)
             return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
         case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
-        case Join():
-            return replace(plan, left=optimized(plan.left, rules), right=optimized(plan.right, rules))
-        case Union():
-            return replace(plan, branches=tuple(optimized(branch, rules) for branch in plan.branches))
-        case Source() | Static():
-            return plan
         case Project() | Aggregate():
-            return replace(plan, child=_with_times(plan, optimized(plan.child, rules), rules))
+            return replace(plan, child=_with_times(plan, _optimized(plan.child, rules), rules))
         case _:
-            return replace(plan, child=optimized(plan.child, rules))
+            return with_children(plan, lambda child: _optimized(child, rules))
 
 
 def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
@@ -97,13 +113,9 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
                 }
                 below.append(_place(substitute(condition, names), branch, rules))
             return replace(plan, branches=tuple(below))
-        case Aggregate() if (
-            condition.references
-            and condition.references <= {key.column.id for key in plan.keys}
-            and plan.session is None
-        ):
+        case Aggregate() if condition.references and condition.references <= {key.column.id for key in plan.keys}:
             made = {key.column.id: key.expression for key in plan.keys}
-            if all(made[id].kind != "window" for id in condition.references):
+            if all(made[id].kind not in ("window", "session") for id in condition.references):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return Filter(plan, condition)
         case Join() if plan.is_of_streams:
@@ -120,7 +132,7 @@ def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
         inside = condition.references <= {one.id for one in getattr(join, side).columns}
         if inside and (join.how in ("inner", "leftSemi") or side in PRESERVED[join.how]):
             below: Plan = _place(condition, getattr(join, side), rules)
-            return replace(join, left=below) if side == "left" else replace(join, right=below)
+            return _with_inferred(replace(join, left=below) if side == "left" else replace(join, right=below), rules)
     if join.how not in ("inner", "leftSemi"):
         raise Unpredictable("a filter above an outer join")
     return Filter(join, condition)
@@ -158,7 +170,17 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
         for one in plan.columns:
             if one.id in not_null:
                 sides[name] = _place(_not_null(column_expression(one)), sides[name], rules)
-    return replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest))
+    return _with_inferred(replace(join, left=sides["left"], right=sides["right"], condition=all_of(rest)), rules)
+
+
+def _with_inferred(join: Join, rules: Rules) -> Join:
+    """What filters say of a column holds of the one that is equal to it too, on a side that the join does not preserve."""
+    sides = {"left": join.left, "right": join.right}
+    for part in inferred(join):
+        side = _side_of(part, join.left, join.right)
+        if side is not None and side not in PRESERVED[join.how]:
+            sides[side] = _place(part, sides[side], rules)
+    return replace(join, left=sides["left"], right=sides["right"])
 
 
 def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
@@ -176,59 +198,6 @@ def all_of(parts: Iterable[Expression]) -> Expression:
     if not held:
         return Expression("literal", BOOLEAN, value=True)
     return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), held)
-
-
-@dataclass(frozen=True)
-class Needed:
-    """Which columns of each node something above it, or the sink, needs."""
-
-    by_node: Mapping[int, frozenset[int]]
-
-    def of(self, plan: Plan) -> frozenset[int]:
-        """Ids of the columns of a node's output that the plan keeps."""
-        return self.by_node[id(plan)]
-
-
-def needed(plan: Plan) -> Needed:
-    """Columns that nothing needs are gone before an operator sees them (so SPARK-58979 comes about)."""
-    found: dict[int, frozenset[int]] = {}
-    _need(plan, frozenset(one.id for one in plan.columns), found)
-    return Needed(found)
-
-
-def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]]) -> None:
-    found[id(plan)] = columns
-    match plan:
-        case Filter():
-            _need(plan.child, columns | plan.condition.references, found)
-        case Watermark():
-            _need(plan.child, columns | {plan.column.id}, found)
-        case Project():
-            _need(plan.child, _read(one.expression for one in plan.named if one.column.id in columns), found)
-        case Union():
-            for branch in plan.branches:
-                wanted = frozenset(
-                    its.id for ours, its in zip(plan.columns, branch.columns, strict=True) if ours.id in columns
-                )
-                _need(branch, wanted, found)
-        case Aggregate():
-            keys = {key.column.id for key in plan.keys}
-            of_outputs = _read(one.expression for one in plan.outputs) - keys
-            _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
-        case Deduplicate():
-            _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit():
-            _need(plan.child, columns, found)
-        case Join():
-            wanted = columns | plan.condition.references
-            for side in plan.children:
-                _need(side, wanted & {one.id for one in side.columns}, found)
-        case Source() | Static():
-            pass
-
-
-def _read(expressions: Iterable[Expression]) -> frozenset[int]:
-    return frozenset(id for expression in expressions for id in expression.references)
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:
@@ -250,13 +219,19 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
             return constant_of(id, plan.child, silent, rules)
         case Union():
             place = [one.id for one in plan.columns].index(id)
-            branches = [
-                branch
-                for branch in plan.branches
-                if not (rules.empty_union_branches_vanish and streams(branch) <= silent)
-            ]
+            branches = [branch for branch in plan.branches if not vanishes(branch, silent, rules)]
             if len(branches) != 1:
                 return None
             return constant_of(branches[0].columns[place].id, branches[0], silent, rules)
         case _:
             return None
+
+
+def vanishes(branch: Plan, silent: frozenset[str], rules: Rules) -> bool:
+    """Whether a branch of a union is taken out of the plan."""
+    return rules.empty_union_branches_vanish and is_empty(branch, silent)
+
+
+def is_empty(plan: Plan, silent: frozenset[str]) -> bool:
+    """Whether Spark sees that nothing new is in it: no watermark stands over the nothing, which `PropagateEmptyRelation` does not know."""
+    return streams(plan) <= silent and not watermarks(plan)

@@ -5,8 +5,8 @@ A node is itself alone: two nodes that look the same are two operators, each wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -56,6 +56,8 @@ class Static(_Leaf):
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
+    is_cut: bool = False
+    """Whether it is all that is left of a query below a filter that is always false."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,19 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield from walk(child)
 
 
+def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """The node over what ``change`` makes of each of its children."""
+    match plan:
+        case Source() | Static():
+            return plan
+        case Union():
+            return replace(plan, branches=tuple(map(change, plan.branches)))
+        case Join():
+            return replace(plan, left=change(plan.left), right=change(plan.right))
+        case _:
+            return replace(plan, child=change(plan.child))
+
+
 def is_streaming(plan: Plan) -> bool:
     return any(isinstance(node, Source) for node in walk(plan))
 
@@ -188,6 +203,13 @@ def is_stateful(plan: Plan) -> bool:
 def stateful(plan: Plan) -> tuple[Plan, ...]:
     """The stateful operators, the last of the query first: the order of ``stateOperators``."""
     return tuple(node for node in walk(plan) if is_stateful(node))
+
+
+def beneath(plan: Plan) -> Plan:
+    """What is below filters, projections and watermarks."""
+    while isinstance(plan, Filter | Project | Watermark):
+        plan = plan.child
+    return plan
 
 
 @lru_cache(maxsize=64)

@@ -16,11 +16,25 @@ from conformance.model.checks import check_start
 from conformance.model.execution import Data, MicroBatch, States, execute, initial, operator_name
 from conformance.model.join_bounds import equalities
 from conformance.model.joins import can_evict
-from conformance.model.optimizer import Needed, needed, optimized
+from conformance.model.nullability import NotNull, not_null_in_state
+from conformance.model.optimizer import optimized
 from conformance.model.parsing import refused
-from conformance.model.plan import Aggregate, Deduplicate, Join, Plan, expressions, stateful, streams
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Join,
+    Plan,
+    Union,
+    beneath,
+    expressions,
+    stateful,
+    streams,
+    walk,
+)
 from conformance.model.propagation import input_watermarks
+from conformance.model.pruning import Needed, needed, without_needless_times, without_redundant_aggregations
 from conformance.model.rules import Rules
+from conformance.model.stores import takes_anothers_store
 from conformance.model.story import BatchStory
 from conformance.model.turn import OutputMode
 from conformance.model.unpredictable import Unpredictable
@@ -36,6 +50,7 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 TIME_ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
 WITHOUT_EFFECT = frozenset(
     {
@@ -55,7 +70,9 @@ WITHOUT_EFFECT = frozenset(
 BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
 """Functions that look at the time zone of the session."""
 
-KNOWN = frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT}) | WITHOUT_EFFECT
+KNOWN = (
+    frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,7 @@ class Query:
     """One run of a query over its checkpoint: from a start to a stop.
 
     Attributes:
+        written: the plan as it was written.
         plan: as Spark's optimiser leaves it.
         checkpoint: as of now.
     """
@@ -90,7 +108,8 @@ class Query:
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise refused(rules, "no such trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
-        self.plan = optimized(plan, rules)
+        self.written = plan
+        self.plan = without_needless_times(without_redundant_aggregations(optimized(plan, rules)))
         self._needed: Needed = needed(self.plan)
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
@@ -109,7 +128,6 @@ class Query:
         self._last_eviction: tuple[int, ...] | None = None
         """What the operators of the last micro-batch of this run went by; None where none has run."""
         self._arrived: list[Data] = []
-        self._restarted = bool(checkpoint.planned)
 
     @property
     def watermark_ms(self) -> int:
@@ -193,17 +211,21 @@ class Query:
     def _execute(self, planned: Planned) -> BatchStory:
         rules, id = self._rules, planned.id
         self._check_formats()
+        self._check_stores()
+        silent = streams(self.plan) - planned.data.keys()
         eviction = self._input_watermarks(planned.watermark_ms)
         own = self._single or rules.late_watermark == "own batch"
         late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
         batch = MicroBatch(
-            self.plan, planned.data, self._states(id), late, eviction, self._settings.mode, self._needed, rules
+            self.plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, self._needed, rules
         )
         done = execute(batch)
-        self._tracker, advance = self._tracker.after(self.plan, done.statistics, batch.silent, self._policy, rules)
+        self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
         self._last_eviction = eviction
         committed = Committed(self._tracker.global_ms, done.states, self._schema())
-        self.checkpoint = replace(self.checkpoint.with_committed(id, committed), tracker=self._tracker)
+        not_null = self._not_null(silent) if id == 0 else self.checkpoint.not_null
+        checkpoint = self.checkpoint.with_committed(id, committed)
+        self.checkpoint = replace(checkpoint, tracker=self._tracker, not_null=not_null)
         return BatchStory(
             id=id,
             kind="data" if planned.data else "no-data",
@@ -215,17 +237,19 @@ class Query:
             advance=advance,
         )
 
-    def _states(self, id: int) -> States:
-        """The state before a micro-batch."""
+    def _states(self, id: int, silent: frozenset[str]) -> States:
+        """The state before a micro-batch; ``silent``: the streams that have nothing new in it."""
         before = self.checkpoint.before(id)
-        self._check_silence()
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
         if self.checkpoint.lost is not None:
             raise refused(self._rules, self.checkpoint.lost)
+        name = "operators other than in the state metadata"
         if len(before.states) != len(stateful(self.plan)):
-            raise refused(self._rules, "operators other than in the state metadata")
+            nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
+            raise refused(self._rules, "state gone" if nothing_written else name)
         self._check_state(before.schema)
+        self._check_not_null(silent)
         return before.states
 
     def _check_state(self, written: tuple[str, ...]) -> None:
@@ -246,18 +270,31 @@ class Query:
                 raise refused(self._rules, "deduplication state of another schema")
 
     def _schema(self) -> tuple[str, ...]:
-        return tuple(_schema_of(node) for node in stateful(self.plan))
+        return tuple(_schema_of(node, self._needed) for node in stateful(self.plan))
 
-    def _check_silence(self) -> None:
-        """
+    def _not_null(self, silent: frozenset[str]) -> tuple[NotNull, ...]:
+        return tuple(not_null_in_state(node, silent, self._needed, self._rules) for node in stateful(self.plan))
+
+    def _check_not_null(self, silent: frozenset[str]) -> None:
+        """State is written as the first micro-batch has it; the first of each run is held against that.
+
         Raises:
-            Unpredictable: whether the state's schema still fits depends on which sides were silent.
+            Refused: columns are NOT NULL otherwise than they may.
         """
-        if self._restarted and self._rules.join_schemas_remember_silence:
-            first = self.checkpoint.planned[0].data
-            for node in stateful(self.plan):
-                if isinstance(node, Join) and streams(node) - first.keys():
-                    raise Unpredictable("a restart of a join of which a side was silent at first")
+        first, allowed = self.checkpoint.not_null, self._rules.not_null_columns_of_state
+        if first is None or self._last_eviction is not None or allowed == "may be as they are":
+            return
+        for written, now in zip(first, self._not_null(silent), strict=True):
+            for before, after in zip(written, now, strict=False):
+                if (allowed == "may not come up" and after > before) or (allowed == "may not go" and before > after):
+                    raise refused(self._rules, "state of another value")
+
+    def _check_stores(self) -> None:
+        name = "store of another operator"
+        if name in self._rules.refusals and in_rocksdb(self._settings):
+            partitions = self.checkpoint.partitions or "1"  # the case language's default
+            if takes_anothers_store(self.plan, partitions=int(partitions)):
+                raise refused(self._rules, name)
 
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
@@ -298,22 +335,27 @@ def _check_known(plan: Plan, settings: Settings) -> None:
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in another time zone than UTC")
+    pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
+    if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
+        # PushDownLeftSemiAntiJoin; below an aggregation where the other side is small (SPARK-34081).
+        raise Unpredictable("a left semi join that moves below a union or an aggregation")
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of what collect_set collects")
 
 
-def _schema_of(node: Plan) -> str:
-    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows."""
+def _schema_of(node: Plan, needed: Needed) -> str:
+    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows, without what nothing needs."""
     match node:
         case Aggregate():
             keys = [str(key.column.type) for key in node.keys]
-            values = [str(call.type) + call.name for one in node.outputs for call in one.expression.aggregates]
+            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
+            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
         case Deduplicate():
             keys = [str(key.type) for key in node.keys]
-            values = [f"{one.name} {one.type}" for one in node.child.columns]
+            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
         case Join():
             keys = [str(pair.left.type) for pair in equalities(node)]
-            values = [str(one.type) for side in node.children for one in side.columns]
+            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
         case _:
             keys, values = [], []
     return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"

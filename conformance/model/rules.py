@@ -100,8 +100,11 @@ class Rules:
     constant_keys: Literal["of the state", "of the present plan"]
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
     false_filters_cut_the_plan: bool
-    join_schemas_remember_silence: bool
+    not_null_columns_of_state: Literal["may be as they are", "may not come up", "may not go"]
+    """What a restart may make of the columns that rows in the state have as NOT NULL."""
     silent_distinct_vanishes: bool
+    deduplication_by_key_may_follow: bool
+    """Whether a deduplication without event time may stand above any operator with state."""
     distinct_is_noticed: bool
     """Whether the checks at the start see that SQL's DISTINCT is an aggregation."""
     empty_union_branches_vanish: bool

@@ -353,6 +353,21 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         empty_union_branches_vanish=False,
     ),
     _wrong(
+        "a deduplication by key may not follow what changes",
+        "output-modes/deduplication-by-key-follows-an-update-aggregation",
+        deduplication_by_key_may_follow=False,
+    ),
+    _wrong(
+        "state stays below a filter that is always false",
+        "output-modes/filter-that-is-always-false-keeps-the-state",
+        false_filters_cut_the_plan=False,
+    ),
+    _wrong(
+        "state may have other columns NOT NULL after a restart",
+        "recovery/inner-join-goes-on-while-one-input-is-silent",
+        not_null_columns_of_state="may be as they are",
+    ),
+    _wrong(
         "DISTINCT of SQL is no aggregation",
         "unsupported/append-sql-distinct-without-watermark",
         distinct_is_noticed=False,

@@ -1,0 +1,146 @@
+"""What the optimiser cuts out of a plan because nothing needs it: columns, and aggregations.
+
+Source: `ColumnPruning`, `RemoveRedundantAggregates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from conformance.model.expressions import Expression, Named
+from conformance.model.expressions import column as column_expression
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Filter,
+    Join,
+    Limit,
+    Plan,
+    Project,
+    Source,
+    Static,
+    Union,
+    Watermark,
+    is_streaming,
+    with_children,
+)
+from conformance.model.unpredictable import Unpredictable
+
+BLIND_TO_DUPLICATES = frozenset({"max", "min", "first", "last", "collect_set"})
+"""Aggregate functions to which it does not matter how often they see a row."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Which columns of each node something above it, or the sink, needs."""
+
+    by_node: Mapping[int, frozenset[int]]
+
+    def of(self, plan: Plan) -> frozenset[int]:
+        """Ids of the columns of a node's output that the plan keeps."""
+        return self.by_node[id(plan)]
+
+
+def without_redundant_aggregations(plan: Plan) -> Plan:
+    """The plan without aggregations of which another needs the keys alone (`RemoveRedundantAggregates`, SPARK-33122).
+
+    Raises:
+        Unpredictable: one of them is of sessions.
+    """
+    return _without_redundant_aggregations(plan, needed(plan))
+
+
+def _without_redundant_aggregations(plan: Plan, keep: Needed) -> Plan:
+    if isinstance(plan, Aggregate) and (redundant := _redundant_below(plan, keep)) is not None:
+        return replace(plan, child=without_redundant_aggregations(_with_keys_alone(plan.child, redundant)))
+    return with_children(plan, lambda child: _without_redundant_aggregations(child, keep))
+
+
+def _redundant_below(upper: Aggregate, keep: Needed) -> Aggregate | None:
+    """The aggregation of which this one needs the keys alone, and each as often as it likes."""
+    functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
+    read = _read(key.expression for key in upper.keys) | _read(functions)
+    below = upper.child
+    while isinstance(below, Project):
+        read = _read(one.expression for one in below.named if one.column.id in read)
+        below = below.child
+    if not isinstance(below, Aggregate) or not is_streaming(below) or not below.keys:
+        return None
+    if (
+        not read <= {key.column.id for key in below.keys}
+        or not {call.name for call in functions} <= BLIND_TO_DUPLICATES
+    ):
+        return None
+    if below.session is not None:
+        raise Unpredictable("an aggregation of sessions that is needless")
+    return below
+
+
+def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
+    """What is between two aggregations, over the keys of the lower one as they are computed."""
+    if plan is redundant:
+        return Project(redundant.child, redundant.keys)
+    assert isinstance(plan, Project)
+    child = _with_keys_alone(plan.child, redundant)
+    there = {one.id for one in child.columns}
+    return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
+
+
+def without_needless_times(plan: Plan) -> Plan:
+    """The plan with event times gone from the inputs of joins where nothing needs them: no state goes by them (`ColumnPruning`)."""
+    return _without_needless_times(plan, needed(plan))
+
+
+def _without_needless_times(plan: Plan, keep: Needed) -> Plan:
+    below = _narrowed if isinstance(plan, Join) else _without_needless_times
+    return with_children(plan, lambda child: below(child, keep))
+
+
+def _narrowed(side: Plan, keep: Needed) -> Plan:
+    below = _without_needless_times(side, keep)
+    if all(one.id in keep.of(side) for one in side.columns if one.is_event_time):
+        return below
+    return Project(below, tuple(Named(column_expression(one), one) for one in side.columns if one.id in keep.of(side)))
+
+
+def needed(plan: Plan) -> Needed:
+    """Columns that nothing needs are gone before an operator sees them (so SPARK-58979 comes about)."""
+    found: dict[int, frozenset[int]] = {}
+    _need(plan, frozenset(one.id for one in plan.columns), found)
+    return Needed(found)
+
+
+def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]]) -> None:
+    found[id(plan)] = columns
+    match plan:
+        case Filter():
+            _need(plan.child, columns | plan.condition.references, found)
+        case Watermark():
+            _need(plan.child, columns | {plan.column.id}, found)
+        case Project():
+            _need(plan.child, _read(one.expression for one in plan.named if one.column.id in columns), found)
+        case Union():
+            for branch in plan.branches:
+                wanted = frozenset(
+                    its.id for ours, its in zip(plan.columns, branch.columns, strict=True) if ours.id in columns
+                )
+                _need(branch, wanted, found)
+        case Aggregate():
+            keys = {key.column.id for key in plan.keys}
+            of_outputs = _read(one.expression for one in plan.outputs if one.column.id in columns) - keys
+            _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
+        case Deduplicate():
+            _need(plan.child, columns | {key.id for key in plan.keys}, found)
+        case Limit():
+            _need(plan.child, columns, found)
+        case Join():
+            wanted = columns | plan.condition.references
+            for side in plan.children:
+                _need(side, wanted & {one.id for one in side.columns}, found)
+        case Source() | Static():
+            pass
+
+
+def _read(expressions: Iterable[Expression]) -> frozenset[int]:
+    return frozenset(id for expression in expressions for id in expression.references)
