@@ -117,8 +117,8 @@ class _Only(ByEachOther):
     def __init__(self, rule: str) -> None:
         self._rule = rule
 
-    def judge(self, case: Case, answers: Mapping[str, Answer], versions: Mapping[str, SparkVersion]) -> Judgement:
-        said = super().judge(case, answers, versions)
+    def judge(self, case: Case, answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> Judgement:
+        said = super().judge(case, answers, voices)
         wanted = (one for one in said.finds if self._rule in dict(self.explained(case, one).rules))
         return Judgement(tuple(wanted), not_predicted=said.not_predicted)
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
+from micro_batches import covered, intervals
 from watching import Watching
 
 from conformance import suite
-from conformance.observation import Observation
 from harness.budget import budget
 from harness.local import LocalRuntime
 from harness.machine import Machine
@@ -42,8 +40,8 @@ def main() -> None:
         limits = Limits(jobs=1, step_timeout=120, side_by_side=shared.side_by_side)
         Scheduler(LocalRuntime(Path(root)), limits, watching).run([Lane(target, cases)])
         ended = time.time()
-    work = sorted(interval for run in watching.runs for interval in _intervals(run.observations[0]))
-    wall, busy = ended - watching.ready_at, _covered(work, watching.ready_at, ended)
+    work = sorted(interval for run in watching.runs for interval in intervals(run.observations[0]))
+    wall, busy = ended - watching.ready_at, covered(work, watching.ready_at, ended)
     print(f"target                   {target.name}, {len(cases)} cases, {shared.side_by_side} side by side")
     print(f"engine start             {watching.ready_at - began:.1f} s (not counted)")
     print(f"wall                     {wall:.2f} s, the engine's end included")
@@ -51,24 +49,6 @@ def main() -> None:
     print(f"engine triggerExecution  {sum(end - start for start, end in work):.2f} s, all queries together")
     print(f"some micro-batch runs    {busy:.2f} s")
     print(f"harness share of wall    {1 - busy / wall:.1%}")
-
-
-def _intervals(observation: Observation) -> Iterator[tuple[float, float]]:
-    """When each micro-batch began and ended, in seconds since the epoch."""
-    for step in observation.steps:
-        for batch in step.batches:
-            began = datetime.fromisoformat(batch.progress["timestamp"]).timestamp()
-            yield began, began + batch.duration_ms / 1000
-
-
-def _covered(intervals: list[tuple[float, float]], first: float, last: float) -> float:
-    """Seconds between two moments in which at least one of the intervals, in the order of their beginnings, goes on."""
-    covered, until = 0.0, first
-    for start, end in intervals:
-        start, end = max(start, until), min(end, last)
-        if end > start:
-            covered, until = covered + end - start, end
-    return covered
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from conformance.alike import apart
 from conformance.case import Case
 from conformance.fuzzing.model_says import model_says
 from conformance.model.catalogue import other_readings, rules_of
-from conformance.model.refusals import refusals
+from conformance.model.refusals import Refused, refusals
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
 from conformance.observation import Observation
@@ -18,12 +18,17 @@ from conformance.versions import SparkVersion
 
 
 def parting_rules(case: Case, here: Prediction, there: Prediction) -> tuple[tuple[str, str], ...]:
-    """The rules by which the model says that two versions part: name and ticket; none where several must change at once."""
+    """The rules by which the model says that two versions, or settings, part: name and ticket; none where several must change at once."""
     try:
         found = parting(case, here, there)
     except Exception:  # a rule read otherwise may make no sense with the others
         return ()
-    return tuple((rule.name, rule.source) for rule in found.rules) if found is not None else ()
+    if found is None:
+        return ()
+    if here.version == there.version:  # with other settings
+        failed = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
+        return tuple((one.name, one.source) for one in refusals() if one.name in failed)
+    return tuple((rule.name, rule.source) for rule in found.rules)
 
 
 def settling_rules(case: Case, version: SparkVersion, seen: Observation) -> tuple[tuple[str, str], ...]:

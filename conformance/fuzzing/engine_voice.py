@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -43,6 +43,10 @@ class EngineVoice:
     @property
     def version(self) -> SparkVersion:
         return self._target.version
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        return self._limits.conf
 
     @property
     def at_once(self) -> int:

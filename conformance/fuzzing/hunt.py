@@ -94,7 +94,8 @@ class Hunt:
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._voices = voices
-        self._versions = {voice.name: voice.version for voice in voices}
+        self._by_name = {voice.name: voice for voice in voices}
+        self._newest = max(voice.version for voice in voices)
         self._judge = judge
         self._drawing = drawing
         self._listener = listener or Listener()
@@ -144,7 +145,7 @@ class Hunt:
     def _reaches(self, case: Case) -> bool:
         """Whether the case reaches what none has reached."""
         try:
-            what = reached(case, max(self._versions.values()))
+            what = reached(case, self._newest)
         except Unpredictable:
             return False
         self.tally.rules |= what.rules
@@ -168,7 +169,7 @@ class Hunt:
     def _look(self, case: Case, answers: Mapping[str, Answer]) -> Iterator[Find]:
         tally = self.tally
         tally.cases += 1
-        judgement = self._judge.judge(case, answers, self._versions)
+        judgement = self._judge.judge(case, answers, self._by_name)
         if judgement.not_predicted:
             tally.not_predicted[judgement.not_predicted] += 1
         for name, answer in answers.items():
@@ -239,7 +240,7 @@ class Hunt:
         found: list[Difference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
-            finds = self._judge.judge(case, mine, self._versions).finds
+            finds = self._judge.judge(case, mine, self._by_name).finds
             same = next((one for one in finds if (one.one.who, one.other.who) == (like.one.who, like.other.who)), None)
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 from conformance.alike import apart
 from conformance.case import Case
 from conformance.fuzzing.causes import parting_rules, settling_rules
-from conformance.fuzzing.model_says import model_says
-from conformance.fuzzing.voice import Answer
+from conformance.fuzzing.model_says import model_says, with_conf
+from conformance.fuzzing.voice import Answer, Voice
 from conformance.model.unpredictable import Unpredictable
 from conformance.observation import Observation
 from conformance.predict import Prediction
@@ -28,6 +28,12 @@ class Said:
     who: str
     version: SparkVersion
     observation: Observation
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """The Spark settings it has for all cases."""
+
+    def on(self, case: Case) -> Case:
+        """The case, as it was for this one."""
+        return with_conf(case, self.conf)
 
 
 @dataclass(frozen=True)
@@ -59,12 +65,12 @@ class Judgement:
 class Judge(Protocol):
     """Makes a judgement of answers."""
 
-    def judge(self, case: Case, answers: Mapping[str, Answer], versions: Mapping[str, SparkVersion]) -> Judgement:
+    def judge(self, case: Case, answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> Judgement:
         """
         Args:
             case: that was asked.
             answers: by name of the voice.
-            versions: of the voices.
+            voices: by name.
         """
         ...
 
@@ -85,15 +91,18 @@ class ByTheModel:
     def __init__(self, *, alone: bool = True) -> None:
         self._alone = alone
 
-    def judge(self, case: Case, answers: Mapping[str, Answer], versions: Mapping[str, SparkVersion]) -> Judgement:
-        said = _said(answers, versions)
+    def judge(self, case: Case, answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> Judgement:
+        said = _said(answers, voices)
         try:
-            predicted = {version: model_says(case, version) for version in {one.version for one in said}}
+            predicted = {one.who: model_says(one.on(case), one.version) for one in said}
         except Unpredictable as unknown:
             return Judgement(_first_difference(said), not_predicted=unknown.construct)
-        unlike = {one.who: found for one in said if (found := _from_the_model(one, predicted[one.version]))}
+        unlike = {one.who: found for one in said if (found := _from_the_model(one, predicted[one.who]))}
         if self._alone and unlike:
-            return Judgement(tuple(unlike.values()))
+            first: dict[str, Difference] = {}
+            for found in unlike.values():
+                first.setdefault(found.what, found)  # who else goes wrong in the same way is no other find
+            return Judgement(tuple(first.values()))
         known: dict[Rules, None] = {}
         for one, other in _neighbours(said):
             parts = apart(one.observation, other.observation)
@@ -101,34 +110,34 @@ class ByTheModel:
                 continue
             if one.who in unlike or other.who in unlike:
                 return Judgement((Difference(one, other, parts.what),))
-            known[parting_rules(case, predicted[one.version], predicted[other.version])] = None
+            known[parting_rules(case, predicted[one.who], predicted[other.who])] = None
         return Judgement(known=tuple(known))
 
     def explained(self, case: Case, difference: Difference) -> Difference:
         """By the rules of which another reading gives the answer that is not what the model says."""
         rules: dict[tuple[str, str], None] = {}
         for one in (difference.one, difference.other):
-            rules |= dict.fromkeys(settling_rules(case, one.version, one.observation))
+            rules |= dict.fromkeys(settling_rules(one.on(case), one.version, one.observation))
         return replace(difference, rules=tuple(rules))
 
 
 class ByEachOther:
     """Nothing is known beforehand: any two answers that differ are a find. The model is asked only for the rule between them."""
 
-    def judge(self, case: Case, answers: Mapping[str, Answer], versions: Mapping[str, SparkVersion]) -> Judgement:  # noqa: ARG002
-        return Judgement(_first_difference(_said(answers, versions)))
+    def judge(self, case: Case, answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> Judgement:  # noqa: ARG002
+        return Judgement(_first_difference(_said(answers, voices)))
 
     def explained(self, case: Case, difference: Difference) -> Difference:
         try:
-            here, there = (model_says(case, one.version) for one in (difference.one, difference.other))
+            here, there = (model_says(one.on(case), one.version) for one in (difference.one, difference.other))
         except Unpredictable:
             return difference
         return replace(difference, rules=parting_rules(case, here, there))
 
 
-def _said(answers: Mapping[str, Answer], versions: Mapping[str, SparkVersion]) -> list[Said]:
+def _said(answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> list[Said]:
     return [
-        Said(name, versions[name], answer.observation)
+        Said(name, voices[name].version, answer.observation, voices[name].conf)
         for name, answer in answers.items()
         if answer.observation is not None
     ]
@@ -138,7 +147,7 @@ def _from_the_model(one: Said, prediction: Prediction) -> Difference | None:
     parts = apart(one.observation, prediction.observation)
     if parts is None:
         return None
-    model = Said(f"model-{one.version}", one.version, prediction.observation)
+    model = Said(f"model-{one.version}", one.version, prediction.observation, one.conf)
     return Difference(one, model, parts.what)
 
 

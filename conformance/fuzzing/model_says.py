@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -20,8 +21,14 @@ class _Question:
     """A case is known by what it says."""
 
     digest: str
+    conf: tuple[tuple[str, str], ...]
     version: SparkVersion
     case: Case = field(compare=False, hash=False)
+
+
+def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
+    """The case as it is with somebody who has Spark settings for all cases."""
+    return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
 
 
 def model_says(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
@@ -30,7 +37,8 @@ def model_says(case: Case, version: SparkVersion, rules: Rules | None = None) ->
     Raises:
         Unpredictable: the model does not know what the case does, or fails over it: a defect of the model, named ``FAILS``.
     """
-    found = _said(case, version, rules) if rules is not None else _remembered(_Question(case.digest, version, case))
+    question = _Question(case.digest, tuple(sorted(case.conf.items())), version, case)
+    found = _remembered(question) if rules is None else _said(case, version, rules)
     if isinstance(found, Unpredictable):
         raise found
     return found

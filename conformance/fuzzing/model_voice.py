@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from conformance.case import Case
-from conformance.fuzzing.model_says import model_says
+from conformance.fuzzing.model_says import model_says, with_conf
 from conformance.fuzzing.voice import Answer
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
@@ -26,6 +26,7 @@ class ModelVoice:
     version: SparkVersion
     rules: Rules | None = None
     called: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict)
     at_once: int = 1
 
     @property
@@ -37,7 +38,7 @@ class ModelVoice:
 
     def _answer(self, case: Case) -> Answer:
         try:
-            return Answer(model_says(case, self.version, self.rules).observation)
+            return Answer(model_says(with_conf(case, self.conf), self.version, self.rules).observation)
         except Unpredictable as unknown:
             return Answer(None, str(unknown))
 

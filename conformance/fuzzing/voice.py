@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,11 @@ class Voice(Protocol):
     @property
     def version(self) -> SparkVersion:
         """The Spark it is, or stands for."""
+        ...
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """Spark settings that all cases have with it, where they do not say otherwise."""
         ...
 
     @property

@@ -71,7 +71,7 @@ def test_one_engine_answers_many_cases_of_one_name(voice_of):
 def test_an_engine_is_judged_by_the_model(voice_of, mode, found):
     voice, _ = voice_of(mode)
     (answer,) = voice.answers(cases(1))
-    said = ByTheModel().judge(cases(1)[0], {voice.name: answer}, {voice.name: voice.version})
+    said = ByTheModel().judge(cases(1)[0], {voice.name: answer}, {voice.name: voice})
     assert bool(said.finds) is found
 
 

@@ -25,8 +25,9 @@ from conformance.strategies import NoSuchFamily
 from conformance.suite import ID
 from conformance.verdict import AS_THE_CASE_SAYS
 from conformance.versions import SparkVersion
+from harness.state_stores import StateStore
 
-V334, V344, V359 = map(SparkVersion.parse, ("3.3.4", "3.4.4", "3.5.9"))
+V334, V344, V359, V430 = map(SparkVersion.parse, ("3.3.4", "3.4.4", "3.5.9", "4.3.0"))
 
 
 def wrong_voice(name, called="a wrong model"):
@@ -58,6 +59,38 @@ def test_versions_that_differ_as_the_model_says_are_counted_by_rule():
     hunt, finds = hunt_for([ModelVoice(V334), ModelVoice(V344)], ByTheModel(alone=False), 120)
     assert [*finds] == []
     assert "late_watermark" in {name for rules in hunt.tally.known for name, _ in rules}
+
+
+DEDUPLICATED_BY_ITS_KEYS = {
+    "title": "A deduplication by the keys of an aggregation",
+    "strength": "observed",
+    "streams": {"events": "event_time TIMESTAMP"},
+    "query": [
+        {"from": "events"},
+        {"withWatermark": ["event_time", "1 hour"]},
+        {"groupBy": ["event_time"], "agg": ["count(*) AS n"]},
+        {"dropDuplicates": ["event_time"]},
+    ],
+    "steps": [{"add": {"events": [["12:00"]]}, "expect": {}}],
+}
+
+
+def test_what_a_voice_is_set_to_the_model_knows_of_it():
+    """With RocksDB 4.3 fails over this one (SPARK-51955): that is right of one of them, and known of both."""
+    rocksdb = ModelVoice(V430, called="with rocksdb", conf=StateStore.named("rocksdb").conf)
+    voices = {voice.name: voice for voice in (ModelVoice(V430), rocksdb)}
+    case = case_from(DEDUPLICATED_BY_ITS_KEYS, "one")
+    answers = {name: voice.answers([case])[0] for name, voice in voices.items()}
+    judgement = ByTheModel().judge(case, answers, voices)
+    assert not judgement.finds
+    assert judgement.known == ((("store of another operator", "SPARK-51955"),),)
+
+
+def test_what_several_voices_answer_alike_is_one_find():
+    wrong = wrong_voice("there is no delay")
+    hunt, finds = hunt_for([wrong, replace(wrong, called="another")], ByTheModel(), 60)
+    assert len([*finds]) == 1
+    assert hunt.tally.again
 
 
 def test_where_nothing_is_known_beforehand_a_change_is_found_once_by_its_rule():
@@ -93,7 +126,7 @@ def test_a_family_that_is_none():
 class Strange:
     """A voice over the model that can be told how to go wrong."""
 
-    name, version, at_once = "strange", V359, 4
+    name, version, conf, at_once = "strange", V359, {}, 4
 
     def __init__(self, change):
         self.asked = 0

@@ -1,0 +1,69 @@
+"""How many cases a hunt gets through in a minute, and how much of that time is ours.
+
+``python benchmarks/fuzz_share.py [--spark 3.5] [--cases 200] [--seed 7]``: hunts on one engine against the reference model and prints, from
+that one hunt, cases a minute, micro-batches a second, and the harness's share of the wall time: when no micro-batch of any case was
+being worked on, by the engine's own clock. In it are drawing, the model's answers, comparing, and starting queries. The engine's start
+is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from micro_batches import covered, intervals
+from watching import Watching
+
+from conformance.case import Case
+from conformance.cli import running
+from conformance.fuzzing.drawing import Drawing
+from conformance.fuzzing.engine_voice import EngineVoice
+from conformance.fuzzing.hunt import Hunt
+from conformance.fuzzing.judging import ByTheModel
+from conformance.fuzzing.voice import Answer
+
+
+class Noting(EngineVoice):
+    """Keeps what it answered."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.noted: list[Answer] = []
+
+    def answers(self, cases: Sequence[Case]) -> Sequence[Answer]:
+        given = super().answers(cases)
+        self.noted += given
+        return given
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spark", default="3.5")
+    parser.add_argument("--cases", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    watching = Watching()
+    (target,) = running.chosen([options.spark], running.errors_console())
+    with running.engines(running.wishes("local")) as runtime:
+        limits = running.limits(1, jobs=1, side_by_side=None, step_timeout=120.0, store=None)
+        voice = Noting(runtime, target, limits, watching)
+        hunt = Hunt([voice], ByTheModel(alone=True), Drawing((), options.seed))
+        try:
+            finds = list(hunt.run(lambda: hunt.tally.cases >= options.cases))
+            ended = time.time()
+        finally:
+            voice.close()
+    answered = [one.observation for one in voice.noted if one.observation is not None]
+    work = sorted(interval for observation in answered for interval in intervals(observation))
+    wall, busy = ended - watching.ready_at, covered(work, watching.ready_at, ended)
+    print(f"target                 {target.name}, {limits.side_by_side} cases side by side, seed {options.seed}")
+    print(f"cases                  {hunt.tally.cases}, {hunt.tally.cases / wall * 60:.0f} a minute; {len(finds)} finds")
+    print(f"micro-batches          {len(work)}, {len(work) / wall:.1f} a second")
+    print(f"some micro-batch runs  {busy:.1f} s of {wall:.1f} s")
+    print(f"harness share of wall  {1 - busy / wall:.1%}")
+
+
+if __name__ == "__main__":
+    main()
