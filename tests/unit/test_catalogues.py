@@ -34,13 +34,13 @@ BEHAVIOURS = {
     """,
     "late filtering": """
         late-predicate late-wm-current late-wm-previous late-after-restart late-per-operator late-at-agg late-at-dedup
-        late-at-join late-at-session late-complete-mode late-update-mode late-fmgws late-tws late-limit late-none
+        late-at-join late-at-session late-complete-mode late-update-mode late-fmgws late-tws late-limit limit-reads-no-further late-none
         dedup-projection-bug
     """,
     "eviction and aggregation output": """
         evict-predicate append-emit-once append-needs-wm only-first-aggregate-checked update-emit-changed
         update-reappear complete-all group-by-window-plus-key group-by-raw-ts agg-empty-output negative-time-windows
-        numRowsRemoved allUpdatesTimeMs
+        numRowsRemoved allUpdatesTimeMs limit-modes
     """,
     "no-data batches and triggers": """
         no-data-batch no-data-needs-plan no-data-not-if-data no-data-once trigger-once available-now
@@ -51,13 +51,13 @@ BEHAVIOURS = {
         self-union pruned-node stream-static
     """,
     "chained stateful operators": """
-        chain-3.0 chain-3.1–3.3 chain-3.4 chain-3.5+ chain-update-join-4.2 prop-rules chain-timing
-        chain-window-time-boundary allowMultiple=false
+        chain-3.0 chain-3.1–3.3 chain-3.4 chain-3.5+ semi-below-aggregation chain-redundant chain-check-exempt
+        chain-update-join-4.2 prop-rules chain-timing chain-window-time-boundary allowMultiple=false
     """,
     "stream-stream joins": """
         join-late join-state-key join-state-value join-one-sided join-conditions-supported inner-emit join-pre-filter
         outer-null-timing outer-needs-wm outer-one-side-wm-incorrect outer-matched-flag same-batch-evict-match semi-once
-        self-join join-3way join-no-equality join-null-keys skipNulls join-format join-modes
+        join-inferred-filter self-join join-3way join-no-equality join-null-keys skipNulls join-format join-modes
     """,
     "deduplication": """
         dedup-ts-in-key dedup-ts-not-in-key dedup-no-wm distinct-api-vs-sql dedup-window-key dedup-within
