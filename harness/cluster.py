@@ -94,6 +94,9 @@ class Cluster:
         ours = {
             "spark.master": self.master,
             "spark.executorEnv.PYTHONPATH": f"{work}/engine",
+            # A store of state stays with its executor also while that one is busy. Another checks its schema anew, and 3.2.2 to 3.5
+            # may refuse their own then (SPARK-57003): a defect that has cases of its own.
+            "spark.locality.wait": "60s",
             # Where a cluster's storage is, its Hadoop settings say.
             "spark.conformance.hadoopDefaults": "true",
         }

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from itertools import count
 
 from conformance.observation import Identity, Interrupted, Observation, StepSeen
-from harness.engine import DriverFailed, EngineDied, EngineFailed, KillMissed, Place, ProtocolBroken, StepTimedOut
+from harness.engine import (
+    DriverFailed,
+    EngineDied,
+    EngineFailed,
+    ExecutorsLost,
+    KillMissed,
+    Place,
+    ProtocolBroken,
+    StepTimedOut,
+)
 from harness.hearing import Hearing
 from harness.link import Link, LinkClosed
 from harness.placeless import placeless
@@ -91,7 +100,7 @@ class PipeEngine:
                 self._send(request.model_dump_json(by_alias=True, exclude_none=True))
                 return self._follow(request, box, step_timeout)
         except EngineFailed as error:
-            if not isinstance(error, DriverFailed):
+            if not isinstance(error, DriverFailed | ExecutorsLost):
                 self.close()
             raise
 
@@ -110,14 +119,18 @@ class PipeEngine:
                     steps.append(placeless(step, places))
                 case Emitted(case=case, batch=batch, rows=rows) if case == request.case:
                     emitted.append(Interrupted(id=batch, rows=rows))
-                case Reached(case=case, step=step, columns=columns, missed=missed) if case == request.case:
+                case Reached(case=case, step=step, columns=columns, missed=missed, executors_lost=lost) if (
+                    case == request.case
+                ):
                     self.kill()
+                    _check_executors(lost, request, steps)
                     if missed:
                         raise KillMissed(f"the engine was killed too late at {doing}", steps=tuple(steps))
                     steps.append(_with_what_was_interrupted(step, emitted))
                     return Observation(case=case, columns=columns, steps=tuple(steps))
-                case Done(case=case, columns=columns, memory=memory) if case == request.case:
+                case Done(case=case, columns=columns, memory=memory, executors_lost=lost) if case == request.case:
                     self.memory = memory
+                    _check_executors(lost, request, steps)
                     return Observation(case=case, columns=columns, steps=tuple(steps))
                 case Failed(message=message):
                     raise DriverFailed(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
@@ -201,6 +214,11 @@ class PipeEngine:
     def _tail(self) -> str:
         time.sleep(0.1)  # the last words may still be on their way through the pipe
         return "\n".join(list(self._hearing.log)[-_SHOWN_LINES:])
+
+
+def _check_executors(lost: int, request: CaseRequest, steps: list[StepSeen]) -> None:
+    if lost:
+        raise ExecutorsLost(f"the cluster lost {lost} of its executors while {request.case} ran", steps=tuple(steps))
 
 
 def _with_what_was_interrupted(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:

@@ -132,6 +132,8 @@ class Reached(_Message):
     columns: tuple[Column, ...]
     missed: bool
     """Whether the engine went past the point: the run must be repeated."""
+    executors_lost: int = 0
+    """As in ``Done``."""
 
 
 class Done(_Message):
@@ -142,6 +144,8 @@ class Done(_Message):
     columns: tuple[Column, ...]
     memory: int | None = None
     """Bytes the engine holds now; None where its operating system does not tell."""
+    executors_lost: int = 0
+    """Executors of a cluster that went away while the case ran: the run must be repeated."""
 
 
 class Failed(_Message):

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from conformance.case import Case
 from conformance.observation import Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, EngineFailed, KillMissed, Runtime
+from harness.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, Runtime
 from harness.legs import joined, kills_its_engine, legs
 from harness.longest_first import longest_first
 from harness.request import calls_code, request_for
@@ -24,7 +24,8 @@ from harness.target import Target
 Answer = TypeVar("Answer")
 
 ATTEMPTS = 5
-"""Runs of a cell until one shows what was meant: rows together in one micro-batch, an engine killed where it should be."""
+"""Runs of a cell until one shows what was meant: rows together in one micro-batch, an engine killed where it should be, no executor
+lost."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def attempted(seat: EngineSeat, alone: bool, observe: Callable[[], Answer]) -> A
         with seat.taken(alone=alone) as visit:
             try:
                 return observe()
-            except (SplitBatch, KillMissed):
+            except (SplitBatch, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
             except DriverFailed:

@@ -76,9 +76,13 @@ def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
         for step in execution.run():
             channel.send("step", case=case, step=step)
         put_away(engine, request)
-        channel.send("done", case=case, columns=execution.columns, memory=memory())
+        lost = execution.executors_lost()
+        channel.send("done", case=case, columns=execution.columns, memory=memory(), executorsLost=lost)
     except Reached as here:
-        channel.send("reached", case=case, step=here.step, columns=execution.columns, missed=here.missed)
+        lost = execution.executors_lost()
+        channel.send(
+            "reached", case=case, step=here.step, columns=execution.columns, missed=here.missed, executorsLost=lost
+        )
         # Whatever else this process did would be done after it was killed.
         threading.Event().wait()
     except Exception:

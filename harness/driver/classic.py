@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List
 
 from . import PROTOCOL, session
 from .arrivals import Arrivals
@@ -62,11 +62,18 @@ class Classic:
 
         The first job waits for the first executor: a cluster that gives none is known of before any case.
         """
-        context = self.spark.sparkContext
-        if context.master.startswith("local["):
+        if self._is_local():
             return None
+        context = self.spark.sparkContext
         context.parallelize([0], 1).count()
         return int(context.defaultParallelism)
+
+    def executors(self) -> "FrozenSet[str]":
+        """The ids of the cluster's executors that are there; none in local mode."""
+        if self._is_local():
+            return frozenset()
+        ids: str = self.spark.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
+        return frozenset(ids.split())
 
     def is_alive(self) -> bool:
         """Whether the JVM still answers; an error of a dead one says nothing about Spark's semantics."""
@@ -75,6 +82,9 @@ class Classic:
         except Exception:  # whatever py4j makes of a connection that is gone
             return False
         return True
+
+    def _is_local(self) -> bool:
+        return bool(self.spark.sparkContext.master.startswith("local["))
 
     def new_session(self) -> Any:
         """A session of its own for one case, active in this thread as a user's only session would be.

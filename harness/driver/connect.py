@@ -13,7 +13,7 @@ import platform
 import sys
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List
 
 from . import PROTOCOL
 from .appended import Appended
@@ -81,6 +81,10 @@ class Connect:
 
     def slots(self) -> None:
         """Unknown: how many queries a server bears is for whoever runs it to say."""
+
+    def executors(self) -> "FrozenSet[str]":
+        """None: nobody tells a client of its server's executors."""
+        return frozenset()
 
     def is_alive(self) -> bool:
         """Whether the server still answers, asked by another session: that of a case may have been what it lost."""

@@ -55,6 +55,8 @@ def surroundings(error: BaseException) -> str | None:
         return "no space is left"
     if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
         return "nothing can be written"
+    if "ExecutorLostFailure" in message:
+        return "executors were lost again and again"
     if "Python worker failed to connect back" in message:
         return "there was no time or memory to start a Python worker"
     return None

@@ -76,6 +76,7 @@ class Execution:
         self._capture: Any = None
         self._entries = 0
         self._has_executed = False
+        self._executors = engine.executors()
         self.columns: list[dict[str, str]] = []
 
     def run(self) -> Iterator[dict[str, Any]]:
@@ -108,6 +109,7 @@ class Execution:
                     failed = True
                 if self._query is not None:
                     batches = self._batches(tolerant=failed)
+                self._executors |= self._engine.executors()
                 yield {
                     **self._seen(number, batches, error, begun),
                     "plan": self._plan() if step.get("plan") and not failed else None,
@@ -117,6 +119,10 @@ class Execution:
         finally:
             if reached is None:
                 self._close()
+
+    def executors_lost(self) -> int:
+        """How many of the executors that were there meanwhile are gone: what was seen is not what the case is about."""
+        return len(self._executors - self._engine.executors())
 
     def _seen(self, number: int, batches: list[dict[str, Any]], error: Any, begun: float) -> dict[str, Any]:
         return {

@@ -24,6 +24,7 @@ def test_what_names_a_cluster(text, here):
     told = cluster.settings("/work/engine-1")
     assert told["spark.master"] == text
     assert told["spark.executorEnv.PYTHONPATH"] == "/work/engine-1/engine"
+    assert told["spark.locality.wait"] == "60s"
     assert ("spark.driver.bindAddress" in told) is not here
 
 

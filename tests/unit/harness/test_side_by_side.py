@@ -38,6 +38,19 @@ def test_of_the_cases_in_an_engine_that_dies_only_the_one_to_blame_is_broken(tmp
     assert "exit code 137 at step 2 of late-drops/poison" in verdicts["poison"].describe()
 
 
+def test_a_case_that_lost_an_executor_of_its_cluster_runs_again(tmp_path):
+    verdicts, runtime = run(tmp_path, "loses-an-executor-at-first", "ab", side_by_side=1)
+    assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
+    assert runtime.started == 1
+
+
+def test_a_cluster_that_always_loses_executors_is_judged_nowhere(tmp_path):
+    verdicts, runtime = run(tmp_path, "loses-executors", "a", side_by_side=1)
+    assert verdicts["a"].status == "broken"
+    assert "the cluster lost 1 of its executors while late-drops/a ran" in verdicts["a"].describe()
+    assert runtime.started == 1
+
+
 @pytest.mark.parametrize("side_by_side", [1, 4])
 def test_each_cell_gives_one_answer(tmp_path, side_by_side):
     names = [f"case-{number}" for number in range(12)]

@@ -140,7 +140,8 @@ def run(request, mode, say):
     else:
         shutil.rmtree(directory)
     columns = columns_of(mode)
-    say(json.dumps({"kind": "done", "case": request["case"], "columns": columns}))
+    lost = 1 if mode == "loses-executors" else 0
+    say(json.dumps({"kind": "done", "case": request["case"], "columns": columns, "executorsLost": lost}))
 
 
 def killed(request, step, number, query, arrived, say):
@@ -216,6 +217,8 @@ def main(mode):
         elif mode == "takes-its-time":
             time.sleep(0.02)
             run(json.loads(line), "right", say)
+        elif mode == "loses-an-executor-at-first":
+            run(json.loads(line), "right" if number else "loses-executors", say)
         elif mode == "right-every-other-time":
             run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", say)
         else:
