@@ -108,6 +108,7 @@ class Query:
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise refused(rules, "no such trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
+        _check_semi_joins(plan, settings)
         self.written = plan
         self.plan = without_needless_times(without_redundant_aggregations(optimized(plan, rules)))
         self._needed: Needed = needed(self.plan)
@@ -335,12 +336,19 @@ def _check_known(plan: Plan, settings: Settings) -> None:
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in another time zone than UTC")
-    pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
-    if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
-        # PushDownLeftSemiAntiJoin; below an aggregation where the other side is small (SPARK-34081).
-        raise Unpredictable("a left semi join that moves below a union or an aggregation")
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of what collect_set collects")
+
+
+def _check_semi_joins(plan: Plan, settings: Settings) -> None:
+    """PushDownLeftSemiAntiJoin; below an aggregation where the other side is small (SPARK-34081).
+
+    Raises:
+        Unpredictable: the optimiser moves one of them.
+    """
+    pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
+    if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
+        raise Unpredictable("a left semi join that moves below a union or an aggregation")
 
 
 def _schema_of(node: Plan, needed: Needed) -> str:

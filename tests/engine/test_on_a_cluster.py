@@ -14,10 +14,9 @@ from harness.legs import kills_its_engine
 from harness.local import LocalRuntime
 from harness.provision import prepare
 from harness.say import silently
-from harness.scheduler import Lane, Limits, Scheduler
 from reports.results import Results
 from tests.engine.here import first_of_each_family
-from tests.engine.test_however_run import Remembering
+from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -48,11 +47,8 @@ class Listening(Remembering):
 
 
 def run(tmp_path, target, cluster, cases, listening):
-    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=8)
-    Scheduler(LocalRuntime(tmp_path, cluster=Cluster.parse(cluster.master)), limits, listening).run(
-        [Lane(target, cases)]
-    )
-    return {id: observation.behaviour_digest for id, observation in listening.seen.items()}
+    runtime = LocalRuntime(tmp_path, cluster=Cluster.parse(cluster.master))
+    return listening.asked(runtime, target, cases, side_by_side=8)
 
 
 def test_the_same_answers_as_in_one_process(tmp_path, target, cluster, here, sample):

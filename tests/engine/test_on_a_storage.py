@@ -6,11 +6,10 @@ import pytest
 
 from conformance import suite
 from harness.local import LocalRuntime
-from harness.scheduler import Lane, Limits, Scheduler
 from harness.storage import StorageUrl
 from reports.results import Results
 from tests.engine.here import first_of_each_family
-from tests.engine.test_however_run import Remembering
+from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -25,17 +24,11 @@ ALTERED = (
 """An engine is killed, and checkpoints are spoilt and have a commit taken back."""
 
 
-def run(tmp_path, target, storage, cases, watching):
-    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=2)
-    runtime = LocalRuntime(tmp_path, storage=StorageUrl(storage).of_a_run())
-    Scheduler(runtime, limits, watching).run([Lane(target, cases)])
-    return {id: observation.behaviour_digest for id, observation in watching.seen.items()}
-
-
 def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
     altered = [case for case in suite.load().cases if case.id in ALTERED]
     cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED), *altered)
-    seen = run(tmp_path, target, hdfs.url, cases, Remembering())
+    runtime = LocalRuntime(tmp_path, storage=StorageUrl(hdfs.url).of_a_run())
+    seen = Remembering().asked(runtime, target, cases, side_by_side=2)
     assert len(seen) == len(cases) >= 12 + len(ALTERED)
     assert seen == {case.id: here[case.id] for case in cases}
     assert hdfs.names() == []

@@ -12,14 +12,13 @@ from harness.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersi
 from harness.engine import EngineDied
 from harness.provision import prepare
 from harness.say import silently
-from harness.scheduler import Lane, Limits, Scheduler
 from harness.storage import StorageUrl
 from harness.targets import Targets
 from reports.results import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar
+from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
-from tests.engine.test_however_run import Remembering
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -51,30 +50,26 @@ def sample(newest, here, tmp_path_factory):
 
 
 class Patient(Remembering):
-    """Takes cells that a busy machine had no time to start a Python worker for."""
+    """Asks again, three times at most, where a busy machine had no time to start a Python worker."""
+
+    def asked(self, runtime, target, cases, *, side_by_side):
+        for _ in range(4):
+            left = [case for case in cases if case.id not in self.seen]
+            seen = super().asked(runtime, target, left, side_by_side=side_by_side)
+        return seen
 
     def cell_done(self, run):
         if run.failure is None or "no time or memory to start a Python worker" not in run.failure:
             super().cell_done(run)
 
 
-def ask(runtime, target, cases, watching, side_by_side):
-    """Run cases until each has an answer; at most four times."""
-    for _ in range(4):
-        left = tuple(case for case in cases if case.id not in watching.seen)
-        if left:
-            limits = Limits(jobs=1, step_timeout=120.0, side_by_side=side_by_side)
-            Scheduler(runtime, limits, watching).run([Lane(target, left)])
-
-
-def run(tmp_path, target, server, cases, watching, *, side_by_side=2, storage=None):
+def run(tmp_path, target, server, cases, *, storage=None):
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url), storage=storage)
-    ask(runtime, target, cases, watching, side_by_side)
-    return {id: observation.behaviour_digest for id, observation in watching.seen.items()}
+    return Patient().asked(runtime, target, cases, side_by_side=2)
 
 
 def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sample):
-    seen = run(tmp_path, newest, server, sample, Patient())
+    seen = run(tmp_path, newest, server, sample)
     assert len(seen) == len(sample) >= 12
     assert seen == {case.id: here[case.id] for case in sample}
 
@@ -90,8 +85,7 @@ def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
         refused = [case for case in suite.load().cases if case.id == "recovery/added-grouping-key-is-refused"]
         sample = (*first_of_each_family(here, lambda case: runtime.lacks(case, target) is None)[:5], *refused)
         watching = Patient()
-        ask(runtime, target, sample, watching, side_by_side=2)
-        seen = {id: observation.behaviour_digest for id, observation in watching.seen.items()}
+        seen = watching.asked(runtime, target, sample, side_by_side=2)
         assert seen == {case.id: here[case.id] for case in sample}
         (error,) = (step.error for step in watching.seen[refused[0].id].steps if step.error)
         assert "StateSchemaNotCompatible: Provided" in error.message
@@ -108,7 +102,7 @@ def test_the_same_answers_where_only_the_server_sees_the_files(tmp_path, newest,
         *[case for case in sample if len(case.streams) > 1][:2],
         *[case for case in sample if len(case.streams) == 1][:3],
     )
-    seen = run(tmp_path, newest, server, sample, Patient(), storage=storage)
+    seen = run(tmp_path, newest, server, sample, storage=storage)
     assert len(seen) == len(sample) == 5
     assert seen == {case.id: here[case.id] for case in sample}
     left = [path for path in (tmp_path / "storage").rglob("*") if path.is_file() and path.stat().st_size]
@@ -147,9 +141,7 @@ class Interrupting(Remembering):
 def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest, server, here, sample):
     watching = Interrupting(server)
     sample = sample[:8]
-    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=1)
-    runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url))
-    Scheduler(runtime, limits, watching).run([Lane(newest, sample)])
+    watching.asked(ConnectRuntime(tmp_path, Endpoint.parse(server.url)), newest, sample, side_by_side=1)
     watching.join()
     assert {run.case.id for run in watching.runs} == {case.id for case in sample}
     for one in watching.runs:
@@ -160,7 +152,7 @@ def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest,
             assert TOKEN not in one.failure
     assert sum(one.failure is None for one in watching.runs) > len(sample) // 2
     # And it goes on as if nothing had been.
-    again = run(tmp_path, newest, server, sample[:2], Patient())
+    again = run(tmp_path, newest, server, sample[:2])
     assert again == {case.id: here[case.id] for case in sample[:2]}
 
 

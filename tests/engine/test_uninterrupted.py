@@ -5,10 +5,9 @@ from pathlib import Path
 from conformance import suite
 from conformance.uninterrupted import emitted, same_rows, uninterrupted
 from harness.local import LocalRuntime
-from harness.scheduler import Lane, Limits, Scheduler
 from reports.gate import published
 from reports.results import Results
-from tests.engine.test_however_run import Remembering
+from tests.engine.remembering import Remembering
 
 
 def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
@@ -21,8 +20,7 @@ def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
     interrupted = {case.id: case for case in suite.load().cases if case.id in over and uninterrupted(case)}
     wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
     remembering = Remembering()
-    limits = Limits(jobs=1, step_timeout=120.0, side_by_side=4)
-    Scheduler(LocalRuntime(tmp_path), limits, remembering).run([Lane(target, wholes)])
+    remembering.asked(LocalRuntime(tmp_path), target, wholes, side_by_side=4)
     assert len(remembering.seen) == len(wholes) >= 30
     lost_or_doubled = {
         id: (emitted(over[id]), emitted(remembering.seen[id]))

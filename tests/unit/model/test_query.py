@@ -131,3 +131,19 @@ def test_a_trigger_that_is_not_there_is_refused(text, stage) -> None:
 def test_a_conf_the_model_does_not_know_is_named() -> None:
     with pytest.raises(Unpredictable, match=r"my\.conf"):
         started(windowed(SparkVersion(4, 3, 0)), **{"my.conf": "1"})
+
+
+def test_what_is_refused_is_said_also_where_the_rest_is_not_known() -> None:
+    """The checks look at the query as it is written; what the optimiser moves comes after them."""
+
+    def semi(version):
+        rules, ids = rules_of(version), Ids()
+        left, right = (Frame.read(name, SCHEMA, rules, ids).with_watermark("t", "1 second") for name in ("a", "b"))
+        counted = left.group_by(["window(t, '10 seconds')"], ["count(*) AS n"]).select("window")
+        return counted.join(right.select("window(t, '10 seconds') AS wanted"), "window = wanted", "leftSemi")
+
+    for text in ("3.0.3", "3.3.4"):
+        with pytest.raises(Refused):
+            started(semi(SparkVersion.parse(text)))
+    with pytest.raises(Unpredictable, match="left semi join that moves"):
+        started(semi(SparkVersion(3, 5, 9)))

@@ -1,0 +1,24 @@
+"""What engines answer, kept by case."""
+
+from harness.scheduler import Lane, Limits, Scheduler
+
+
+class Remembering:
+    """Takes no cell without an answer."""
+
+    def __init__(self):
+        self.seen = {}
+
+    def engine_says(self, target, line): ...
+    def engine_ready(self, target, identity, place): ...
+    def cell_started(self, case, target): ...
+
+    def cell_done(self, run):
+        assert run.failure is None, run.failure
+        self.seen[run.case.id] = run.observations[0]
+
+    def asked(self, runtime, target, cases, *, side_by_side):
+        """Run the cases; case id → the digest of its answer, of everything that was ever asked."""
+        limits = Limits(jobs=1, step_timeout=120.0, side_by_side=side_by_side)
+        Scheduler(runtime, limits, self).run([Lane(target, tuple(cases))])
+        return {id: observation.behaviour_digest for id, observation in self.seen.items()}
