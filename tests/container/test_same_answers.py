@@ -1,6 +1,6 @@
 """The suite in containers, and that it sees there what it sees on this machine.
 
-Every eighth case, unless ``CONFORMANCE_SHARD`` says otherwise: ``1/1`` is the whole suite.
+Every sixteenth case, unless ``CONFORMANCE_SHARD`` says otherwise: ``1/1`` is the whole suite.
 """
 
 import os
@@ -21,7 +21,7 @@ def chosen(versions):
 def test_the_suite_gives_the_same_answers_in_containers(daemon, conformance, capfd):
     for version in VERSIONS:
         image_of(daemon, version)
-    which = str(ROOT / "cases"), "--shard", os.environ.get("CONFORMANCE_SHARD", "1/8")
+    which = str(ROOT / "cases"), "--shard", os.environ.get("CONFORMANCE_SHARD", "1/16")
     container = conformance("run", *which, *chosen(VERSIONS), "--runtime", "container", "--results", "container.jsonl")
     here = conformance("run", *which, *chosen(ALSO_HERE), "--results", "local.jsonl")
     assert container.code == 0, container.out

@@ -18,7 +18,7 @@ FAMILIES = (
     "deduplication",
     "chained-aggregations",
 )
-OF_EACH = 3
+OF_EACH = 2
 
 
 @pytest.fixture(scope="module")
@@ -37,5 +37,5 @@ def test_the_same_answers(tmp_path, target, sample):
     (tmp_path / "fast").mkdir()
     plain = Remembering().asked(LocalRuntime(tmp_path / "plain", plain=True), target, sample, side_by_side=1)
     fast = Remembering().asked(LocalRuntime(tmp_path / "fast"), target, sample, side_by_side=4)
-    assert len(plain) == len(sample) > 20
+    assert len(plain) == len(sample) > 14
     assert fast == plain

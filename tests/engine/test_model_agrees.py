@@ -8,7 +8,7 @@ import os
 from tests.engine.typed import conformance
 
 SEED = os.environ.get("CONFORMANCE_SEED") or "5"
-CASES = os.environ.get("CONFORMANCE_CASES") or "150"
+CASES = os.environ.get("CONFORMANCE_CASES") or "100"
 
 
 def test_the_model_and_spark_do_not_disagree(tmp_path, capsys):

@@ -24,6 +24,7 @@ from tests.engine.typed import conformance
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
+pytestmark = pytest.mark.xdist_group("connect")
 
 
 @pytest.fixture(scope="module")
