@@ -59,6 +59,7 @@ class Engine(Protocol):
         Raises:
             KillMissed: the engine went past the point at which it was to be killed.
             ExecutorsLost: the cluster lost executors meanwhile.
+            TooBusy: the machine had no time or memory for it.
             EngineFailed: no observation; unless it is a ``DriverFailed`` or ``ExecutorsLost`` the engine is gone and must be replaced.
         """
 
@@ -136,6 +137,10 @@ class StepTimedOut(EngineFailed):
 
 class DriverFailed(EngineFailed):
     """The driver reported that it went wrong itself; the engine lives on."""
+
+
+class TooBusy(DriverFailed):
+    """What the machine had no time or memory for it may have another time: the run is to be repeated, with nothing beside it."""
 
 
 class ProtocolBroken(EngineFailed):

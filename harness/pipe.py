@@ -19,6 +19,7 @@ from harness.engine import (
     Place,
     ProtocolBroken,
     StepTimedOut,
+    TooBusy,
 )
 from harness.hearing import Hearing
 from harness.link import Link, LinkClosed
@@ -132,8 +133,9 @@ class PipeEngine:
                     self.memory = memory
                     _check_executors(lost, request, steps)
                     return Observation(case=case, columns=columns, steps=tuple(steps))
-                case Failed(message=message):
-                    raise DriverFailed(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
+                case Failed(message=message, passing=passing):
+                    kind = TooBusy if passing else DriverFailed
+                    raise kind(f"the driver failed at {doing}:\n{message}", steps=tuple(steps))
                 case other:
                     raise ProtocolBroken(
                         f"the driver answered {other.kind!r} at {doing}, out of turn", log=self._tail()

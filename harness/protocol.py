@@ -155,6 +155,8 @@ class Failed(_Message):
     case: str | None = None
     """None where it was before any request: the engine did not start."""
     message: str
+    passing: bool = False
+    """Whether it was for want of what the machine may have the next time: the run is to be repeated."""
 
 
 AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from conformance.case import Case
 from conformance.observation import Observation
 from harness.alignment import SplitBatch, check_alignment
-from harness.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, Runtime
+from harness.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, Runtime, TooBusy
 from harness.legs import joined, kills_its_engine, legs
 from harness.longest_first import longest_first
 from harness.request import calls_code, request_for
@@ -195,6 +195,10 @@ def attempted(seat: EngineSeat, alone: bool, observe: Callable[[], Answer]) -> A
             except (SplitBatch, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
+            except TooBusy:
+                if attempt == ATTEMPTS:
+                    raise
+                alone = True
             except DriverFailed:
                 raise
             except EngineFailed:

@@ -68,7 +68,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
-    from .execution import Execution, Reached, put_away
+    from .execution import Execution, MachineLacks, Reached, put_away
 
     case = request["case"]
     try:
@@ -85,13 +85,14 @@ def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
         )
         # Whatever else this process did would be done after it was killed.
         threading.Event().wait()
-    except Exception:
+    except Exception as error:
         if not engine.is_alive():
             # Not a message: our end tells the host that the engine is gone, and why is on standard error.
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(_ENGINE_GONE)
-        channel.send("failed", case=case, message=traceback.format_exc())
+        passing = isinstance(error, MachineLacks) and error.passing
+        channel.send("failed", case=case, message=traceback.format_exc(), passing=passing)
 
 
 def _teller(channel: Channel, request: Dict[str, Any]) -> "Callable[[int, List[List[Any]]], None] | None":

@@ -55,6 +55,12 @@ def surroundings(error: BaseException) -> str | None:
         return "no space is left"
     if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
         return "nothing can be written"
+    return passing(error)
+
+
+def passing(error: BaseException) -> str | None:
+    """Of what the machine lacked, that which it may have the next time; None for everything else."""
+    message = describe(error, "run")["message"]
     if "ExecutorLostFailure" in message:
         return "executors were lost again and again"
     if "Python worker failed to connect back" in message:

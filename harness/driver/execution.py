@@ -11,7 +11,7 @@ from .arrivals import Staged
 from .capture import Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
-from .errors import describe, surroundings
+from .errors import describe, passing, surroundings
 from .holding import hold_after_commit
 from .progress import batch_seen, executed
 from .state_functions import MissingPackages
@@ -35,7 +35,14 @@ class NeverReached(Exception):
 
 
 class MachineLacks(Exception):
-    """No room for checkpoint or input, or for a process: what the engine did says nothing about Spark."""
+    """No room for checkpoint or input, or for a process: what the engine did says nothing about Spark.
+
+    ``passing``: whether it may be otherwise the next time.
+    """
+
+    def __init__(self, message: str, passing: bool) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class Reached(Exception):
@@ -104,7 +111,7 @@ class Execution:
                     lacking = surroundings(failure.cause)
                     if lacking:
                         where = "{} where this engine works, {}".format(lacking, self._request["directory"])
-                        raise MachineLacks(where) from failure.cause
+                        raise MachineLacks(where, passing(failure.cause) is not None) from failure.cause
                     error = describe(failure.cause, failure.stage)
                     failed = True
                 if self._query is not None:

@@ -50,23 +50,9 @@ def sample(newest, here, tmp_path_factory):
     return first_of_each_family(here, lambda case: runtime.lacks(case, newest) is None)
 
 
-class Patient(Remembering):
-    """Asks again, three times at most, where a busy machine had no time to start a Python worker."""
-
-    def asked(self, runtime, target, cases, *, side_by_side):
-        for _ in range(4):
-            left = [case for case in cases if case.id not in self.seen]
-            seen = super().asked(runtime, target, left, side_by_side=side_by_side)
-        return seen
-
-    def cell_done(self, run):
-        if run.failure is None or "no time or memory to start a Python worker" not in run.failure:
-            super().cell_done(run)
-
-
 def run(tmp_path, target, server, cases, *, storage=None):
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url), storage=storage)
-    return Patient().asked(runtime, target, cases, side_by_side=2)
+    return Remembering().asked(runtime, target, cases, side_by_side=2)
 
 
 def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sample):
@@ -85,7 +71,7 @@ def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(served.address))
         refused = [case for case in suite.load().cases if case.id == "recovery/added-grouping-key-is-refused"]
         sample = (*first_of_each_family(here, lambda case: runtime.lacks(case, target) is None)[:5], *refused)
-        watching = Patient()
+        watching = Remembering()
         seen = watching.asked(runtime, target, sample, side_by_side=2)
         assert seen == {case.id: here[case.id] for case in sample}
         (error,) = (step.error for step in watching.seen[refused[0].id].steps if step.error)

@@ -44,6 +44,12 @@ def test_a_case_that_lost_an_executor_of_its_cluster_runs_again(tmp_path):
     assert runtime.started == 1
 
 
+def test_a_case_the_machine_was_too_busy_for_runs_again(tmp_path):
+    verdicts, runtime = run(tmp_path, "is-busy-at-first", "abc", side_by_side=3)
+    assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
+    assert runtime.started == 1
+
+
 def test_a_cluster_that_always_loses_executors_is_judged_nowhere(tmp_path):
     verdicts, runtime = run(tmp_path, "loses-executors", "a", side_by_side=1)
     assert verdicts["a"].status == "broken"

@@ -217,6 +217,9 @@ def main(mode):
         elif mode == "takes-its-time":
             time.sleep(0.02)
             run(json.loads(line), "right", say)
+        elif mode == "is-busy-at-first" and number < 2:
+            busy = {"kind": "failed", "case": json.loads(line)["case"], "message": "no time", "passing": True}
+            say(json.dumps(busy))
         elif mode == "loses-an-executor-at-first":
             run(json.loads(line), "right" if number else "loses-executors", say)
         elif mode == "right-every-other-time":
