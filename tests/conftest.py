@@ -1,6 +1,7 @@
 """What all tests share: which files are none, and that no property is a matter of time."""
 
 import os
+import re
 from itertools import count
 
 import pytest
@@ -15,6 +16,22 @@ collect_ignore_glob = ["*.yaml"]
 # In CI every run draws the same: whether a change lands is no matter of luck. `conformance fuzz` is what draws at random.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("suite")
+
+
+ON_ONE_WORKER = re.compile(
+    r"tests/engine/test_(on_a_cluster|on_a_storage|on_connect|soak)\.py|tests/container/test_(build|confinement)\.py"
+)
+"""Modules whose tests share what takes long to start: a cluster, a server, an image."""
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_make_scheduler():
+    """pytest-xdist 3.8 groups tests by a suffix to their ids, which pytest 9.2 no longer lets it give; the scheduler has the plain ids."""
+    scheduler = yield
+    if hasattr(scheduler, "_split_scope"):
+        otherwise = scheduler._split_scope
+        scheduler._split_scope = lambda id: found[0] if (found := ON_ONE_WORKER.match(id)) else otherwise(id)
+    return scheduler
 
 
 @pytest.fixture(scope="session")

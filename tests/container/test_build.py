@@ -7,8 +7,6 @@ import pytest
 from harness.containers.builder import BuildFailed, build
 from harness.targets import Targets
 
-pytestmark = pytest.mark.xdist_group("build")
-
 TAG = "watermark-conformance/test:built"
 
 

@@ -18,8 +18,6 @@ from harness.say import silently
 from harness.targets import Targets
 from tests.container.conftest import ROOT, SMOKE
 
-pytestmark = pytest.mark.xdist_group("confinement")
-
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):

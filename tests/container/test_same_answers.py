@@ -5,8 +5,6 @@ Every sixteenth case, unless ``CONFORMANCE_SHARD`` says otherwise: ``1/1`` is th
 
 import os
 
-import pytest
-
 from tests.container.conftest import ROOT, image_of
 
 VERSIONS = ("3.3.4", "3.5.9", "4.3.0")
@@ -17,7 +15,6 @@ def chosen(versions):
     return [argument for version in versions for argument in ("--spark", version)]
 
 
-@pytest.mark.xdist_group("whole-suite")
 def test_the_suite_gives_the_same_answers_in_containers(daemon, conformance, capfd):
     for version in VERSIONS:
         image_of(daemon, version)

@@ -22,7 +22,6 @@ from tests.engine.typed import conformance
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-pytestmark = pytest.mark.xdist_group("cluster")
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
 

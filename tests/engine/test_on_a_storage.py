@@ -14,7 +14,6 @@ from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-pytestmark = pytest.mark.xdist_group("storage")
 ALTERED = (
     "recovery/killed-at-rest-goes-on-with-watermark-and-state",
     "recovery/state-delta-gone-is-refused",

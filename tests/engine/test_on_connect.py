@@ -24,7 +24,6 @@ from tests.engine.typed import conformance
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-pytestmark = pytest.mark.xdist_group("connect")
 
 
 @pytest.fixture(scope="module")

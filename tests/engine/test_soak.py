@@ -18,7 +18,6 @@ from harness.soak_engine import SoakEngine, Surroundings
 ROOT = Path(__file__).parents[2]
 ROWS, SEED, PARTITIONS = 50_000, 20261121, 2
 STREAM = stream(ROWS, SEED, PARTITIONS)
-pytestmark = pytest.mark.xdist_group("soak")
 
 
 @pytest.fixture(scope="module")
