@@ -95,6 +95,8 @@ class Uv:
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
         # A pyspark is 300 MB and more; behind a slow mirror uv's half minute of silence is not enough.
         self._environ.setdefault("UV_HTTP_TIMEOUT", "300")
+        # A file takes milliseconds to compile; on a busy machine uv's minute for one without an answer is not enough.
+        self._environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "600")
 
     def venv(self, directory: Path, python: Path, *, say: Say) -> None:
         self._run(
@@ -110,12 +112,14 @@ class Uv:
 
     def install(self, python: Path, requirements: Sequence[str], *, say: Say) -> None:
         # Without uv's cache: it would keep, for every build of a pyspark, its source, its wheel and that unpacked, 1.5 GB and
-        # more, and nobody asks for the same one twice while the environment is there.
+        # more, and nobody asks for the same one twice while the environment is there. Compiled once, since engines write nothing
+        # into it: pandas and pyspark take a Python worker 4 s from their source and 1 s from bytecode, of the 10 s Spark waits.
         self._run(
             f"Installing {', '.join(requirements)}",
             "pip",
             "install",
             "--no-cache",
+            "--compile-bytecode",
             "--python",
             str(python),
             *requirements,

@@ -36,6 +36,7 @@ class Made:
             "spark_home": str(self.spark_home),
             "java_home": self.java_home and str(self.java_home),
             "java_version": self.java_version,
+            "bytecode": True,
         }
         partial = root / f"{_NAME}.partial"
         partial.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
@@ -46,6 +47,8 @@ class Made:
         """What the environment in ``root`` holds; None where it is not finished, or no longer whole."""
         try:
             said = json.loads((root / _NAME).read_text(encoding="utf-8"))
+            if not said["bytecode"]:  # those of before it had any lack the key
+                return None
             made = cls(
                 base_python=Path(said["base_python"]),
                 python_version=said["python_version"],

@@ -138,7 +138,7 @@ def _order(target: Target, environ: Mapping[str, str]) -> tuple[Order, Java | No
 
 def _make(order: Order, target: Target, root: Path, say: Say, environ: Mapping[str, str], installer: Installer) -> Made:
     if root.exists():
-        say("removing an environment that was left half made")
+        say("removing an environment that is not whole")
         shutil.rmtree(root)
     python = _python(order, say, environ, installer)
     say(f"installing {' and '.join(order.requirements)} with CPython {python.version} into {root}")

@@ -104,9 +104,18 @@ def test_what_is_half_made_is_removed_and_made_again(missing: str, with_java: di
     assert not is_prepared(TARGET, environ=with_java)
     said: list[str] = []
     prepare(TARGET, say=said.append, environ=with_java, installer=FakeInstaller())
-    assert said[0] == "removing an environment that was left half made"
+    assert said[0] == "removing an environment that is not whole"
     assert gone.exists()
     assert not (root / "left over").exists()
+
+
+def test_one_of_before_there_was_bytecode_is_made_again(with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    marker = _root(with_java) / "environment.json"
+    said = json.loads(marker.read_text())
+    del said["bytecode"]
+    marker.write_text(json.dumps(said))
+    assert not is_prepared(TARGET, environ=with_java)
 
 
 def test_an_embedded_java_that_has_gone_is_installed_again(bare: dict[str, str]) -> None:
