@@ -81,7 +81,7 @@ class Agreement:
 
 
 def uses_state_functions(case: Case) -> bool:
-    return any(operation.name in STATE_FUNCTIONS for pipeline in case.pipelines() for operation in pipeline.walk())
+    return any(operation.name in STATE_FUNCTIONS for operation in case.operations())
 
 
 def agreement(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> Agreement:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from conformance.pipeline import Pipeline
+from conformance.pipeline import Operation, Pipeline
 from conformance.types import Schema
 from conformance.versions import SparkVersion, VersionRange
 
@@ -271,7 +271,7 @@ class Case(Frozen):
     @property
     def keeps_state(self) -> bool:
         """Whether a query of the case may hold rows from one micro-batch to the next; code and SQL are taken to."""
-        return any(operation.may_keep_state for pipeline in self.pipelines() for operation in pipeline.walk())
+        return any(operation.may_keep_state for operation in self.operations())
 
     def pipelines(self) -> Iterator[Pipeline]:
         """The query, and each query that a restart puts in its place."""
@@ -279,6 +279,10 @@ class Case(Frozen):
         for step in self.steps:
             if isinstance(step.action, Restart) and step.action.change.query is not None:
                 yield step.action.change.query
+
+    def operations(self) -> Iterator[Operation]:
+        """Those of each of its pipelines, the other sides of joins and unions among them."""
+        return (operation for pipeline in self.pipelines() for operation in pipeline.walk())
 
     def not_yet_runnable(self) -> Iterator[str]:
         """Names of the constructs in this case that parse but that no runtime can carry out yet."""

@@ -12,9 +12,7 @@ _READS_IT = re.compile(r"\b(?:(?:current_timestamp|current_date|localtimestamp)\
 
 def reads_the_clock(case: Case) -> bool:
     """Whether some expression of the case asks what time it is."""
-    return any(
-        _READS_IT.search(repr(operation.arguments)) for pipeline in case.pipelines() for operation in pipeline.walk()
-    )
+    return any(_READS_IT.search(repr(operation.arguments)) for operation in case.operations())
 
 
 def behaviour(case: Case, observation: Observation) -> str:

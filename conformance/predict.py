@@ -95,14 +95,13 @@ MOST_PARTITIONS = 4
 def _chooses(case: Case) -> bool:
     """Whether an operation takes some of several rows, so that it may matter which partition comes first."""
     taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
-    names = {operation.name for pipeline in case.pipelines() for operation in pipeline.walk()}
+    names = {operation.name for operation in case.operations()}
     return bool(names & taking) and _comes_in_partitions(case)
 
 
 def _limits(case: Case) -> bool:
     """Whether a limit reads so many rows of each partition."""
-    operations = (operation for pipeline in case.pipelines() for operation in pipeline.walk())
-    return any(operation.name == "sql" and "limit" in operation.arguments["sql"].lower() for operation in operations)
+    return any(one.name == "sql" and "limit" in one.arguments["sql"].lower() for one in case.operations())
 
 
 def _comes_in_partitions(case: Case) -> bool:

@@ -65,11 +65,7 @@ def driver_digest(state_functions: bool) -> str:
 
 
 def _runs_state_functions(case: Case) -> bool:
-    return any(
-        operation.name in ("applyInPandasWithState", "transformWithState")
-        for pipeline in case.pipelines()
-        for operation in pipeline.walk()
-    )
+    return any(one.name in ("applyInPandasWithState", "transformWithState") for one in case.operations())
 
 
 def _way(case: Case, cut: int | None) -> tuple[Leg, ...]:

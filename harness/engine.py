@@ -60,7 +60,7 @@ class Engine(Protocol):
             KillMissed: the engine went past the point at which it was to be killed.
             ExecutorsLost: the cluster lost executors meanwhile.
             TooBusy: the machine had no time or memory for it.
-            EngineFailed: no observation; unless it is a ``DriverFailed`` or ``ExecutorsLost`` the engine is gone and must be replaced.
+            EngineFailed: no observation; unless it is a ``DriverFailed`` the engine is gone and must be replaced.
         """
 
     def kill(self) -> None:
@@ -122,21 +122,21 @@ class KillMissed(EngineFailed):
     """The engine was killed, but behind the point that was meant: the run must be repeated, not judged."""
 
 
-class ExecutorsLost(EngineFailed):
-    """The cluster lost executors while the case ran: the run must be repeated, not judged. The engine lives on.
-
-    Their tasks run again, and Spark counts state and late rows of a task each time it ends well
-    (https://spark.apache.org/docs/latest/rdd-programming-guide.html#accumulators). The executor that goes on checks the schema of the
-    state anew, against the plan of whichever micro-batch comes: 3.2.2 to 3.5 may refuse their own state then (SPARK-57003).
-    """
-
-
 class StepTimedOut(EngineFailed):
     """A step did not come to rest in time; the process was ended."""
 
 
 class DriverFailed(EngineFailed):
-    """The driver reported that it went wrong itself; the engine lives on."""
+    """The driver reported that it has no answer; the engine lives on."""
+
+
+class ExecutorsLost(DriverFailed):
+    """The cluster lost executors while the case ran: the run must be repeated, not judged.
+
+    Their tasks run again, and Spark counts state and late rows of a task each time it ends well
+    (https://spark.apache.org/docs/latest/rdd-programming-guide.html#accumulators). The executor that goes on checks the schema of the
+    state anew, against the plan of whichever micro-batch comes: 3.2.2 to 3.5 may refuse their own state then (SPARK-57003).
+    """
 
 
 class TooBusy(DriverFailed):

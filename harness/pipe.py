@@ -101,7 +101,7 @@ class PipeEngine:
                 self._send(request.model_dump_json(by_alias=True, exclude_none=True))
                 return self._follow(request, box, step_timeout)
         except EngineFailed as error:
-            if not isinstance(error, DriverFailed | ExecutorsLost):
+            if not isinstance(error, DriverFailed):
                 self.close()
             raise
 

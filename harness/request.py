@@ -63,7 +63,7 @@ def calls_code(case: Case) -> bool:
 
 def has_operation(case: Case, operation: str) -> bool:
     """Whether some query of the case has an operation of this name."""
-    return any(one.name == operation for pipeline in case.pipelines() for one in pipeline.walk())
+    return any(one.name == operation for one in case.operations())
 
 
 def _step(step: Step, case: Case) -> StepRequest:

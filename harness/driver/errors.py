@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from typing import Any, Iterable
+from typing import Any, Iterable, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 
@@ -48,23 +48,24 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     }
 
 
-def surroundings(error: BaseException) -> str | None:
+class Lack(NamedTuple):
+    """What the machine had not, and whether it may have it the next time."""
+
+    what: str
+    passing: bool
+
+
+def surroundings(error: BaseException) -> Lack | None:
     """What the machine lacked, where that is all the error says; None where it says something about Spark's semantics."""
     message = describe(error, "run")["message"]
     if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
-        return "no space is left"
+        return Lack("no space is left", passing=False)
     if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
-        return "nothing can be written"
-    return passing(error)
-
-
-def passing(error: BaseException) -> str | None:
-    """Of what the machine lacked, that which it may have the next time; None for everything else."""
-    message = describe(error, "run")["message"]
+        return Lack("nothing can be written", passing=False)
     if "ExecutorLostFailure" in message:
-        return "executors were lost again and again"
+        return Lack("executors were lost again and again", passing=True)
     if "Python worker failed to connect back" in message:
-        return "there was no time or memory to start a Python worker"
+        return Lack("there was no time or memory to start a Python worker", passing=True)
     return None
 
 

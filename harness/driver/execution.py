@@ -11,7 +11,7 @@ from .arrivals import Staged
 from .capture import Hold
 from .checkpoint import Checkpoint
 from .dataframe import build
-from .errors import describe, passing, surroundings
+from .errors import describe, surroundings
 from .holding import hold_after_commit
 from .progress import batch_seen, executed
 from .state_functions import MissingPackages
@@ -110,8 +110,8 @@ class Execution:
                         raise EngineGone from failure.cause
                     lacking = surroundings(failure.cause)
                     if lacking:
-                        where = "{} where this engine works, {}".format(lacking, self._request["directory"])
-                        raise MachineLacks(where, passing(failure.cause) is not None) from failure.cause
+                        where = "{} where this engine works, {}".format(lacking.what, self._request["directory"])
+                        raise MachineLacks(where, lacking.passing) from failure.cause
                     error = describe(failure.cause, failure.stage)
                     failed = True
                 if self._query is not None:

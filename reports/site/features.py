@@ -34,7 +34,7 @@ def features(case: Case) -> tuple[str, ...]:
 
 def _features(case: Case) -> Iterator[str]:
     yield f"{case.output_mode} mode"
-    operations = [operation for pipeline in case.pipelines() for operation in pipeline.walk()]
+    operations = [*case.operations()]
     text = repr([operation.arguments for operation in operations])
     if any(operation.name == "groupBy" for operation in operations):
         yield "window aggregation" if _WINDOW.search(text) else "aggregation"

@@ -14,6 +14,7 @@ from conformance.laws.known import LAWS
 from conformance.soak import ask, late_by, settings, stream
 from harness.say import silently
 from harness.soak_engine import SoakEngine, Surroundings
+from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
 ROWS, SEED, PARTITIONS = 50_000, 20261121, 2
@@ -25,10 +26,7 @@ def soaked(tmp_path_factory):
     """The folder of a soak, its record and what was printed."""
     folder = tmp_path_factory.mktemp("soak")
     size = ["--rows", str(ROWS), "--seed", str(SEED), "--partitions", str(PARTITIONS), "--kills", "1"]
-    command = [sys.executable, "-m", "conformance.cli.main", "soak", "--spark", "3.5", "--work", "work", *size]
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
+    done = conformance(folder, "soak", "--spark", "3.5", "--work", "work", *size)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "work", json.loads((folder / "soak.json").read_text()), done.stdout
 

@@ -73,7 +73,7 @@ def test_the_parts_make_a_case(schema, delay, pipeline, steps):
 
 
 def test_every_operation_is_drawn_but_peoples_own_code():
-    names = {operation.name for case in some() for pipeline in case.pipelines() for operation in pipeline.walk()}
+    names = {operation.name for case in some() for operation in case.operations()}
     assert names == set(OPERATIONS) - {"call"}
 
 
