@@ -20,19 +20,19 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from conformance.case import Case
 from conformance.cli import running
-from conformance.fuzzing.drawing import Drawing
-from conformance.fuzzing.engine_voice import EngineVoice
-from conformance.fuzzing.find import Find
-from conformance.fuzzing.hunt import Hunt
-from conformance.fuzzing.judging import ByEachOther, ByTheModel, Judge, Judgement
-from conformance.fuzzing.model_voice import ModelVoice
-from conformance.fuzzing.voice import Answer, Voice
+from conformance.core.case import Case
+from conformance.core.versions import SparkVersion
+from conformance.fuzzing.campaign import Campaign
+from conformance.fuzzing.comparison import ByEachOther, ByTheModel, Judge, Judgement
+from conformance.fuzzing.discrepancy import Discrepancy
+from conformance.fuzzing.engine_oracle import EngineOracle
+from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.language.printing import printed
 from conformance.model.catalogue import rules_of
-from conformance.model.wrong import WRONG_MODELS
-from conformance.versions import SparkVersion
+from conformance.model.wrong_models import WRONG_MODELS
 
 CHANGES = {
     "late rows against the watermark before": ("late_watermark", "3.3.4", "3.4.4"),
@@ -48,7 +48,7 @@ class Search:
     """One thing to be found."""
 
     what: str
-    voices: Callable[[], Sequence[Voice]]
+    oracles: Callable[[], Sequence[Oracle]]
     judge: Judge
 
 
@@ -84,31 +84,33 @@ def main() -> None:
     sys.exit(0 if killed >= min(WANTED, len(found)) and None not in changes else 1)
 
 
-def _searched(search: Search, given: argparse.Namespace) -> Find | None:
-    voices = search.voices()
-    hunt = Hunt(voices, search.judge, Drawing((), given.seed))
+def _searched(search: Search, given: argparse.Namespace) -> Discrepancy | None:
+    oracles = search.oracles()
+    campaign = Campaign(oracles, search.judge, Drawing((), given.seed))
     began = time.monotonic()
     try:
-        for find in hunt.run(lambda: time.monotonic() - began > given.most):
-            _say(f"{find.seconds:7.1f} {find.number:6} {find.steps:5} {find.rows:4}", search.what)
+        for find in campaign.run(lambda: time.monotonic() - began > given.most):
+            _progress_callback(f"{find.seconds:7.1f} {find.number:6} {find.steps:5} {find.rows:4}", search.what)
             if given.cases:
                 print(printed(find.written))
             return find
     finally:
-        for voice in voices:
-            voice.close()
-    _say(f"{time.monotonic() - began:7.1f} {hunt.tally.cases:6}     -    -", f"NOT FOUND: {search.what}")
+        for oracle in oracles:
+            oracle.close()
+    _progress_callback(
+        f"{time.monotonic() - began:7.1f} {campaign.tally.cases:6}     -    -", f"NOT FOUND: {search.what}"
+    )
     return None
 
 
-def _say(numbers: str, what: str) -> None:
+def _progress_callback(numbers: str, what: str) -> None:
     print(f"{numbers}  {what}", flush=True)
 
 
 def _wrong_model(number: int) -> Search:
     wrong = WRONG_MODELS[number]
     misread = wrong.of(rules_of(wrong.version))
-    return Search(wrong.name, lambda: [ModelVoice(wrong.version, misread, wrong.name)], ByTheModel())
+    return Search(wrong.name, lambda: [ModelOracle(wrong.version, misread, wrong.name)], ByTheModel())
 
 
 class _Only(ByEachOther):
@@ -117,16 +119,16 @@ class _Only(ByEachOther):
     def __init__(self, rule: str) -> None:
         self._rule = rule
 
-    def judge(self, case: Case, answers: Mapping[str, Answer], voices: Mapping[str, Voice]) -> Judgement:
-        said = super().judge(case, answers, voices)
+    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
+        said = super().judge(case, answers, oracles)
         wanted = (one for one in said.finds if self._rule in dict(self.explained(case, one).rules))
         return Judgement(tuple(wanted), not_predicted=said.not_predicted)
 
 
 def _between_models(name: str) -> Search:
     rule, here, there = CHANGES[name]
-    voices = [ModelVoice(SparkVersion.parse(version)) for version in (here, there)]
-    return Search(f"{name}: models of {here} and {there}", lambda: voices, _Only(rule))
+    oracles = [ModelOracle(SparkVersion.parse(version)) for version in (here, there)]
+    return Search(f"{name}: models of {here} and {there}", lambda: oracles, _Only(rule))
 
 
 def _between_engines(name: str, runtime: running.Runtime) -> Search:
@@ -135,7 +137,7 @@ def _between_engines(name: str, runtime: running.Runtime) -> Search:
     limits = running.limits(2, jobs=2, side_by_side=None, step_timeout=120.0, store=None)
     return Search(
         f"{name}: engines {here} and {there}",
-        lambda: [EngineVoice(runtime, target, limits, _Silent()) for target in targets],
+        lambda: [EngineOracle(runtime, target, limits, _Silent()) for target in targets],
         _Only(rule),
     )
 

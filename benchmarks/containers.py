@@ -10,12 +10,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from conformance import suite
-from harness.engine import Runtime
-from harness.request import request_for
-from harness.runtimes import Wishes, runtime
-from harness.say import silently
-from harness.targets import Targets
+from conformance.suite import discovery
+from harness.engine.engine import Runtime
+from harness.engine.request import request_for
+from harness.progress import ignore_progress
+from harness.runtimes.options import RuntimeOptions, runtime
+from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 
@@ -27,16 +27,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
-    cases = [case for case in suite.load(options.cases).cases if case.applies_to(target.version)]
+    cases = [case for case in discovery.load(options.cases).cases if case.applies_to(target.version)]
     seconds: dict[str, list[tuple[float, float]]] = {"local": [], "container": []}
     for _ in range(options.rounds):
         # By turns, so that whatever else the machine does falls on both.
         for name, measured in seconds.items():
             with tempfile.TemporaryDirectory() as root:
-                engines: Runtime = runtime(Wishes(runtime=name), Path(root).resolve(), keep=False)
+                engines: Runtime = runtime(RuntimeOptions(runtime=name), Path(root).resolve(), keep=False)
                 try:
                     began = time.monotonic()
-                    engine = engines.start(target, say=silently)
+                    engine = engines.start(target, on_progress=ignore_progress)
                     started = time.monotonic()
                     for case in cases:
                         engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=120)

@@ -55,18 +55,18 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     """Seconds of a run, and bytes of memory at its peak."""
     from rich.console import Console
 
-    from conformance import suite
     from conformance.cli.progress import PlainDisplay
     from conformance.cli.run import Kept
-    from conformance.conduct import conduct
-    from conformance.versions import SparkVersion
-    from harness.scheduler import Limits
-    from reports.matrix import show
-    from reports.records import Header
-    from reports.records import Target as TargetRecord
-    from reports.results import Results, ResultsWriter
-    from tests.unit.miniature.runtime import MiniatureRuntime
-    from tests.unit.miniature.target import SPARK_359
+    from conformance.core.versions import SparkVersion
+    from conformance.runner.run import run_cases
+    from conformance.suite import discovery
+    from harness.scheduling.scheduler import Limits
+    from reports.results.reading import Results, ResultsWriter
+    from reports.results.records import Header
+    from reports.results.records import Target as TargetRecord
+    from reports.terminal.matrix import show
+    from tests.support.miniature.runtime import MiniatureRuntime
+    from tests.support.miniature.target import SPARK_359
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -75,7 +75,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(CASE.read_text())
         began = time.monotonic()
-        loaded = suite.load([folder / "cases"])
+        loaded = discovery.load([folder / "cases"])
         loaded.raise_for_problems()
         targets = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(versions)]
         header = Header(
@@ -89,7 +89,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
             with ResultsWriter(folder / "results.jsonl", header) as writer:
                 limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
                 display, sink = PlainDisplay(number * versions), Kept(writer)
-                conduct(loaded.cases, targets, MiniatureRuntime(folder), limits, display=display, sink=sink)
+                run_cases(loaded.cases, targets, MiniatureRuntime(folder), limits, display=display, sink=sink)
         finally:
             sys.stderr = stderr
         results = Results.read(folder / "results.jsonl")

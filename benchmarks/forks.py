@@ -15,10 +15,10 @@ from pathlib import Path
 
 from watching import Watching
 
-from conformance import suite
-from harness.local import LocalRuntime
-from harness.scheduler import Lane, Limits, Scheduler
-from harness.targets import Targets
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
+from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 PROGRAMS = ("bash", "chmod", "chown", "groups", "id", "ln", "ls", "readlink", "stat", "winutils")
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", type=Path, default=[SUITE / "window-eviction"])
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
-    cases = tuple(case for case in suite.load(options.cases).cases if case.applies_to(target.version))
+    cases = tuple(case for case in discovery.load(options.cases).cases if case.applies_to(target.version))
     per_batch = {}
     for name, plain in (("Spark's own settings", True), ("the suite's", False)):
         with tempfile.TemporaryDirectory() as root:
@@ -42,7 +42,7 @@ def main() -> None:
             watching = Watching()
             try:
                 engines = LocalRuntime(folder, plain=plain)
-                Scheduler(engines, Limits(jobs=1, step_timeout=120), watching).run([Lane(target, cases)])
+                Scheduler(engines, Limits(jobs=1, step_timeout=120), watching).run([TargetQueue(target, cases)])
             finally:
                 os.environ["PATH"] = path
             counted = Counter(started.read_text().split())

@@ -16,23 +16,23 @@ from typing import Any
 from micro_batches import covered, intervals
 from watching import Watching
 
-from conformance.case import Case
 from conformance.cli import running
-from conformance.fuzzing.drawing import Drawing
-from conformance.fuzzing.engine_voice import EngineVoice
-from conformance.fuzzing.hunt import Hunt
-from conformance.fuzzing.judging import ByTheModel
-from conformance.fuzzing.voice import Answer
+from conformance.core.case import Case
+from conformance.fuzzing.campaign import Campaign
+from conformance.fuzzing.comparison import ByTheModel
+from conformance.fuzzing.engine_oracle import EngineOracle
+from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.oracle import OracleAnswer
 
 
-class Noting(EngineVoice):
+class Noting(EngineOracle):
     """Keeps what it answered."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.noted: list[Answer] = []
+        self.noted: list[OracleAnswer] = []
 
-    def answers(self, cases: Sequence[Case]) -> Sequence[Answer]:
+    def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
         given = super().answers(cases)
         self.noted += given
         return given
@@ -48,18 +48,20 @@ def main() -> None:
     (target,) = running.chosen([options.spark], running.errors_console())
     with running.engines(running.wishes("local")) as runtime:
         limits = running.limits(1, jobs=1, side_by_side=None, step_timeout=120.0, store=None)
-        voice = Noting(runtime, target, limits, watching)
-        hunt = Hunt([voice], ByTheModel(alone=True), Drawing((), options.seed))
+        oracle = Noting(runtime, target, limits, watching)
+        campaign = Campaign([oracle], ByTheModel(alone=True), Drawing((), options.seed))
         try:
-            finds = list(hunt.run(lambda: hunt.tally.cases >= options.cases))
+            finds = list(campaign.run(lambda: campaign.tally.cases >= options.cases))
             ended = time.time()
         finally:
-            voice.close()
-    answered = [one.observation for one in voice.noted if one.observation is not None]
+            oracle.close()
+    answered = [one.observation for one in oracle.noted if one.observation is not None]
     work = sorted(interval for observation in answered for interval in intervals(observation))
     wall, busy = ended - watching.ready_at, covered(work, watching.ready_at, ended)
     print(f"target                 {target.name}, {limits.side_by_side} cases side by side, seed {options.seed}")
-    print(f"cases                  {hunt.tally.cases}, {hunt.tally.cases / wall * 60:.0f} a minute; {len(finds)} finds")
+    print(
+        f"cases                  {campaign.tally.cases}, {campaign.tally.cases / wall * 60:.0f} a minute; {len(finds)} finds"
+    )
     print(f"micro-batches          {len(work)}, {len(work) / wall:.1f} a second")
     print(f"some micro-batch runs  {busy:.1f} s of {wall:.1f} s")
     print(f"harness share of wall  {1 - busy / wall:.1%}")

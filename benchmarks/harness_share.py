@@ -15,12 +15,12 @@ from pathlib import Path
 from micro_batches import covered, intervals
 from watching import Watching
 
-from conformance import suite
-from harness.budget import budget
-from harness.local import LocalRuntime
-from harness.machine import Machine
-from harness.scheduler import Lane, Limits, Scheduler
-from harness.targets import Targets
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
+from harness.scheduling.budget import budget
+from harness.scheduling.machine import Machine
+from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 
@@ -32,13 +32,13 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", type=Path, default=[SUITE / "late-drops", SUITE / "window-eviction"])
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
-    cases = tuple(case for case in suite.load(options.cases).cases if case.applies_to(target.version))
+    cases = tuple(case for case in discovery.load(options.cases).cases if case.applies_to(target.version))
     shared = budget(Machine.here(), 1, side_by_side=options.side_by_side)
     watching = Watching()
     with tempfile.TemporaryDirectory() as root:
         began = time.time()
         limits = Limits(jobs=1, step_timeout=120, side_by_side=shared.side_by_side)
-        Scheduler(LocalRuntime(Path(root)), limits, watching).run([Lane(target, cases)])
+        Scheduler(LocalRuntime(Path(root)), limits, watching).run([TargetQueue(target, cases)])
         ended = time.time()
     work = sorted(interval for run in watching.runs for interval in intervals(run.observations[0]))
     wall, busy = ended - watching.ready_at, covered(work, watching.ready_at, ended)

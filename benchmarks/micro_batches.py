@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from conformance.observation import Observation
+from conformance.core.observation import Observation
 
 
 def intervals(observation: Observation) -> Iterator[tuple[float, float]]:

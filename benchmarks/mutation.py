@@ -13,9 +13,9 @@ import sys
 import time
 from collections import Counter
 
-from conformance import suite
-from conformance.killing import kills
-from conformance.model.wrong import WRONG_MODELS
+from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle.mutation_score import kills
+from conformance.suite import discovery
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     arguments.add_argument("--cases", action="store_true", help="list the killers too")
     listed = arguments.parse_args().cases
     began = time.monotonic()
-    cases = suite.load().cases
+    cases = discovery.load().cases
     killers = {wrong: [case.id for case in cases if kills(case, wrong)] for wrong in WRONG_MODELS}
     seconds = time.monotonic() - began
     alive = [wrong for wrong, ids in killers.items() if not ids]

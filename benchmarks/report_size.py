@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from conformance import suite
-from reports.records import Cell, Target
-from reports.results import Results, ResultsWriter
-from reports.site.reference_model import reference_model
-from reports.site.report import Report
-from reports.site.writing import write, write_one_file
+from conformance.suite import discovery
+from reports.analysis.report import Report
+from reports.html.reference_model import reference_model
+from reports.html.writer import write, write_one_file
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Cell, Target
 
 SAMPLE = Path(__file__).parents[1] / "tests" / "browser" / "sample"
 VERSIONS = ["3.0.3", "3.1.3", "3.2.4", "3.3.4", "3.4.4", "3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"]
@@ -72,13 +72,13 @@ def results(path: Path, size: int) -> int:
     return len(cases) * len(VERSIONS)
 
 
-def known(path: Path, cells: Results) -> suite.Suite:
+def known(path: Path, cells: Results) -> discovery.Suite:
     """The sample's cases under the names of the results, so that every page is a full one."""
-    loaded = suite.load([SAMPLE / "cases"])
+    loaded = discovery.load([SAMPLE / "cases"])
     by_digest = {case.digest: case for case in loaded.cases}
     named = {cell.case: by_digest[cell.case_digest] for cell in cells.cells}
     cases = tuple(case.model_copy(update={"id": id}) for id, case in sorted(named.items()))
-    return suite.Suite(cases, roots=(path,), catalogues=loaded.catalogues)
+    return discovery.Suite(cases, roots=(path,), catalogues=loaded.catalogues)
 
 
 def filtered_ms(matrix: Path) -> float | None:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from reports.results import Results
+from reports.results.reading import Results
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from watching import Watching
 
-from conformance import suite
-from harness.local import LocalRuntime
-from harness.scheduler import Lane, Limits, Scheduler
-from harness.targets import Targets
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
+from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", type=Path, default=[SUITE / "window-eviction", SUITE / "output-modes"])
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
-    cases = tuple(case for case in suite.load(options.cases).cases if case.applies_to(target.version))
+    cases = tuple(case for case in discovery.load(options.cases).cases if case.applies_to(target.version))
     seconds: dict[int, list[float]] = {width: [] for width in options.widths}
     answers: list[dict[str, str]] = []
     for _ in range(options.rounds):
@@ -36,7 +36,7 @@ def main() -> None:
             watching = Watching()
             with tempfile.TemporaryDirectory() as root:
                 limits = Limits(jobs=1, step_timeout=120, side_by_side=width)
-                Scheduler(LocalRuntime(Path(root)), limits, watching).run([Lane(target, cases)])
+                Scheduler(LocalRuntime(Path(root)), limits, watching).run([TargetQueue(target, cases)])
             measured.append(time.monotonic() - watching.ready)
             answers.append({run.case.id: run.failure or run.observations[0].behaviour_digest for run in watching.runs})
     best = {width: min(measured) for width, measured in seconds.items()}

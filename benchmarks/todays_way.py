@@ -18,9 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from conformance import suite
-from harness.targets import Targets
-from reports.results import Results
+from conformance.suite import discovery
+from harness.targets.catalogue import Targets
+from reports.results.reading import Results
 
 ROOT = Path(__file__).parents[1]
 CASES = [ROOT / "cases" / "late-drops", ROOT / "cases" / "window-eviction", ROOT / "cases" / "output-modes"]
@@ -29,14 +29,14 @@ TODAY = """
 import json, pathlib, tempfile
 import pytest
 from conformance import suite
-from harness.local import LocalRuntime
-from harness.request import request_for
-from harness.say import silently
-from harness.targets import Targets
+from harness.runtimes.local import LocalRuntime
+from harness.engine.request import request_for
+from harness.progress import silently
+from harness.targets.catalogue import Targets
 
 PATHS, SPARK, SEEN, PARTITIONS = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
 (TARGET,) = Targets.load().select([SPARK])
-CASES = [case for case in suite.load(map(pathlib.Path, PATHS)).cases if case.applies_to(TARGET.version)]
+CASES = [case for case in discovery.load(map(pathlib.Path, PATHS)).cases if case.applies_to(TARGET.version)]
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +64,7 @@ def main() -> None:
     options = parser.parse_args()
     (target,) = Targets.load().select([options.spark])
     paths = [str(path.resolve()) for path in options.cases]
-    applying = [case.id for case in suite.load(options.cases).cases if case.applies_to(target.version)]
+    applying = [case.id for case in discovery.load(options.cases).cases if case.applies_to(target.version)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         seen = folder / "seen.jsonl"

@@ -18,22 +18,23 @@ from typing import Any
 
 import pytest
 
-from conformance import suite
-from conformance.case import Case
-from conformance.catalogue import Catalogue
-from conformance.conduct import verdict_on
+from conformance.core.case import Case
+from conformance.core.observation import Identity
+from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.language import InvalidCase, read_any
-from conformance.observation import Identity
+from conformance.language.catalogue import Catalogue
 from conformance.policies.case import TARGET, PolicyCase
 from conformance.policies.checking import Disagreement, check
-from conformance.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
-from harness.engine import Place, Runtime
-from harness.runtimes import NAMES, Wishes
-from harness.runtimes import runtime as runtime_for
-from harness.scheduler import CellRun, Limits, run_cell
-from harness.seat import EngineSeat
-from harness.target import Target
-from harness.targets import Targets
+from conformance.runner.run import verdict_on
+from conformance.suite import discovery
+from harness.engine.engine import EngineLocation, Runtime
+from harness.environments import readiness
+from harness.runtimes.options import NAMES, RuntimeOptions
+from harness.runtimes.options import runtime as runtime_for
+from harness.scheduling.engine_slot import EngineSlot
+from harness.scheduling.scheduler import CellRun, Limits, run_cell
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
 
 _CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
 """The target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
@@ -69,11 +70,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     specs = config.getoption("--spark")
     if specs:
-        shipped = Catalogue.at(suite.shipped())
+        shipped = Catalogue.at(discovery.shipped())
         for tag, entry in ((shipped and shipped.tags) or {}).items():
             config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
         try:
-            choice = Targets.load().choose(specs)
+            choice = Targets.load().choose(specs, obstacle=readiness.obstacle)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
         config.stash[_TARGETS] = choice.targets
@@ -88,10 +89,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if _TARGETS not in parent.config.stash or file_path.suffix not in suite.SUFFIXES:
+    if _TARGETS not in parent.config.stash or file_path.suffix not in discovery.SUFFIXES:
         return None
-    root = suite.root_of(file_path)
-    if root is None or suite.is_catalogue(file_path, root):
+    root = discovery.root_of(file_path)
+    if root is None or discovery.is_catalogue(file_path, root):
         return None
     return CaseFile.from_parent(parent, path=file_path, root=root)
 
@@ -143,7 +144,7 @@ class CaseFile(pytest.File):
 
     def collect(self) -> Iterator[CaseItem | PolicyItem]:
         try:
-            cases = read_any(self.path, suite.id_of(self.path, self._root), self._catalogue())
+            cases = read_any(self.path, discovery.id_of(self.path, self._root), self._catalogue())
         except InvalidCase as error:
             problems = (problem.render(relative_to=self.config.rootpath) for problem in error.problems)
             raise self.CollectError("\n".join(problems)) from error
@@ -221,24 +222,24 @@ class Engines:
     def __init__(self, config: pytest.Config) -> None:
         self._limits = Limits(jobs=1, step_timeout=config.getoption("--spark-step-timeout"))
         self._allow_code = bool(config.getoption("--allow-code"))
-        self._wishes = Wishes(
+        self._wishes = RuntimeOptions(
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
             code_path=config.rootpath if self._allow_code else None,
         )
         self._root: tempfile.TemporaryDirectory[str] | None = None
         self._runtime: Runtime | None = None
-        self._seat: EngineSeat | None = None
+        self._slot: EngineSlot | None = None
 
     def run(self, case: Case, target: Target) -> CellRun:
-        if self._seat is None or self._seat.target != target:
+        if self._slot is None or self._slot.target != target:
             self._close_seat()
             if self._root is None:
                 self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
             if self._runtime is None:
                 self._runtime = runtime_for(self._wishes, Path(self._root.name).resolve(), keep=False)
-            self._seat = EngineSeat(self._runtime, target, _Silent())
-        return run_cell(case, self._seat, self._limits, self._allow_code)
+            self._slot = EngineSlot(self._runtime, target, _Silent())
+        return run_cell(case, self._slot, self._limits, self._allow_code)
 
     def close(self) -> None:
         self._close_seat()
@@ -248,9 +249,9 @@ class Engines:
             self._root.cleanup()
 
     def _close_seat(self) -> None:
-        if self._seat is not None:
-            self._seat.close()
-            self._seat = None
+        if self._slot is not None:
+            self._slot.close()
+            self._slot = None
 
 
 class _Silent:
@@ -258,7 +259,7 @@ class _Silent:
 
     def engine_says(self, target: Target, line: str) -> None: ...
 
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None: ...
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
 
     def cell_started(self, case: Case, target: Target) -> None: ...
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from reports.matrix import exit_code, show
-from reports.results import Results
+from reports.results.reading import Results
+from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """
 Examples:

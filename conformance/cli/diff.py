@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from reports.difference import Difference, DifferentCell, compare
-from reports.records import Target
-from reports.results import Results
-from reports.status import MARKS
+from reports.analysis.difference import Difference, DifferentCell, compare
+from reports.results.reading import Results
+from reports.results.records import Target
+from reports.results.status import MARKS
 
 EXAMPLES = """
 Examples:

@@ -12,17 +12,17 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance import suite
-from conformance.case import Case
 from conformance.cli import policies
+from conformance.core.case import Case
+from conformance.core.versions import NotAVersion, SparkVersion, releases
+from conformance.judging.verdict import not_applicable
 from conformance.model.unpredictable import Unpredictable
-from conformance.parting import parting
+from conformance.oracle.explanation import Line, Tone, record, record_parting, told, told_parting
+from conformance.oracle.prediction import Prediction, predict
+from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
 from conformance.policies.view import view
-from conformance.predict import Prediction, predict
-from conformance.telling import Line, Tone, record, record_parting, told, told_parting
-from conformance.verdict import not_applicable
-from conformance.versions import NotAVersion, SparkVersion, releases
+from conformance.suite import discovery
 
 UNKNOWN = 2
 """The model does not know what the case does, or the case is not for the version."""
@@ -78,7 +78,7 @@ def explain(
 
     The account is the reference model's: no Spark runs. Exits with 2 where the model does not know what the case does.
     """
-    found = suite.find(case)
+    found = discovery.find(case)
     if policy is not None or isinstance(found, PolicyCase):
         policies.show(view(found, policy), as_json=as_json)
         return
@@ -87,7 +87,7 @@ def explain(
     if there is None:
         _print(told(found, here), record(found, here), as_json=as_json)
     else:
-        parts = parting(found, here, there)
+        parts = version_divergence(found, here, there)
         _print(told_parting(found, here, there, parts), record_parting(here, there, parts, found), as_json=as_json)
 
 

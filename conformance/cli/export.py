@@ -8,18 +8,18 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from conformance import suite
-from reports.change import changes
-from reports.gate import find
-from reports.outputs.badge import badge
-from reports.outputs.ctrf import ctrf
-from reports.outputs.everything import everything
-from reports.outputs.junit import junit
-from reports.outputs.step_summary import step_summary
-from reports.outputs.workflow_commands import workflow_commands
-from reports.results import Results
-from reports.site.report import Report
-from reports.tally import Matrix
+from conformance.suite import discovery
+from reports.analysis.change import changes
+from reports.analysis.gate import find
+from reports.analysis.matrix import Matrix
+from reports.analysis.report import Report
+from reports.exports.badge import badge
+from reports.exports.ctrf import ctrf
+from reports.exports.everything import everything
+from reports.exports.junit import junit
+from reports.exports.step_summary import step_summary
+from reports.exports.workflow_commands import workflow_commands
+from reports.results.reading import Results
 
 Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json"]
 
@@ -44,7 +44,7 @@ def export(
     format: Annotated[
         Format, typer.Argument(help="junit, summary, annotations, badge, ctrf, or json.", show_default=False)
     ],
-    results: Annotated[list[Path], typer.Argument(help="Results of runs of one suite.", show_default=False)],
+    results: Annotated[list[Path], typer.Argument(help="Results of runs of one discovery.", show_default=False)],
     out: Annotated[
         Path | None, typer.Option(help="The file to write; the output by default.", show_default=False)
     ] = None,
@@ -77,7 +77,7 @@ def export(
         "annotations": lambda: workflow_commands(read, folder),
         "badge": lambda: badge(read, spark),
         "ctrf": lambda: ctrf(read, folder),
-        "json": lambda: everything(Report.of(read, suite.load(cases))),
+        "json": lambda: everything(Report.of(read, discovery.load(cases))),
     }
     text = writers[format]()
     if out is None:

@@ -19,22 +19,22 @@ from rich.console import Console
 from conformance.cli import options, running
 from conformance.cli.duration import seconds
 from conformance.cli.progress import introduced, said
-from conformance.fuzzing.drawing import Drawing
-from conformance.fuzzing.engine_voice import EngineVoice
-from conformance.fuzzing.hunt import Hunt, Listener, Tally
-from conformance.fuzzing.judging import ByTheModel
-from conformance.fuzzing.model_says import FAILS
-from conformance.fuzzing.model_voice import ModelVoice
-from conformance.fuzzing.voice import Voice
-from conformance.fuzzing.writing import written_into
+from conformance.core.observation import Identity
+from conformance.core.state_stores import StateStore
+from conformance.core.versions import SparkVersion, releases
+from conformance.fuzzing.cached_prediction import FAILS
+from conformance.fuzzing.campaign import Campaign, Listener, Tally
+from conformance.fuzzing.case_files import written_into
+from conformance.fuzzing.comparison import ByTheModel
+from conformance.fuzzing.engine_oracle import EngineOracle
+from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.oracle import Oracle
 from conformance.model.catalogue import catalogue
-from conformance.observation import Identity
 from conformance.strategies.families import FAMILIES
-from conformance.versions import SparkVersion, releases
-from harness.engine import Place
-from harness.state_stores import StateStore
-from harness.surroundings import SurroundingsFailed
-from harness.target import Target
+from harness.engine.engine import EngineLocation
+from harness.errors import HarnessError
+from harness.targets.target import Target
 
 EXAMPLES = """
 Examples:
@@ -55,7 +55,7 @@ REPORT_EVERY_S = 10.0
 _BIGGEST_SEED = 100_000
 
 
-class NothingAnswered(SurroundingsFailed):
+class NothingAnswered(HarnessError):
     """No engine has answered any case."""
 
     def __init__(self, why: str) -> None:
@@ -115,57 +115,59 @@ def fuzz(
     again = _command(spark or (), model, rocksdb, family or (), number, out)
     display = _Display(errors)
     with ExitStack() as stack:
-        voices: Sequence[Voice]
+        oracles: Sequence[Oracle]
         if targets:
             engines = stack.enter_context(running.engines(wished, work))
             stores = [None, StateStore.named("rocksdb")] if rocksdb else [None]
-            seats = [
+            slots = [
                 (target, store) for target in targets for store in stores if store is None or store.on(target.version)
             ]
-            voices = [
-                EngineVoice(
+            oracles = [
+                EngineOracle(
                     engines,
                     target,
                     running.limits(
-                        len(seats), jobs=jobs, side_by_side=side_by_side, step_timeout=step_timeout, store=store
+                        len(slots), jobs=jobs, side_by_side=side_by_side, step_timeout=step_timeout, store=store
                     ),
                     display,
                     settings=store.name if store else "",
                 )
-                for target, store in seats
+                for target, store in slots
             ]
         else:
-            voices = [ModelVoice(version) for version in _newest_of_lines()]
-        for voice in voices:
-            stack.callback(voice.close)
-        alone = model or len(voices) == 1
-        errors.print(f"seed {number}; {' and '.join(voice.name for voice in voices)}{' by the model' if alone else ''}")
+            oracles = [ModelOracle(version) for version in _newest_of_lines()]
+        for oracle in oracles:
+            stack.callback(oracle.close)
+        alone = model or len(oracles) == 1
+        errors.print(
+            f"seed {number}; {' and '.join(oracle.name for oracle in oracles)}{' by the model' if alone else ''}"
+        )
         stopped = stack.enter_context(_stopped_by_signals())
-        hunt = Hunt(voices, ByTheModel(alone=alone), drawing, display, jobs=jobs, stopped=stopped)
+        campaign = Campaign(oracles, ByTheModel(alone=alone), drawing, display, jobs=jobs, stopped=stopped)
         began = time.monotonic()
 
         def over() -> bool:
-            return time.monotonic() - began >= limit or (most is not None and hunt.tally.cases >= most)
+            return time.monotonic() - began >= limit or (most is not None and campaign.tally.cases >= most)
 
         interrupted = False
         kept = 0
         try:
-            for find in hunt.run(over):
+            for find in campaign.run(over):
                 kept += 1
                 errors.print(f"found: {written_into(out, find, again)}", markup=False, style="bold red")
         except KeyboardInterrupt:
             interrupted = True
-            for find in hunt.tally.finds[kept:]:
+            for find in campaign.tally.finds[kept:]:
                 errors.print(f"found: {written_into(out, find, again)}", markup=False, style="bold red")
         finally:
             display.over()
-    _tell(hunt.tally, time.monotonic() - began, number)
+    _tell(campaign.tally, time.monotonic() - began, number)
     if interrupted:
         errors.print(f"interrupted; the same seed goes the same way: {again}", markup=False)
         raise typer.Exit(running.INTERRUPTED)
-    if hunt.tally.cases and sum(hunt.tally.unanswered.values()) >= hunt.tally.cases * len(voices):
-        raise NothingAnswered(hunt.tally.last_unanswered)
-    raise typer.Exit(1 if hunt.tally.finds else 0)
+    if campaign.tally.cases and sum(campaign.tally.unanswered.values()) >= campaign.tally.cases * len(oracles):
+        raise NothingAnswered(campaign.tally.last_unanswered)
+    raise typer.Exit(1 if campaign.tally.finds else 0)
 
 
 def _newest_of_lines() -> list[SparkVersion]:
@@ -211,16 +213,16 @@ class _Display(Listener):
         self._began = self._last = time.monotonic()
 
     def went_on(self, tally: Tally) -> None:
-        self._say(self._line(tally))
+        self._progress_callback(self._line(tally))
 
     def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
-        self._say(f"{self._line(tally)}; a find of {len(written['steps'])} steps becomes smaller")
+        self._progress_callback(f"{self._line(tally)}; a find of {len(written['steps'])} steps becomes smaller")
 
     def engine_says(self, target: Target, line: str) -> None:
-        self._say(said(target, line), always=True)
+        self._progress_callback(said(target, line), always=True)
 
-    def engine_ready(self, target: Target, identity: Identity, place: Place) -> None:
-        self._say(said(target, introduced(identity, place)), always=True)
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        self._progress_callback(said(target, introduced(identity, place)), always=True)
 
     def over(self) -> None:
         """Leave the terminal as it was."""
@@ -232,7 +234,7 @@ class _Display(Listener):
         finds = f"{len(tally.finds)} find{'s' * (len(tally.finds) != 1)}"
         return f"{tally.cases} cases, {tally.cases / minutes:.0f} a minute; {len(tally.rules)} of {len(catalogue())} rules reached; {finds}"
 
-    def _say(self, line: str, *, always: bool = False) -> None:
+    def _progress_callback(self, line: str, *, always: bool = False) -> None:
         now = time.monotonic()
         if self._status is not None:
             self._status.update(line)

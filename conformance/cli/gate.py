@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance import suite
-from reports.accepted import draft, read_accepted
-from reports.change import MEANINGS
-from reports.gate import WORDS, FailOn, Gate, Ruling, published
-from reports.gate import gate as judged
-from reports.results import Results
-from reports.status import MARKS
+from conformance.suite import discovery
+from reports.analysis.acceptances import draft, read_accepted
+from reports.analysis.change import MEANINGS
+from reports.analysis.gate import WORDS, FailOn, Gate, Ruling, published
+from reports.analysis.gate import gate as judged
+from reports.results.reading import Results
+from reports.results.status import MARKS
 
 EXAMPLES = """
 Examples:
@@ -82,7 +82,7 @@ def gate(
         to,
         fail_on=fail_on,
         # Where every change fails nobody needs to know what is promised, nor to read all cases for it.
-        strengths={case.id: case.strength for case in suite.load(cases).cases} if fail_on != "any" else None,
+        strengths={case.id: case.strength for case in discovery.load(cases).cases} if fail_on != "any" else None,
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )

@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments, prog_name="conformance")
     except Exception as error:
-        sys.exit(_say(error))
+        sys.exit(_progress_callback(error))
 
 
-def _say(error: Exception) -> int:
+def _progress_callback(error: Exception) -> int:
     """Print what went wrong, and give the exit code it means."""
     # Only what has raised it has needed it, and not every command reads cases.
     from conformance.language import InvalidCase

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from conformance.starters import STARTERS, Kind
+from conformance.suite.templates import TEMPLATES, Kind
 
 EXAMPLES = """
 Examples:
@@ -42,5 +42,5 @@ def new(
     if case.exists():
         raise AlreadyThere(case)
     case.parent.mkdir(parents=True, exist_ok=True)
-    case.write_text(STARTERS[kind], encoding="utf-8")
+    case.write_text(TEMPLATES[kind], encoding="utf-8")
     typer.echo(str(case))

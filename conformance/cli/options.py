@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from harness.runtimes import Name
-from harness.state_stores import Name as StoreName
+from conformance.core.state_stores import Name as StoreName
+from harness.runtimes.options import Name
 
 STEP_TIMEOUT_S = 120.0
 """Seconds one step may take, where nobody says."""

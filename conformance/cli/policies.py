@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance import suite
 from conformance.policies import tables
 from conformance.policies.checking import check
 from conformance.policies.record import record, record_of, record_of_policies
 from conformance.policies.view import ALL, View, view
+from conformance.suite import discovery
 
 VIOLATES = 1
 WIDTH = 160
@@ -38,7 +38,8 @@ Examples:
 
 def policies(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="A case, on a policy or for Spark: its file, or its id in the suite.")
+        list[Path] | None,
+        typer.Argument(help="A case, on a policy or for Spark: its file, or its id in the discovery."),
     ] = None,
     policy: Annotated[
         str | None,
@@ -62,7 +63,7 @@ def policies(
     elif len(paths) > 1:
         raise typer.BadParameter("one case at a time, or --check", param_hint="PATHS")
     else:
-        show(view(suite.find(str(paths[0])), policy), as_json=as_json)
+        show(view(discovery.find(str(paths[0])), policy), as_json=as_json)
 
 
 def show(shown: View, *, as_json: bool) -> None:
@@ -83,7 +84,7 @@ def _console() -> Console:
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:
-    loaded = suite.load(paths)
+    loaded = discovery.load(paths)
     loaded.raise_for_problems()
     found = [(case, one) for case in loaded.policy_cases for one in check(case)]
     if as_json:

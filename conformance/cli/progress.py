@@ -9,12 +9,12 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from conformance.case import Case
-from conformance.observation import Identity
-from conformance.verdict import Verdict
-from harness.engine import Place
-from harness.target import Target
-from reports.status import GLYPHS
+from conformance.core.case import Case
+from conformance.core.observation import Identity
+from conformance.judging.verdict import Verdict
+from harness.engine.engine import EngineLocation
+from harness.targets.target import Target
+from reports.results.status import GLYPHS
 
 _LOUD = {"violates", "flaky", "broken", "not-run"}
 
@@ -35,7 +35,7 @@ class Lines:
     def says(self, target: Target, line: str) -> None:
         print(said(target, line), file=sys.stderr, flush=True)
 
-    def ready(self, target: Target, identity: Identity, place: Place) -> None:
+    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
     def answered(self, line: str) -> None:
@@ -103,7 +103,7 @@ class LiveDisplay(Bar):
     def says(self, target: Target, line: str) -> None:
         self._doing(target, line)
 
-    def ready(self, target: Target, identity: Identity, place: Place) -> None:
+    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self._doing(target, introduced(identity, place))
 
     def started(self, case: Case, target: Target) -> None:
@@ -125,7 +125,7 @@ def said(target: Target, line: str) -> str:
     return f"{target.name}: {line.removeprefix(f'{target.name}: ')}"
 
 
-def introduced(identity: Identity, place: Place) -> str:
+def introduced(identity: Identity, place: EngineLocation) -> str:
     """What an engine is, in one line."""
     versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
     return f"{versions}, {place}"

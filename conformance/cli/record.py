@@ -7,19 +7,19 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from conformance import suite
-from conformance.case import Case
 from conformance.cli import options, running
 from conformance.cli.progress import PlainDisplay
-from conformance.conduct import Sink, conduct
-from conformance.observation import Identity, Observation
-from conformance.recorded import recorded
-from conformance.verdict import Verdict
-from harness.engine import Place
-from harness.scheduler import CellRun, Limits
-from harness.target import Target
-from reports.gate import find
-from reports.results import Results
+from conformance.core.case import Case
+from conformance.core.observation import Identity, Observation
+from conformance.judging.verdict import Verdict
+from conformance.runner.run import Sink, run_cases
+from conformance.suite import discovery
+from conformance.suite.record_expectations import fill_in_expectations
+from harness.engine.engine import EngineLocation
+from harness.scheduling.scheduler import CellRun, Limits
+from harness.targets.target import Target
+from reports.analysis.gate import find
+from reports.results.reading import Results
 
 EXAMPLES = """
 Examples:
@@ -57,7 +57,7 @@ def record(
 
     Comments and order stay. Look at what was filled in: it is what this version does, not what it should do.
     """
-    loaded = suite.load([case])
+    loaded = discovery.load([case])
     loaded.raise_for_problems()
     if len(loaded.cases) != 1:
         raise typer.BadParameter("it must be one case for Spark", param_hint="CASE")
@@ -68,7 +68,9 @@ def record(
             param_hint="CASE",
         )
     observation = _from(results, read, spark) if results is not None else _run(read, spark, runtime, allow_code)
-    case.write_text(recorded(case.read_text(encoding="utf-8"), read, observation, anew=anew), encoding="utf-8")
+    case.write_text(
+        fill_in_expectations(case.read_text(encoding="utf-8"), read, observation, anew=anew), encoding="utf-8"
+    )
     typer.echo(str(case))
 
 
@@ -85,7 +87,7 @@ def _run(case: Case, spark: str, runtime: str, allow_code: bool) -> Observation:
     (target, *_) = running.chosen([spark], running.errors_console())
     seen, display, limits = _Seen(), _Quiet(1), Limits(jobs=1, step_timeout=options.STEP_TIMEOUT_S)
     with running.engines(running.wishes(runtime, allow_code=allow_code)) as engines:
-        conduct([case], [target], engines, limits, display=display, sink=seen, allow_code=allow_code)
+        run_cases([case], [target], engines, limits, display=display, sink=seen, allow_code=allow_code)
     if seen.observation is None:
         raise NothingSeen(case.id, seen.why)
     return seen.observation
@@ -105,7 +107,7 @@ class _Seen(Sink):
         self.observation: Observation | None = None
         self.why = "it did not run"
 
-    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         pass
 
     def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002

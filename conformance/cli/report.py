@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from conformance import suite
-from reports.gate import published
-from reports.results import Results
-from reports.site.reference_model import reference_model
-from reports.site.report import Report
-from reports.site.writing import write, write_one_file
+from conformance.suite import discovery
+from reports.analysis.gate import published
+from reports.analysis.report import Report
+from reports.html.reference_model import reference_model
+from reports.html.writer import write, write_one_file
+from reports.results.reading import Results
 
 EXAMPLES = """
 Examples:
@@ -47,5 +47,5 @@ def report(
 
     The same results give the same bytes. What the results say of the engines does not change the exit code.
     """
-    made = Report.of(Results.read_all(results or list(published())), suite.load(cases), reference_model)
+    made = Report.of(Results.read_all(results or list(published())), discovery.load(cases), reference_model)
     typer.echo(str((write_one_file if single_file else write)(made, out)))

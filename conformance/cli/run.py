@@ -11,26 +11,27 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from conformance import suite
-from conformance.case import Case
 from conformance.cli import options, running
 from conformance.cli.progress import LiveDisplay, PlainDisplay
-from conformance.conduct import Sink, conduct, only_tagged
-from conformance.shard import Shard
-from conformance.since import touched_since
-from conformance.suite import Suite
-from conformance.variants.known import varied
-from conformance.verdict import Verdict
-from harness.installed import adopt
-from harness.runtimes import Wishes
-from harness.scheduler import CellRun, Lane
-from harness.state_stores import StateStore
-from harness.target import Target
-from reports.matrix import exit_code, show
-from reports.model_column import MODEL
-from reports.model_column import cells as cells_of_the_model
-from reports.records import Cell, Header
-from reports.results import Results, ResultsWriter
+from conformance.core.case import Case
+from conformance.core.state_stores import StateStore
+from conformance.judging.verdict import Verdict
+from conformance.runner.run import Sink, only_tagged, run_cases
+from conformance.suite import discovery
+from conformance.suite.changed_since import touched_since
+from conformance.suite.discovery import Suite
+from conformance.suite.shard import Shard
+from conformance.variants.catalogue import varied
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.scheduler import CellRun, TargetQueue
+from harness.targets.installed import adopt
+from harness.targets.state_store_support import having as having_store
+from harness.targets.target import Target
+from reports.analysis.model_column import MODEL
+from reports.analysis.model_column import cells as cells_of_the_model
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Cell, Header
+from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """
 Examples:
@@ -128,7 +129,7 @@ def run(
         connect=connect,
     )
     errors = running.errors_console()
-    loaded = suite.load(paths or None)
+    loaded = discovery.load(paths or None)
     loaded.raise_for_problems()
     if spark_home is not None:
         adopt(spark_home)
@@ -153,7 +154,7 @@ def run(
         label,
     )
     store = StateStore.named(state_store) if state_store else None
-    targets = store.among(chosen) if store else chosen
+    targets = having_store(store, chosen) if store else chosen
     header = Header(
         suite=loaded.digest,
         cases=(*(case.id for case in cases), *(case.id for case in policy_cases)),
@@ -177,12 +178,12 @@ def run(
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
         kept = Kept(writer)
-        conduct(
+        run_cases(
             cases,
             targets,
             engines,
             running.limits(
-                sum(len(list(Lane(target, cases).parts())) for target in targets),
+                sum(len(list(TargetQueue(target, cases).parts())) for target in targets),
                 jobs=jobs,
                 side_by_side=side_by_side,
                 step_timeout=step_timeout,
@@ -207,7 +208,7 @@ def run(
     raise typer.Exit(exit_code(answered))
 
 
-def _where(wished: Wishes) -> str:
+def _where(wished: RuntimeOptions) -> str:
     elsewhere = wished.cluster or wished.endpoint
     return f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[wished.runtime]
 

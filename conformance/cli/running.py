@@ -15,25 +15,26 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from conformance.observation import Identity
-from harness.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
-from harness.cache import answers_file
-from harness.cluster import Cluster, settings_of
-from harness.connect import Endpoint
-from harness.engine import Place, Runtime
-from harness.known import KnownAnswers
-from harness.machine import Machine
-from harness.runtimes import Wishes
-from harness.runtimes import runtime as runtime_for
-from harness.scheduler import Limits
-from harness.state_stores import StateStore
-from harness.storage import Storage, StorageUrl
-from harness.storage import storage as storage_of
-from harness.surroundings import SurroundingsFailed
-from harness.target import Target
-from harness.targets import Targets
-from reports.records import Target as TargetRecord
-from reports.results import ResultsWriter
+from conformance.core.observation import Identity
+from conformance.core.state_stores import StateStore
+from harness.engine.engine import EngineLocation, Runtime
+from harness.environments import readiness
+from harness.environments.cache_directory import answers_file
+from harness.errors import HarnessError
+from harness.runtimes.cluster import Cluster, settings_of
+from harness.runtimes.connect import Endpoint
+from harness.runtimes.options import RuntimeOptions
+from harness.runtimes.options import runtime as runtime_for
+from harness.runtimes.storage import Storage, StorageUrl
+from harness.runtimes.storage import storage as storage_of
+from harness.scheduling.answer_cache import AnswerCache
+from harness.scheduling.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.machine import Machine
+from harness.scheduling.scheduler import Limits
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
+from reports.results.reading import ResultsWriter
+from reports.results.records import Target as TargetRecord
 
 INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C has ended."""
@@ -55,7 +56,7 @@ def chosen(specs: Sequence[str], errors: Console, *, any_release: bool = False) 
     targets = Targets.load()
     if any_release:
         targets = targets.with_releases(specs)
-    choice = targets.choose(specs)
+    choice = targets.choose(specs, obstacle=readiness.obstacle)
     for note in choice.notes:
         errors.print(note, style="yellow", markup=False)
     return choice.targets
@@ -88,14 +89,14 @@ def wishes(
     conf: Sequence[str] = (),
     storage: str | None = None,
     connect: str | None = None,
-) -> Wishes:
+) -> RuntimeOptions:
     """What a person said about where engines run.
 
     Raises:
         typer.BadParameter: something that only containers have was asked for, and no container, or the other way round; or a
             cluster or a server on other machines, and no storage that they share.
-        NotAMaster, NotASetting: see `harness.cluster`.
-        NotAnEndpoint: see `harness.connect`.
+        NotAMaster, NotASetting: see `harness.runtimes.cluster`.
+        NotAnEndpoint: see `harness.runtimes.connect`.
     """
     for option, given in (("--image", images), ("--memory", memory), ("--cpus", cpus)):
         if given and runtime != "container":
@@ -116,7 +117,7 @@ def wishes(
             f"the machines of {elsewhere} must see what this one writes: name a folder that all of them share, or a URL",
             param_hint="--storage",
         )
-    return Wishes(
+    return RuntimeOptions(
         runtime=runtime,
         cluster=cluster,
         endpoint=endpoint,
@@ -131,7 +132,7 @@ def wishes(
     )
 
 
-class CannotWrite(SurroundingsFailed):
+class CannotWrite(HarnessError):
     """Engines have no place for their working files.
 
     Attributes:
@@ -172,7 +173,7 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
 
 
 @contextmanager
-def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
+def engines(wished: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
     """The runtime that was wished for, closed at the end.
 
     Args:
@@ -180,7 +181,7 @@ def engines(wished: Wishes, work: Path | None = None) -> Iterator[Runtime]:
         work: see ``working_folder``.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.runtime`.
+        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
         CannotWrite: see ``working_folder``.
     """
     with (
@@ -218,9 +219,9 @@ def limits(
     )
 
 
-def known_answers(*, fresh: bool) -> KnownAnswers:
+def known_answers(*, fresh: bool) -> AnswerCache:
     """The answers of earlier runs on this machine; none of them where engines are to be asked everything."""
-    return KnownAnswers(answers_file(), fresh=fresh)
+    return AnswerCache(answers_file(), fresh=fresh)
 
 
 def say_reused(reused: int, cells: int, errors: Console) -> None:
@@ -280,13 +281,13 @@ class Introductions:
         self._writer = writer
         self._introduced: set[str] = set()
 
-    def introduce(self, target: Target, identity: Identity, place: Place) -> None:
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         if target.name not in self._introduced:
             self._introduced.add(target.name)
             self._writer.introduce(_introduced(target, identity, place))
 
 
-def _introduced(target: Target, identity: Identity, place: Place) -> TargetRecord:
+def _introduced(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
     """The record of an engine that has introduced itself."""
     return TargetRecord(
         name=target.name,

@@ -14,11 +14,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from conformance import soak as soaking
 from conformance.cli import options, running
-from harness.soak_engine import SoakEngine, Surroundings
-from harness.storage import StorageUrl
-from reports.soak import LawRecord, SoakRecord, show
+from conformance.runner import soak as soaking
+from harness.runtimes.storage import StorageUrl
+from harness.soak.engine import SoakEngine, SoakOptions
+from reports.results.soak import LawRecord, SoakRecord, show
 
 EXAMPLES = """
 Examples:
@@ -93,14 +93,14 @@ def soak(
         watching: _Bar | _Lines = _Bar(rows, errors) if errors.is_terminal else _Lines()
         stack.enter_context(watching)
         settings = soaking.settings(stream, wished.conf)
-        around = Surroundings(targets[0], root, wished.cluster, settings, patience)
+        around = SoakOptions(targets[0], root, wished.cluster, settings, patience)
         engines: list[SoakEngine] = []
 
         def start() -> SoakEngine:
             engines.append(SoakEngine.start(around, watching))
             return engines[-1]
 
-        found = soaking.conduct_soak(
+        found = soaking.run_soak(
             start, str(root), stream, kills, soaking.late_by(targets[0].version, wished.conf), watching
         )
     identity = engines[0].identity

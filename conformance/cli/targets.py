@@ -14,15 +14,15 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from harness import provision, readiness
-from harness.environment import Environment
-from harness.installed import NoPyspark, UnusablePyspark
-from harness.pythons import spelled
-from harness.readiness import Readiness
-from harness.say import Say
-from harness.surroundings import SurroundingsFailed
-from harness.target import Target
-from harness.targets import Targets, UnknownTarget
+from harness.environments import provision, readiness
+from harness.environments.environment import Environment
+from harness.environments.pythons import spelled
+from harness.environments.readiness import Readiness
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback
+from harness.targets.catalogue import Targets, UnknownTarget
+from harness.targets.installed import NoPyspark, UnusablePyspark
+from harness.targets.target import Target
 
 app = typer.Typer(add_completion=False)
 
@@ -79,7 +79,7 @@ def prepare(
     failed = [target for target in _chosen(specs, console) if not _prepare(target, console)]
     if failed:
         console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}", soft_wrap=True)
-        raise typer.Exit(SurroundingsFailed.exit_code)
+        raise typer.Exit(HarnessError.exit_code)
 
 
 @app.command(epilog=BUILD_EXAMPLES)
@@ -100,16 +100,16 @@ def build(
     ] = None,
 ) -> None:
     """Build container images of targets from PyPI, for those who cannot or will not pull the official ones."""
-    from harness.containers.builder import build as build_image
+    from harness.runtimes.containers.builder import build as build_image
 
     console = Console(stderr=True, highlight=False)
     failed = []
     for target in _chosen(specs, console):
         began = time.monotonic()
         try:
-            with _telling(target.name, console) as say:
-                name = build_image(target, base=base, ca=ca, index_url=index_url, say=say)
-        except SurroundingsFailed as error:
+            with _telling(target.name, console) as on_progress:
+                name = build_image(target, base=base, ca=ca, index_url=index_url, on_progress=on_progress)
+        except HarnessError as error:
             console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
             failed.append((target, error.exit_code))
         else:
@@ -128,8 +128,8 @@ def clean(
     ] = False,
 ) -> None:
     """Remove the containers and volumes of runs that were killed before they could do so themselves."""
-    from harness.containers import leftovers
-    from harness.containers.daemon import reach
+    from harness.runtimes.containers import leftovers
+    from harness.runtimes.containers.daemon import reach
 
     console = Console(highlight=False)
     client = reach()
@@ -149,8 +149,8 @@ def clean(
 
 def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
     try:
-        choice = Targets.load().choose(specs)
-    except (UnknownTarget, SurroundingsFailed) as error:
+        choice = Targets.load().choose(specs, obstacle=readiness.obstacle)
+    except (UnknownTarget, HarnessError) as error:
         console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from None
     for note in choice.notes:
@@ -159,27 +159,27 @@ def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
 
 
 @contextmanager
-def _telling(name: str, console: Console) -> Iterator[Say]:
+def _telling(name: str, console: Console) -> Iterator[ProgressCallback]:
     """What long work says: one line that changes on a terminal, line after line elsewhere."""
     began = time.monotonic()
     spinner = console.status(f"{name}: looking") if console.is_terminal else None
 
-    def say(line: str, /) -> None:
+    def on_progress(line: str, /) -> None:
         if spinner is None:
             console.print(f"{name}: {escape(line)}", soft_wrap=True)
         else:
             spinner.update(f"{name}: {escape(line)} [dim]{time.monotonic() - began:.0f} s[/]")
 
     with spinner or nullcontext():
-        yield say
+        yield on_progress
 
 
 def _prepare(target: Target, console: Console) -> bool:
     """Prepare one and tell how it went; False where it did not."""
     try:
-        with _telling(target.name, console) as say:
-            environment = provision.prepare(target, say=say)
-    except SurroundingsFailed as error:
+        with _telling(target.name, console) as on_progress:
+            environment = provision.prepare(target, on_progress=on_progress)
+    except HarnessError as error:
         console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
         return False
     out = Console(highlight=False)

@@ -10,22 +10,23 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from conformance import suite
-from conformance.case import Case
 from conformance.cli import options, running
 from conformance.cli.progress import Bar, Lines, introduced, said
-from conformance.conduct import only_tagged
-from conformance.observation import Identity, Observation
-from conformance.upgrade import UpgradeVerdict, handovers
-from conformance.upgrading import conduct_upgrades
-from harness.engine import Place
-from harness.pairs import Policy, TargetPair, between, pairs
-from harness.state_stores import StateStore
-from harness.target import Target
-from harness.targets import Targets
-from reports.records import Header, UpgradeCell
-from reports.results import Results, ResultsWriter
-from reports.upgrades import EXPECTED, MARKS, exit_code, show
+from conformance.core.case import Case
+from conformance.core.observation import Identity, Observation
+from conformance.core.state_stores import StateStore
+from conformance.judging.handoff_verdict import UpgradeVerdict, handoffs
+from conformance.runner.run import only_tagged
+from conformance.runner.upgrade import run_upgrades
+from conformance.suite import discovery
+from harness.engine.engine import EngineLocation
+from harness.targets.catalogue import Targets
+from harness.targets.state_store_support import having as having_store
+from harness.targets.target import Target
+from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Header, UpgradeCell
+from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
 
 EXAMPLES = """
 Examples:
@@ -88,9 +89,9 @@ def upgrade(
     """
     wished = running.wishes(runtime, images=image or (), memory=memory, cpus=cpus, plain=plain, allow_code=allow_code)
     errors = running.errors_console()
-    loaded = suite.load(paths or None)
+    loaded = discovery.load(paths or None)
     loaded.raise_for_problems()
-    handed = handovers(only_tagged(loaded.cases, tag or ()), each=cuts == "each")
+    handed = handoffs(only_tagged(loaded.cases, tag or ()), each=cuts == "each")
     if not handed:
         raise typer.BadParameter(
             "none of these cases keeps state over more than one step: there is nothing to hand over"
@@ -98,7 +99,7 @@ def upgrade(
     chosen = _pairs(origin, to, policy, errors)
     store = StateStore.named(state_store) if state_store else None
     if store is not None:
-        having = store.among(tuple(dict.fromkeys(target for pair in chosen for target in pair)))
+        having = having_store(store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
         raise typer.BadParameter("no pair of versions is left: --from and --to name one version, or --pairs fits none")
@@ -129,7 +130,7 @@ def upgrade(
         display = _LiveDisplay(cells, errors) if errors.is_terminal else _PlainDisplay(cells)
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing_upgrades()), results, errors))
-        reused = conduct_upgrades(
+        reused = run_upgrades(
             handed,
             chosen,
             engines,
@@ -176,7 +177,7 @@ class _LiveDisplay(Bar):
     def says(self, target: Target, line: str) -> None:
         self._progress.update(self._all, doing=said(target, line))
 
-    def ready(self, target: Target, identity: Identity, place: Place) -> None:
+    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
     def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:

@@ -10,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance import suite
-from conformance.coverage import Category, coverage
 from conformance.language import Problem
-from conformance.suite import Suite
-from harness.targets import Targets
+from conformance.suite import discovery
+from conformance.suite.coverage import Category, coverage
+from conformance.suite.discovery import Suite
+from harness.targets.catalogue import Targets
 
 if TYPE_CHECKING:
-    from conformance.agreement import Agreement, Disagreement
+    from conformance.oracle.cross_check import CrossCheck, Disagreement
 
 DISAGREES = 1
 INVALID = 2
@@ -56,7 +56,7 @@ def validate(
 
     Exits with 0 where there is none, else with 2; with --model with 1 where a case and the model disagree.
     """
-    loaded = suite.load(paths)
+    loaded = discovery.load(paths)
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
@@ -76,11 +76,11 @@ def validate(
         raise typer.Exit(DISAGREES)
 
 
-def _agreement(loaded: Suite) -> Agreement:
+def _agreement(loaded: Suite) -> CrossCheck:
     # Cases are checked much more often than the model is asked, and it is slow to import.
-    from conformance.agreement import agreement
+    from conformance.oracle.cross_check import cross_check
 
-    return agreement(loaded.cases, [target.version for target in Targets.load().entries])
+    return cross_check(loaded.cases, [target.version for target in Targets.load().entries])
 
 
 def _notes(loaded: Suite) -> list[Problem]:
@@ -106,7 +106,7 @@ def _show(loaded: Suite, categories: list[Category], *, listed: bool) -> None:
         errors.print(Text(f"pinned: {', '.join(map(str, categories))}"))
 
 
-def _show_agreement(agreed: Agreement) -> None:
+def _show_agreement(agreed: CrossCheck) -> None:
     out = Console(soft_wrap=True, highlight=False)
     for one in agreed.disagreements:
         for line in _disagreement(one):
@@ -139,7 +139,7 @@ def _disagreement(one: Disagreement) -> list[Text]:
     return lines
 
 
-def _agreement_record(agreed: Agreement) -> dict[str, Any]:
+def _agreement_record(agreed: CrossCheck) -> dict[str, Any]:
     return {
         "versions": [str(version) for version in agreed.versions],
         "predicted": [case.id for case in agreed.predicted],

@@ -1,8 +1,8 @@
-"""Cases nobody thought of: drawn, put to several voices, compared, shrunk and kept where the voices disagree.
+"""Generated cases: draw a case, ask several oracles, compare their answers, and shrink and keep each discrepancy.
 
-``voice`` is whoever answers: the reference model (``model_voice``) or an engine (``engine_voice``). ``drawing`` says where cases come from,
-``judging`` what answers mean, ``causes`` by which rule they part; ``hunt`` goes round with all of them, ``shrinking`` makes a find small,
-``find`` and ``writing`` keep it.
+``oracle`` is the Protocol; ``model_oracle`` asks the reference model, ``engine_oracle`` a real Spark. ``generation`` draws cases,
+``comparison`` judges answers, ``causes`` names the rule that explains a difference; ``campaign`` is the loop, ``shrinking`` makes a
+discrepancy small, ``case_files`` writes it.
 """
 
 from typing import ClassVar

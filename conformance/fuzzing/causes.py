@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.alike import apart
-from conformance.case import Case
-from conformance.fuzzing.model_says import model_says
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.fuzzing.cached_prediction import model_says
+from conformance.judging.divergence import apart
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.refusals import Refused, refusals
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
-from conformance.observation import Observation
-from conformance.parting import parting
-from conformance.predict import Prediction
-from conformance.versions import SparkVersion
+from conformance.oracle.prediction import Prediction
+from conformance.oracle.version_divergence import version_divergence
 
 
 def parting_rules(case: Case, here: Prediction, there: Prediction) -> tuple[tuple[str, str], ...]:
     """The rules by which the model says that two versions, or settings, part: name and ticket; none where several must change at once."""
     try:
-        found = parting(case, here, there)
+        found = version_divergence(case, here, there)
     except Exception:  # a rule read otherwise may make no sense with the others
         return ()
     if found is None:

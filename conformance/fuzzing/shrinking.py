@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from conformance.case import Case
-from conformance.fuzzing.smaller import Way, Written, cost, ways
+from conformance.core.case import Case
+from conformance.fuzzing.reductions import Way, Written, cost, ways
 from conformance.language.plain import case_from
 from conformance.language.printing import printed
 from conformance.language.problem import InvalidCase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.case import Case
+from conformance.core.case import Case
 from conformance.language.case_file import case_of
 from conformance.language.expansion import Expansion, expansions, has_matrix
 from conformance.language.node import Entries
@@ -15,7 +15,7 @@ from conformance.language.source import read_yaml
 from conformance.policies.case import PolicyCase
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 
 def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.case import Case, Strength
+from conformance.core.case import Case, Strength
+from conformance.core.spark_types import parse_schema
+from conformance.core.versions import VersionRange
 from conformance.language.differing import DIFFERS, differs
 from conformance.language.links import LINK
 from conformance.language.matrix import Matrix
@@ -24,11 +26,9 @@ from conformance.language.upgrading import UPGRADES, upgrade
 from conformance.language.varying import VARIANTS
 from conformance.language.version_ranges import RANGE
 from conformance.language.words import words
-from conformance.types import parse_schema
-from conformance.versions import VersionRange
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from conformance.language.node import Entries, Items, Node, Place, Scalar, child, entries_of, items_of, text_of
+from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
+from conformance.language.node import Entries, Items, Node, Scalar, SourceLocation, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
 from conformance.language.step_checks import step_number
 from conformance.language.suggest import nearest
-from conformance.versions import SparkVersion, VersionRange, falling_into, releases
 
 
 def check_differs(case: Node, report: Report) -> None:
@@ -101,7 +101,7 @@ def _check_unchecked(change: Node, step: Node, number: int, report: Report) -> N
     if not isinstance(unchecked, Items) or not report.sound(unchecked):
         return
     checked = child(step, "expect")
-    seen: dict[str, Place] = {}
+    seen: dict[str, SourceLocation] = {}
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conformance.case import Differs
+from conformance.core.case import Differs
+from conformance.core.versions import VersionRange
 from conformance.language.expectations import CHANGE, EXPECTATION, expectation, expectation_change
 from conformance.language.links import LINK
 from conformance.language.nested import Key, ListOf, Record
@@ -13,7 +14,6 @@ from conformance.language.node import Entries, Node
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape, Text, literal
 from conformance.language.version_ranges import RANGE
-from conformance.versions import VersionRange
 
 WAYS = ("expect", "steps", "unsupported")
 """How an entry says what is otherwise: exactly one of these."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.case import BatchKind, ErrorStage, Expectation, ExpectationChange
+from conformance.core.case import BatchKind, ErrorStage, Expectation, ExpectationChange
 from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, one_or_many
 from conformance.language.rows import ROWS
 from conformance.language.shape import Anything, Choice, Count, Instant, Json, Nullable, Text, regular_expression

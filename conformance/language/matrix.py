@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeAlias
 
-from conformance.language.node import Entries, Items, Node, Place, Scalar
+from conformance.language.node import Entries, Items, Node, Scalar, SourceLocation
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape, literal
 from conformance.language.suggest import unknown
@@ -26,7 +26,7 @@ class Value:
 
     name: str
     """What it is called in ids: ``left-outer``."""
-    place: Place
+    place: SourceLocation
     node: Node | None
     """What ``$(parameter)`` stands for; None where the value has keys, and it stands for the name."""
     keys: Mapping[str, Node] = field(default_factory=dict)
@@ -38,13 +38,13 @@ class Parameter:
     """A parameter with its values, in the order of the file."""
 
     name: str
-    place: Place
+    place: SourceLocation
     values: tuple[Value, ...]
 
     @property
-    def keys(self) -> Mapping[str, Place]:
+    def keys(self) -> Mapping[str, SourceLocation]:
         """Every key that any of its values has, and where it stands first."""
-        found: dict[str, Place] = {}
+        found: dict[str, SourceLocation] = {}
         for value in self.values:
             for key, node in value.keys.items():
                 found.setdefault(key, node)

@@ -14,7 +14,7 @@ from conformance.language.upgrading import check_upgrades
 from conformance.language.width_checks import check_widths
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 
 def check_meaning(node: Node, report: Report, catalogue: Catalogue | None) -> None:

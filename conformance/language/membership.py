@@ -10,7 +10,7 @@ from conformance.language.problem import Report
 from conformance.language.suggest import nearest
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 
 def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:

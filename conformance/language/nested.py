@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from conformance.core.values import literal as literal_value
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape, literal
 from conformance.language.suggest import nearest, unknown
-from conformance.values import literal as literal_value
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ListOf(Shape):
 
 
 @dataclass(frozen=True)
-class Pair(Shape):
+class PairOf(Shape):
     """A list of exactly so many values, each of its own shape: ``[event_time, 10 minutes]``."""
 
     items: tuple[Shape, ...]

@@ -12,7 +12,7 @@ Json: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Where something stands in a file, both from 1."""
 
     line: int
@@ -20,7 +20,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Scalar(Place):
+class Scalar(SourceLocation):
     """A text, number, boolean or null, as the YAML 1.2 core schema reads it."""
 
     value: str | int | float | Decimal | bool | None
@@ -30,9 +30,9 @@ class Scalar(Place):
     def plain(self) -> Json:
         return self.value
 
-    def at(self, offset: int) -> Place:
+    def at(self, offset: int) -> SourceLocation:
         """The place of a character of its text; where that cannot be told, of the whole."""
-        return self if self.indent is None else Place(self.line, self.column + self.indent + offset)
+        return self if self.indent is None else SourceLocation(self.line, self.column + self.indent + offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Entries(Place):
+class Entries(SourceLocation):
     """A mapping; keys are distinct."""
 
     entries: tuple[Entry, ...] = field(repr=False)
@@ -58,7 +58,7 @@ class Entries(Place):
         entry = self._by_key.get(key)
         return entry.value if entry else None
 
-    def key(self, key: str) -> Place:
+    def key(self, key: str) -> SourceLocation:
         """Where the key stands; the mapping itself where it does not."""
         entry = self._by_key.get(key)
         return entry.key if entry else self
@@ -71,7 +71,7 @@ class Entries(Place):
 
 
 @dataclass(frozen=True, eq=False)
-class Items(Place):
+class Items(SourceLocation):
     """A list."""
 
     items: tuple[Node, ...] = field(repr=False)

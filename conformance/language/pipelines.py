@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.case import OutputMode
-from conformance.language.nested import Key, ListOf, Named, Pair, Record, Variants
+from conformance.core.case import OutputMode
+from conformance.core.query import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
+from conformance.language.nested import Key, ListOf, Named, PairOf, Record, Variants
 from conformance.language.node import Entries, Items, Node, child
 from conformance.language.problem import Report
 from conformance.language.shape import Choice, Definitions, Json, Only, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
 from conformance.language.words import words
-from conformance.pipeline import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
@@ -46,14 +46,14 @@ OPERATIONS = {
         _operation("from", NAME, "The stream that is read; naming it twice in a query reads one DataFrame twice."),
         _operation(
             "withWatermark",
-            Pair((_JUDGED_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]"),
+            PairOf((_JUDGED_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]"),
             "`[column, delay]`: the event-time column and how far the watermark stays behind it.",
         ),
         _operation("where", _EXPRESSION, "Keep the rows for which the expression is true."),
         _operation("select", _EXPRESSIONS, "The columns, as expressions; a bare `window(...)` is called `window`."),
         _operation(
             "withColumn",
-            Pair((_COLUMN, _EXPRESSION), "[name, expression]"),
+            PairOf((_COLUMN, _EXPRESSION), "[name, expression]"),
             "`[name, expression]`: add a column or replace it.",
         ),
         _operation("drop", _NAMED_COLUMNS, "Columns to leave out."),

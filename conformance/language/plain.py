@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.case import Case
+from conformance.core.case import Case
 from conformance.language.case_file import case_of
 from conformance.language.node import Entries, Entry, Items, Node, Scalar
 from conformance.language.problem import Report

@@ -10,12 +10,12 @@ from conformance.language.node import Entries, Node, Scalar, child, entries_of, 
 from conformance.language.problem import Report
 from conformance.language.shape import Json
 from conformance.language.suggest import unknown
-from conformance.policies.known import POLICIES, rules
+from conformance.policies.catalogue import POLICIES, rules
 from conformance.policies.policy import NotAPolicy
 from conformance.policies.trace import INPUT
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 
 def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -> None:

@@ -14,7 +14,7 @@ from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
 from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trace
 
 if TYPE_CHECKING:
-    from conformance.catalogue import Catalogue
+    from conformance.language.catalogue import Catalogue
 
 TELLING = ("policy", "trace")
 """Top-level keys that only a case on a policy has."""

@@ -8,7 +8,7 @@ from typing import get_args
 from conformance.language.case_file import CASE
 from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, Variants, nothing_in
 from conformance.language.shape import Choice, Flag, Shape, Share, Text, Whole
-from conformance.policies.known import POLICIES
+from conformance.policies.catalogue import POLICIES
 from conformance.policies.parameter import Parameter
 from conformance.policies.throttles import THROTTLES
 from conformance.policies.trace import ClockUnit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from conformance.language.node import Node, Place
+from conformance.language.node import Node, SourceLocation
 
 
 @dataclass(frozen=True, order=True)
@@ -56,7 +56,7 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     _unsound: set[int] = field(default_factory=set)
 
-    def add(self, place: Place, message: str) -> None:
+    def add(self, place: SourceLocation, message: str) -> None:
         self.problems.append(Problem(self.path, place.line, place.column, message))
 
     def spoil(self, node: Node) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.core.spark_types import Schema
+from conformance.core.values import NotAValue, canonical
 from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record
 from conformance.language.node import Items, Node, child, inside, items_of
 from conformance.language.problem import Report
 from conformance.language.shape import Anything, Json, Text
 from conformance.language.streams import NAME
 from conformance.language.suggest import unknown
-from conformance.types import Schema
-from conformance.values import NotAValue, canonical
 
 _ROW = ByKind(
     "a row: a list of values in schema order, or a mapping from column to value",

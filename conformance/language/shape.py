@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from conformance.core.values import INSTANT_PATTERN, NotAValue, instant_ms
+from conformance.core.values import literal as literal_value
 from conformance.language.node import Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.suggest import unknown
-from conformance.values import INSTANT_PATTERN, NotAValue, instant_ms
-from conformance.values import literal as literal_value
 
 Json: TypeAlias = Any
 Definitions: TypeAlias = dict[str, Json]

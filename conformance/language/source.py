@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import yaml
 
-from conformance.language.node import Entries, Entry, Items, Node, Place, Scalar
+from conformance.language.node import Entries, Entry, Items, Node, Scalar, SourceLocation
 from conformance.language.problem import Problem, Report
 
 MAX_BYTES = 2_000_000
@@ -71,14 +71,14 @@ def resolve(text: str) -> str | int | float | Decimal | bool | None:
 class _Stop(Exception):
     """Nothing more can be read."""
 
-    def __init__(self, place: Place, message: str) -> None:
+    def __init__(self, place: SourceLocation, message: str) -> None:
         super().__init__(message)
         self.place = place
         self.message = message
 
 
 def _decoded(content: bytes) -> str:
-    start = Place(1, 1)
+    start = SourceLocation(1, 1)
     if len(content) > MAX_BYTES:
         raise _Stop(start, f"the file has {len(content)} bytes: at most {MAX_BYTES} are read")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -93,9 +93,9 @@ def _decoded(content: bytes) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _place_of(text: str, offset: int) -> Place:
+def _place_of(text: str, offset: int) -> SourceLocation:
     before = text[:offset]
-    return Place(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+    return SourceLocation(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
 
 def _composed(text: str, report: Report) -> Node:
@@ -135,7 +135,7 @@ class _Composer:
                     raise _Stop(_place(event), "a second document starts here: one file is one case")
                 root, _ = self._node(self._next(), depth=1)
         if root is None:
-            raise _Stop(Place(1, 1), "the file holds nothing but comments: a case begins with `title: …`")
+            raise _Stop(SourceLocation(1, 1), "the file holds nothing but comments: a case begins with `title: …`")
         return root
 
     def _next(self) -> Any:
@@ -166,7 +166,7 @@ class _Composer:
             self._anchors[event.anchor] = node, size
         return node, size
 
-    def _alias(self, event: Any, place: Place) -> tuple[Node, int]:
+    def _alias(self, event: Any, place: SourceLocation) -> tuple[Node, int]:
         if event.anchor not in self._anchors:
             raise _Stop(place, f"*{event.anchor} refers to nothing: no &{event.anchor} stands before it")
         anchored = self._anchors[event.anchor]
@@ -175,12 +175,12 @@ class _Composer:
         self._count(anchored[1], place)
         return anchored
 
-    def _count(self, values: int, place: Place) -> None:
+    def _count(self, values: int, place: SourceLocation) -> None:
         self._values += values
         if self._values > MAX_VALUES:
             raise _Stop(place, f"the file holds more than {MAX_VALUES} values once its aliases are followed")
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Scalar:
+    def _scalar(self, event: yaml.ScalarEvent, place: SourceLocation) -> Scalar:
         self._count(1, place)
         quoted = event.style in ("'", '"')
         indent = 1 if quoted else 0
@@ -194,7 +194,7 @@ class _Composer:
             indent if first[at : at + len(event.value)] == event.value else None,
         )
 
-    def _items(self, place: Place, depth: int) -> tuple[Node, int]:
+    def _items(self, place: SourceLocation, depth: int) -> tuple[Node, int]:
         self._count(1, place)
         items: list[Node] = []
         size = 1
@@ -204,10 +204,10 @@ class _Composer:
             size += below
         return Items(place.line, place.column, tuple(items)), size
 
-    def _entries(self, place: Place, depth: int) -> tuple[Node, int]:
+    def _entries(self, place: SourceLocation, depth: int) -> tuple[Node, int]:
         self._count(1, place)
         entries: list[Entry] = []
-        seen: dict[object, Place] = {}
+        seen: dict[object, SourceLocation] = {}
         size = 1
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key, _ = self._node(event, depth + 1)
@@ -225,7 +225,7 @@ class _Composer:
 
 def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
     mark = cast(Any, error.problem_mark or error.context_mark)
-    place = Place(mark.line + 1, mark.column + 1)
+    place = SourceLocation(mark.line + 1, mark.column + 1)
     said = f"not YAML: {error.problem or error.context}"
     line = [*text.splitlines(), ""][mark.line]
     if "'\\t'" in said:
@@ -246,5 +246,5 @@ def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
     return _Stop(place, said)
 
 
-def _place(event: Any) -> Place:
-    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
+def _place(event: Any) -> SourceLocation:
+    return SourceLocation(event.start_mark.line + 1, event.start_mark.column + 1)

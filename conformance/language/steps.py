@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.case import (
+from conformance.core.case import (
     Action,
     Add,
     Backlog,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.language.node import Entries, Entry, Node, Place, child, entries_of, items_of, text_of
+from conformance.language.node import Entries, Entry, Node, SourceLocation, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
 from conformance.language.rows import check_values
 from conformance.language.streams import schemas
@@ -37,7 +37,7 @@ def check_streams(case: Node, report: Report) -> None:
             check_values(entry.value, known[name], report)
 
 
-def _read(case: Node) -> Iterator[tuple[Place, str]]:
+def _read(case: Node) -> Iterator[tuple[SourceLocation, str]]:
     """The streams that the query and the queries of later restarts read."""
     for pipeline in _pipelines(case):
         yield from _in_pipeline(pipeline)
@@ -51,7 +51,7 @@ def _pipelines(case: Node) -> Iterator[Node | None]:
             yield changed
 
 
-def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[Place, str]]:
+def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
     for operation in items_of(pipeline):
         stream = child(operation, "from")
         name = text_of(stream)

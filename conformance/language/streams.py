@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.language.nested import MapOf
 from conformance.language.node import Node, Scalar, entries_of
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape, Text
 from conformance.language.suggest import nearest
-from conformance.types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 

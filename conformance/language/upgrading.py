@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.case import Upgrade
+from conformance.core.case import Upgrade
+from conformance.core.versions import VersionRange
 from conformance.language.differing import BUG, CHANGES, bug_beside_link
 from conformance.language.expectations import ERROR, expectation_change, expected_error
 from conformance.language.links import LINK
@@ -14,7 +15,6 @@ from conformance.language.problem import Report
 from conformance.language.shape import Json, Text, Whole
 from conformance.language.step_checks import step_number
 from conformance.language.version_ranges import RANGE
-from conformance.versions import VersionRange
 
 WAYS = ("refused", "steps")
 """How an entry says what is otherwise: exactly one of these."""

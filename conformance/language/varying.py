@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.language.nested import Key, Record
 from conformance.language.shape import Text
-from conformance.variants.names import MEANINGS
+from conformance.language.variant_names import MEANINGS
 
 VARIANTS = Record(
     "variants",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.versions import NotARange, VersionRange, falling_into, releases
 from conformance.language.nested import Named, one_or_many
 from conformance.language.node import Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape
 from conformance.language.suggest import nearest
-from conformance.versions import NotARange, VersionRange, falling_into, releases
 
 
 @dataclass(frozen=True)

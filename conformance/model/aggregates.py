@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, DOUBLE, Value
 from conformance.model.unpredictable import Unpredictable
-from conformance.types import DataType
 
 Operands = tuple[Value, ...]
 """What one row gives an aggregate function: a value for each of its arguments."""

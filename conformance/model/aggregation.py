@@ -8,10 +8,10 @@ from conformance.model.aggregates import AGGREGATES, Operands
 from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Column, Row, Value
 from conformance.model.expressions import Expression, evaluate
+from conformance.model.operator_run import Outcome, Turn, judged
 from conformance.model.optimizer import constant_of, is_empty
 from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate
-from conformance.model.turn import Outcome, Turn, judged
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.windows import windows_of
 

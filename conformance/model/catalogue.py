@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from conformance.model.data import holds, read, spark_of
+from conformance.core.versions import SparkVersion, VersionRange
 from conformance.model.features import features
-from conformance.model.readings import READINGS
 from conformance.model.refusals import Refusal, Wording, refusals
+from conformance.model.rule_functions import READINGS
 from conformance.model.rules import Rules
-from conformance.versions import SparkVersion, VersionRange
+from conformance.model.versioned_data import holds, read, spark_of
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
+from conformance.model.operator_run import OutputMode
 from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate, Deduplicate, Join, Limit, Plan, is_streaming, stateful, walk
 from conformance.model.rules import Rules
-from conformance.model.turn import OutputMode
 from conformance.model.unpredictable import Unpredictable
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from conformance.types import DataType, Field
+from conformance.core.spark_types import DataType, Field
 
 Value: TypeAlias = Any
-"""As ``conformance.values`` has it: instants in µs, numbers int, float or Decimal, structs and arrays tuples, NULL None."""
+"""As ``conformance.core.values`` has it: instants in µs, numbers int, float or Decimal, structs and arrays tuples, NULL None."""
 
 Row: TypeAlias = dict[int, Value]
 """The values of a row by the ids of its columns."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Column, Row, Value
+from conformance.model.operator_run import Outcome, Turn, judged
 from conformance.model.parsing import refused
 from conformance.model.plan import Deduplicate
-from conformance.model.turn import Outcome, Turn, judged
 from conformance.model.unpredictable import Unpredictable
 
 Keys = Mapping[tuple[Value, ...], int | None]

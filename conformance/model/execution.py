@@ -11,6 +11,7 @@ from conformance.model.columns import Row, Value
 from conformance.model.deduplication import deduplicate
 from conformance.model.expressions import Expression, Named, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
+from conformance.model.operator_run import Outcome, OutputMode, State, Turn
 from conformance.model.parsing import refused
 from conformance.model.plan import (
     Aggregate,
@@ -34,7 +35,6 @@ from conformance.model.pruning import Needed
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
 from conformance.model.story import OperatorStory
-from conformance.model.turn import Outcome, OutputMode, State, Turn
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.watermark import Statistics
 from conformance.model.windows import windows_of

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from conformance.core.spark_types import DataType
 from conformance.model.columns import Column, Row, Value
 from conformance.model.functions import FUNCTIONS
-from conformance.types import DataType
 
 Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
 

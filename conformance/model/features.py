@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.model.data import read
-from conformance.versions import VersionRange
+from conformance.core.versions import VersionRange
+from conformance.model.versioned_data import read
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from conformance.core.spark_types import Schema
 from conformance.model.columns import WINDOW_MADE, Column, Ids
 from conformance.model.expressions import Expression, Named
 from conformance.model.expressions import column as column_expression
@@ -29,7 +30,6 @@ from conformance.model.plan import Join as JoinNode
 from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
-from conformance.types import Schema
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from conformance.core.spark_types import DataType, Field
+from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
 from conformance.model.intervals import DAY_US, Interval
 from conformance.model.unpredictable import Unpredictable
-from conformance.types import DataType, Field
-from conformance.values import NotAValue, canonical
 
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")

@@ -9,11 +9,11 @@ from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Column, Row, Value
 from conformance.model.expressions import Expression, conjuncts, evaluate
 from conformance.model.join_bounds import Bound, ByKey, Equality, bounds, equalities
+from conformance.model.operator_run import Outcome, Turn, judged
 from conformance.model.optimizer import PRESERVED, all_of, constant_of
 from conformance.model.parsing import refused
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
-from conformance.model.turn import Outcome, Turn, judged
 from conformance.model.unpredictable import Unpredictable
 
 Key = tuple[Value, ...]

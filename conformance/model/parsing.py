@@ -9,6 +9,7 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
+from conformance.core.spark_types import DataType, Field
 from conformance.model.aggregates import AGGREGATES
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Column
 from conformance.model.expressions import Expression
@@ -18,7 +19,6 @@ from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
-from conformance.types import DataType, Field
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=",

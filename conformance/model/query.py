@@ -17,6 +17,7 @@ from conformance.model.execution import Data, MicroBatch, States, execute, initi
 from conformance.model.join_bounds import equalities
 from conformance.model.joins import can_evict
 from conformance.model.nullability import NotNull, not_null_in_state
+from conformance.model.operator_run import OutputMode
 from conformance.model.optimizer import optimized
 from conformance.model.parsing import refused
 from conformance.model.plan import (
@@ -36,7 +37,6 @@ from conformance.model.pruning import Needed, needed, without_needless_times, wi
 from conformance.model.rules import Rules
 from conformance.model.stores import takes_anothers_store
 from conformance.model.story import BatchStory
-from conformance.model.turn import OutputMode
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.watermark import Policy, Tracker, policy_named
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
-from conformance.model.data import read, spark_of
-from conformance.versions import VersionRange
+from conformance.core.versions import VersionRange
+from conformance.model.versioned_data import read, spark_of
 
 Stage: TypeAlias = Literal["analysis", "start", "run"]
 

@@ -10,10 +10,10 @@ from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Row, Value
 from conformance.model.expressions import Named, evaluate
 from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.model.operator_run import Outcome, Turn, judged
 from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate
 from conformance.model.rules import Rules
-from conformance.model.turn import Outcome, Turn, judged
 from conformance.model.unpredictable import Unpredictable
 
 

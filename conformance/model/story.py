@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from conformance.core.spark_types import DataType
 from conformance.model.columns import Value
 from conformance.model.watermark import Advance, Statistics
-from conformance.types import DataType
 
 
 @dataclass(frozen=True)

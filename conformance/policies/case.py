@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from conformance.case import Frozen, Strength
-from conformance.policies.known import rules
+from conformance.core.case import Frozen, Strength
+from conformance.policies.catalogue import rules
 from conformance.policies.rules import Rules
 from conformance.policies.trace import Entry, Trace
 

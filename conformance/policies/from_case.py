@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from conformance.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.core.query import Pipeline
+from conformance.core.spark_types import Schema
+from conformance.core.values import canonical
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.pipeline import Pipeline
 from conformance.policies import trace
 from conformance.policies.trace import Boundary, Clock, Entry, Event, Trace
-from conformance.types import Schema
-from conformance.values import canonical
 
 LEAST_PACE = 1000
 """Milliseconds between two steps where the delay is shorter."""

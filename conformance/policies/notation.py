@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.core.values import show
 from conformance.policies.int64 import MIN
 from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trace
-from conformance.values import show
 
 NONE = "–"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from conformance.policies import notation
 from conformance.policies.case import PolicyCase
+from conformance.policies.catalogue import POLICIES, delay_of
 from conformance.policies.checking import Disagreement, seen
-from conformance.policies.known import POLICIES, delay_of
 from conformance.policies.probes import far_future_row, silent_input
 from conformance.policies.reading import Moment, Reading
 

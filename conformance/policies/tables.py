@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.policies import notation
-from conformance.policies.known import POLICIES, delay_of
+from conformance.policies.catalogue import POLICIES, delay_of
 from conformance.policies.probes import far_future_row, silent_input
 from conformance.policies.reading import Moment, Reading
 from conformance.policies.trace import Clock, Event

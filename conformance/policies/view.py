@@ -9,11 +9,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from conformance.case import Case
+from conformance.core.case import Case
 from conformance.policies import tables
 from conformance.policies.case import PolicyCase
+from conformance.policies.catalogue import POLICIES, comparable, delay_of
 from conformance.policies.from_case import trace_of
-from conformance.policies.known import POLICIES, comparable, delay_of
 from conformance.policies.reading import Reading, read
 from conformance.policies.trace import Trace
 

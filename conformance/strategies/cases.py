@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from conformance.core.values import show
 from conformance.strategies.delays import delay_lengths
 from conformance.strategies.draft import Draft, Json
 from conformance.strategies.families import chosen
 from conformance.strategies.operations import chance, stateless
 from conformance.strategies.pipelines import drafts
 from conformance.strategies.traces import Terms, arrivals_of, clock_of, instant, starts, step, steps, trigger_after
-from conformance.values import show
 
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from conformance.core.spark_types import DataType
+from conformance.core.values import canonical
 from conformance.strategies.delays import Scale
 from conformance.strategies.draft import Stream
-from conformance.types import DataType
-from conformance.values import canonical
 
 Json: TypeAlias = Any
 

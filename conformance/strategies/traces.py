@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from conformance.core.values import show
 from conformance.strategies.clock import MILLISECOND_US, Clock
 from conformance.strategies.delays import delay_lengths, length, scales
 from conformance.strategies.draft import Draft, Json, Stream
 from conformance.strategies.operations import chance
 from conformance.strategies.schemas import NAMES
-from conformance.values import show
 
 MOST_STEPS = 6
 _NOON_US = 12 * 3600 * 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from conformance.case import Add, Arrival, Backlog, Case, Partitioned, Restart, Step
+from conformance.core.case import Add, Arrival, Backlog, Case, Partitioned, Restart, Step
 
 Rearranged: TypeAlias = Callable[[str, Partitioned], Partitioned]
 """From the name of a stream and what arrives on it in a micro-batch to what arrives instead."""

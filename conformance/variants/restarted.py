@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from conformance.case import Case, Restart, Start, Step
-from conformance.observation import Observation, StepSeen
-from conformance.variants.variant import Made
-from conformance.versions import releases
+from conformance.core.case import Case, Restart, Start, Step
+from conformance.core.observation import Observation, StepSeen
+from conformance.core.versions import releases
+from conformance.variants.variant import VariantOutput
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Restarted:
 
     name: str = "restart"
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         for before, step in zip(case.steps, case.steps[1:], strict=False):
             if any(isinstance(one.action, Restart | Start) for one in (before, step)):
                 continue
             if not _goes_on_otherwise(case, step.number):
-                yield Made(
+                yield VariantOutput(
                     f"{self.name}-{step.number}", _restarted(case, step.number), partial(_as_if_never, step.number)
                 )
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.case import Case, Partitioned
+from conformance.core.case import Case, Partitioned
 from conformance.variants.arrivals import rearranged
-from conformance.variants.variant import Made
+from conformance.variants.variant import VariantOutput
 
 
 @dataclass(frozen=True)
 class ReversedRows:
     name: str = "reversed-rows"
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         other = rearranged(case, _reversed)
         if other != case:
-            yield Made(self.name, other)
+            yield VariantOutput(self.name, other)
 
 
 def _reversed(_: str, rows: Partitioned) -> Partitioned:

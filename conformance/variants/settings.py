@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from conformance.case import Case, Expectation, Restart
-from conformance.variants.variant import Made
-from conformance.versions import VersionRange
+from conformance.core.case import Case, Expectation, Restart
+from conformance.core.versions import VersionRange
+from conformance.variants.variant import VariantOutput
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Settings:
     usual: bool = False
     """Whether the settings are those of a case that sets nothing: then only a case that does is another one with them."""
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         own = set(case.conf).union(*(_conf(step.action) for step in case.steps))
         sensible = bool(own & set(self.conf)) is self.usual
         if sensible and not _looks_inside(case):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}
-            yield Made(self.name, case.model_copy(update=given))
+            yield VariantOutput(self.name, case.model_copy(update=given))
 
 
 def _conf(action: object) -> Mapping[str, str]:

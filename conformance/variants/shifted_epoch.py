@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.case import Case, Partitioned, Row
-from conformance.observation import BatchSeen, Column, EventTime, Observation, StepSeen
-from conformance.types import DataType, Schema, parse_type
-from conformance.values import canonical, show
+from conformance.core.case import Case, Partitioned, Row
+from conformance.core.observation import BatchSeen, Column, EventTime, Observation, StepSeen
+from conformance.core.spark_types import DataType, Schema, parse_type
+from conformance.core.values import canonical, show
 from conformance.variants.arrivals import rearranged
-from conformance.variants.variant import Made
+from conformance.variants.variant import VariantOutput
 
 SHIFT_DAYS = 364
 """52 weeks: windows of every length up to a day fit into it, and weeks do."""
@@ -36,14 +36,14 @@ class ShiftedEpoch:
 
     name: str = "shifted-epoch"
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         told = {"applyInPandasWithState", "transformWithState", "call", "sql"}
         for pipeline in case.pipelines():
             if any(one.name in told for one in pipeline.walk()) or _ABSOLUTE.search(json.dumps(pipeline.wire())):
                 return
         other = rearranged(case, lambda stream, rows: _later(rows, case.streams[stream]))
         if other != case:
-            yield Made(self.name, other, _earlier)
+            yield VariantOutput(self.name, other, _earlier)
 
 
 def _later(rows: Partitioned, schema: Schema) -> Partitioned:

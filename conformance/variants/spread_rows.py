@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.case import Case, Partitioned
+from conformance.core.case import Case, Partitioned
 from conformance.variants.arrivals import rearranged
-from conformance.variants.variant import Made
+from conformance.variants.variant import VariantOutput
 
 PARTITIONS = 3
 
@@ -16,10 +16,10 @@ PARTITIONS = 3
 class SpreadRows:
     name: str = "spread-rows"
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         other = rearranged(case, _spread)
         if other != case:
-            yield Made(self.name, other)
+            yield VariantOutput(self.name, other)
 
 
 def _spread(_: str, rows: Partitioned) -> Partitioned:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from conformance.case import Case
-from conformance.observation import Observation
+from conformance.core.case import Case
+from conformance.core.observation import Observation
 
 MARK = "@"
 """Between the id of a case and what makes it another: no id of a case has it."""
@@ -21,7 +21,7 @@ def unchanged(observation: Observation) -> Observation:
 
 
 @dataclass(frozen=True)
-class Made:
+class VariantOutput:
     """One way to run a case otherwise."""
 
     name: str
@@ -35,10 +35,10 @@ class Variant(Protocol):
 
     @property
     def name(self) -> str:
-        """As in ``conformance.variants.names``."""
+        """As in ``conformance.language.variant_names``."""
         ...
 
-    def of(self, case: Case) -> Iterator[Made]:
+    def of(self, case: Case) -> Iterator[VariantOutput]:
         """The ways to run the case otherwise; none where this variant says nothing of it."""
         ...
 
@@ -51,7 +51,7 @@ class VariedCase(Case):
     """A ``Back``."""
 
     @classmethod
-    def of(cls, original: Case, made: Made) -> VariedCase:
+    def of(cls, original: Case, made: VariantOutput) -> VariedCase:
         given = {**dict(made.case), "id": f"{original.id}{MARK}{made.name}"}
         return cls.model_construct(**given, original=original, back=made.back)
 

@@ -1,4 +1,4 @@
-"""Spark values as JSON, typed by the schema: the encoding is described in ``conformance/observation.py``."""
+"""Spark values as JSON, typed by the schema: the encoding is described in ``conformance/core/observation.py``."""
 
 from __future__ import annotations
 

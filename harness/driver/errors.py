@@ -48,24 +48,24 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     }
 
 
-class Lack(NamedTuple):
+class MissingResource(NamedTuple):
     """What the machine had not, and whether it may have it the next time."""
 
     what: str
     passing: bool
 
 
-def surroundings(error: BaseException) -> Lack | None:
+def surroundings(error: BaseException) -> MissingResource | None:
     """What the machine lacked, where that is all the error says; None where it says something about Spark's semantics."""
     message = describe(error, "run")["message"]
     if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
-        return Lack("no space is left", passing=False)
+        return MissingResource("no space is left", passing=False)
     if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
-        return Lack("nothing can be written", passing=False)
+        return MissingResource("nothing can be written", passing=False)
     if "ExecutorLostFailure" in message:
-        return Lack("executors were lost again and again", passing=True)
+        return MissingResource("executors were lost again and again", passing=True)
     if "Python worker failed to connect back" in message:
-        return Lack("there was no time or memory to start a Python worker", passing=True)
+        return MissingResource("there was no time or memory to start a Python worker", passing=True)
     return None
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from reports.results import Results
-from reports.site.reference_model import reference_model
-from reports.site.report import Report
-from reports.site.writing import write, write_one_file
+from conformance.suite import discovery
+from reports.analysis.report import Report
+from reports.html.reference_model import reference_model
+from reports.html.writer import write, write_one_file
+from reports.results.reading import Results
 
 SAMPLE = Path(__file__).parent / "sample"
 """Eleven cases on three versions, from a real run; one cell was made to violate and one to be broken."""
@@ -54,7 +54,7 @@ def chromium():
 
 
 def sample_report() -> Report:
-    return Report.of(Results.read(SAMPLE / "results.jsonl"), suite.load([SAMPLE / "cases"]), reference_model)
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]), reference_model)
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance import suite
-from reports.gate import published
-from reports.results import Results
-from reports.site.reference_model import reference_model
-from reports.site.report import Report
-from reports.site.writing import write
+from conformance.suite import discovery
+from reports.analysis.gate import published
+from reports.analysis.report import Report
+from reports.html.reference_model import reference_model
+from reports.html.writer import write
+from reports.results.reading import Results
 from tests.browser.conftest import NAMES, QUIET
 
 SIZE = {"width": 1200, "height": 760}
@@ -27,7 +27,7 @@ def main(out: Path) -> None:
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         front = write(
-            Report.of(Results.read_all(list(published())), suite.load(), reference_model), Path(folder) / "site"
+            Report.of(Results.read_all(list(published())), discovery.load(), reference_model), Path(folder) / "site"
         )
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         page = browser.new_page(viewport=SIZE)

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from conformance.suite import Suite
-from reports.results import Results
-from reports.site.report import Report
-from reports.site.writing import write, write_one_file
-from tests.unit.report import answers
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.writer import write, write_one_file
+from reports.results.reading import Results
+from tests.support import cells as answers
 
 PAGES = {
     "front": "index.html",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.report_size import FILTER, FILTERED_WITHIN_MS, SIZES, known, results
-from reports.results import Results
-from reports.site.report import Report
-from reports.site.writing import write
+from reports.analysis.report import Report
+from reports.html.writer import write
+from reports.results.reading import Results
 
 CELLS = SIZES[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-INSIDE = sorted(path for room in ("driver", "soaking") for path in (ROOT / "harness" / room).glob("*.py"))
+INSIDE = sorted(path for room in ("driver", "soak_driver") for path in (ROOT / "harness" / room).glob("*.py"))
 """What runs inside an engine."""
 PYTHON = [sys.executable, "-m"]
 
@@ -46,7 +46,7 @@ def test_what_runs_inside_an_engine_needs_nothing_but_pyspark():
     for source in INSIDE:
         tree = ast.parse(source.read_text(encoding="utf-8"))
         # The soak is staged with the driver, below a package of the same name as here.
-        inside = {"pyspark", "py4j"} | ({"harness"} if source.parent.name == "soaking" else set())
+        inside = {"pyspark", "py4j"} | ({"harness"} if source.parent.name == "soak_driver" else set())
         needed = {name for name in imported(tree.body) if name not in sys.stdlib_module_names}
         assert needed <= inside, source.name
         # State functions over pandas frames import it when they are called, where there are such functions.

@@ -11,10 +11,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.containers.daemon import NoDaemon, reach
-from harness.containers.images import built
-from harness.targets import Targets
-from tests.foreground import in_the_foreground
+from harness.runtimes.containers.daemon import NoDaemon, reach
+from harness.runtimes.containers.images import built
+from harness.targets.catalogue import Targets
+from tests.support.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]
 SMOKE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"

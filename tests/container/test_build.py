@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from harness.containers.builder import BuildFailed, build
-from harness.targets import Targets
+from harness.runtimes.containers.builder import BuildFailed, build
+from harness.targets.catalogue import Targets
 
 TAG = "watermark-conformance/test:built"
 
@@ -44,7 +44,7 @@ def test_secrets_stay_in_no_layer(target, base, tmp_path, monkeypatch):
         index_url=f"https://user:{word}@index.invalid/simple",
         requirements=("pip",),
         tag=TAG,
-        say=said.append,
+        on_progress=said.append,
     )
     assert said, "a build tells how far it is"
     history = subprocess.run(["docker", "history", "--no-trunc", TAG], capture_output=True, text=True, check=True)

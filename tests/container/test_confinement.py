@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from conformance import suite
-from harness.containers import leftovers
-from harness.containers.confinement import WORK, Confinement
-from harness.containers.images import Images
-from harness.containers.runtime import ContainerRuntime
-from harness.engine import DriverFailed
-from harness.protocol import StepRequest
-from harness.request import request_for
-from harness.say import silently
-from harness.targets import Targets
+from conformance.suite import discovery
+from harness.engine.engine import DriverFailed
+from harness.engine.protocol import StepRequest
+from harness.engine.request import request_for
+from harness.progress import ignore_progress
+from harness.runtimes.containers import leftovers
+from harness.runtimes.containers.confinement import WORK, Confinement
+from harness.runtimes.containers.images import Images
+from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.targets.catalogue import Targets
 from tests.container.conftest import ROOT, SMOKE
 
 
@@ -36,7 +36,7 @@ def runtime(daemon, spark_33, spark_35, kept):
 
 def start(runtime, version):
     (target,) = Targets.load().select([version])
-    return runtime.start(target, say=silently)
+    return runtime.start(target, on_progress=ignore_progress)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_code_is_copied_where_it_is_allowed(spark_35, tmp_path):
 
 def test_another_container_can_go_on_where_one_stopped(runtime, engine, container, daemon):
     """Another version with another user: the same path, and files it may change."""
-    (case,) = suite.load([SMOKE]).cases
+    (case,) = discovery.load([SMOKE]).cases
     asked = request_for(case, engine.new_directory(case.id))
     nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
     with pytest.raises(DriverFailed):  # a case that is not done keeps its directory
@@ -145,7 +145,7 @@ def test_another_container_can_go_on_where_one_stopped(runtime, engine, containe
 
 def test_files_come_back_as_ones_own(runtime, engine, kept):
     """The last test of this file: it closes the runtime."""
-    (case,) = suite.load([SMOKE]).cases
+    (case,) = discovery.load([SMOKE]).cases
     asked = request_for(case, engine.new_directory(case.id))
     nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
     with pytest.raises(DriverFailed):

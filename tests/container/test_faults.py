@@ -8,15 +8,15 @@ import tarfile
 
 import pytest
 
-from conformance import suite
-from harness.containers.confinement import Confinement
-from harness.containers.images import Images
-from harness.containers.runtime import ContainerRuntime
-from harness.engine import DriverFailed
-from harness.request import request_for
-from harness.say import silently
-from harness.targets import Targets
-from reports.results import Results
+from conformance.suite import discovery
+from harness.engine.engine import DriverFailed
+from harness.engine.request import request_for
+from harness.progress import ignore_progress
+from harness.runtimes.containers.confinement import Confinement
+from harness.runtimes.containers.images import Images
+from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.targets.catalogue import Targets
+from reports.results.reading import Results
 from tests.container.conftest import ROOT, SMOKE, of, running_container
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -211,12 +211,12 @@ def test_a_full_disk_is_no_answer_of_sparks(daemon, small_disk, spark_35):
     options = {"type": "none", "o": "bind", "device": str(small_disk)}
     runtime = ContainerRuntime(Images({"3.5.9": spark_35}), Confinement(volume=options))
     try:
-        engine = runtime.start(target, say=silently)
+        engine = runtime.start(target, on_progress=ignore_progress)
         (small_disk / "ballast").write_bytes(b"x" * (30 << 20))
     except OSError:
         pass  # that is the full disk
     try:
-        (case,) = suite.load([SMOKE]).cases
+        (case,) = discovery.load([SMOKE]).cases
         with pytest.raises(DriverFailed, match=r"[Nn]o space"):
             engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=60)
         (small_disk / "ballast").unlink()

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from reports.results import Results
+from reports.results.reading import Results
 from tests.container.conftest import SMOKE
 
 pytestmark = pytest.mark.usefixtures("nothing_left")

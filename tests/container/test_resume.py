@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from conformance.versions import SparkVersion
-from harness.containers.confinement import Confinement
-from harness.containers.images import Images
-from harness.containers.runtime import ContainerRuntime
-from harness.legs import Leg, joined
-from harness.local import LocalRuntime
-from harness.request import request_for
-from harness.say import silently
-from harness.targets import Targets
+from conformance.core.versions import SparkVersion
+from conformance.suite import discovery
+from harness.engine.request import request_for
+from harness.engine.segments import Segment, join_segments
+from harness.progress import ignore_progress
+from harness.runtimes.containers.confinement import Confinement
+from harness.runtimes.containers.images import Images
+from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.local import LocalRuntime
+from harness.targets.catalogue import Targets
 from tests.container.conftest import ROOT
 
 CASES = [
@@ -34,7 +34,7 @@ def shared(monkeypatch):
     folder.chmod(0o777)
     before = os.umask(0)
     for module in ("runtime", "volume"):
-        monkeypatch.setattr(f"harness.containers.{module}.WORK", str(folder))
+        monkeypatch.setattr(f"harness.runtimes.containers.{module}.WORK", str(folder))
     yield folder
     os.umask(before)
     shutil.rmtree(folder, ignore_errors=True)
@@ -45,9 +45,9 @@ def engines(daemon, spark_35, shared):
     (target,) = Targets.load().select(["3.5"])
     confinement = Confinement(volume={"type": "none", "o": "bind", "device": str(shared)})
     containers = ContainerRuntime(Images({str(target.version): spark_35}), confinement)
-    both = {"here": LocalRuntime(shared).start(target, say=silently)}
+    both = {"here": LocalRuntime(shared).start(target, on_progress=ignore_progress)}
     try:
-        both["container"] = containers.start(target, say=silently)
+        both["container"] = containers.start(target, on_progress=ignore_progress)
         for folder in shared.iterdir():  # this machine's engines work in folders of their own
             if folder.stat().st_uid == os.getuid():
                 folder.chmod(0o777)
@@ -61,17 +61,17 @@ def engines(daemon, spark_35, shared):
 def crossed(case, first, then):
     """The steps before the cut on one engine, the others on another."""
     directory = first.new_directory(case.id)
-    before = request_for(case, directory, leg=Leg(1, CUT - 1)).model_copy(update={"save": f"{directory}.saved"})
-    after = request_for(case, directory, leg=Leg(CUT, len(case.steps))).model_copy(
+    before = request_for(case, directory, segment=Segment(1, CUT - 1)).model_copy(update={"save": f"{directory}.saved"})
+    after = request_for(case, directory, segment=Segment(CUT, len(case.steps))).model_copy(
         update={"restore": f"{directory}.saved"}
     )
-    return joined([first.observe(before, step_timeout=120), then.observe(after, step_timeout=120)])
+    return join_segments([first.observe(before, step_timeout=120), then.observe(after, step_timeout=120)])
 
 
 def test_here_and_in_a_container_give_the_same_answers(engines):
     here, container = engines["here"], engines["container"]
     for id in CASES:
-        (case,) = suite.load([ROOT / "cases" / f"{id}.yaml"]).cases
+        (case,) = discovery.load([ROOT / "cases" / f"{id}.yaml"]).cases
         stayed = crossed(case, here, here)
         assert stayed.steps[-1].error is None
         assert any(batch.rows for step in stayed.steps for batch in step.batches), id

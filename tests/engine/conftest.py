@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.local import LocalRuntime
-from harness.provision import prepare
-from harness.say import silently
-from harness.targets import Targets
+from harness.environments.provision import prepare
+from harness.progress import ignore_progress
+from harness.runtimes.local import LocalRuntime
+from harness.targets.catalogue import Targets
 from tests.engine.hdfs import Hdfs
 from tests.engine.here import digests
 from tests.engine.standalone import Standalone
@@ -23,20 +23,20 @@ def here(target):
 
 @pytest.fixture(scope="session")
 def engine(target, tmp_path_factory):
-    engine = LocalRuntime(tmp_path_factory.mktemp("engine")).start(target, say=silently)
+    engine = LocalRuntime(tmp_path_factory.mktemp("engine")).start(target, on_progress=ignore_progress)
     yield engine
     engine.close()
 
 
 @pytest.fixture(scope="module")
 def cluster(target, tmp_path_factory):
-    standalone = Standalone(prepare(target, say=silently), tmp_path_factory.mktemp("cluster"))
+    standalone = Standalone(prepare(target, on_progress=ignore_progress), tmp_path_factory.mktemp("cluster"))
     yield standalone
     standalone.close()
 
 
 @pytest.fixture(scope="module")
 def hdfs(target, tmp_path_factory):
-    hdfs = Hdfs(prepare(target, say=silently), tmp_path_factory.mktemp("hdfs"))
+    hdfs = Hdfs(prepare(target, on_progress=ignore_progress), tmp_path_factory.mktemp("hdfs"))
     yield hdfs
     hdfs.close()

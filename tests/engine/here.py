@@ -1,8 +1,8 @@
 """What a version was seen to do in one process on this machine: what it does elsewhere is held against that."""
 
-from conformance import suite
-from reports.gate import published
-from reports.results import Results
+from conformance.suite import discovery
+from reports.analysis.gate import published
+from reports.results.reading import Results
 
 
 def digests(target):
@@ -17,6 +17,6 @@ def first_of_each_family(answered, runnable):
 
     ``answered``: digests by case id; ``runnable``: says so of a case.
     """
-    cases = [case for case in suite.load().cases if answered.get(case.id) and runnable(case)]
+    cases = [case for case in discovery.load().cases if answered.get(case.id) and runnable(case)]
     families = {case.family: case for case in reversed(cases) if "processing-time" not in case.id}
     return tuple(families.values())

@@ -3,7 +3,7 @@
 import urllib.request
 from pathlib import Path
 
-from harness.cache import cache_dir
+from harness.environments.cache_directory import cache_dir
 
 CENTRAL = "https://repo1.maven.org/maven2"
 

@@ -1,6 +1,6 @@
 """What engines answer, kept by case."""
 
-from harness.scheduler import Lane, Limits, Scheduler
+from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
 
 
 class Remembering:
@@ -20,5 +20,5 @@ class Remembering:
     def asked(self, runtime, target, cases, *, side_by_side):
         """Run the cases; case id → the digest of its answer, of everything that was ever asked."""
         limits = Limits(jobs=1, step_timeout=120.0, side_by_side=side_by_side)
-        Scheduler(runtime, limits, self).run([Lane(target, tuple(cases))])
+        Scheduler(runtime, limits, self).run([TargetQueue(target, tuple(cases))])
         return {id: observation.behaviour_digest for id, observation in self.seen.items()}

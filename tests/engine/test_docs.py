@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.containers.daemon import NoDaemon, reach
+from harness.runtimes.containers.daemon import NoDaemon, reach
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

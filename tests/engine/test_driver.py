@@ -7,20 +7,20 @@ import textwrap
 
 import pytest
 
-from conformance import suite
-from conformance.verdict import judge
-from harness.alignment import check_alignment
-from harness.engine import EngineDied
-from harness.local import LocalRuntime
-from harness.request import request_for
-from harness.say import silently
+from conformance.judging.verdict import judge
+from conformance.suite import discovery
+from harness.engine.alignment import check_alignment
+from harness.engine.engine import EngineDied
+from harness.engine.request import request_for
+from harness.progress import ignore_progress
+from harness.runtimes.local import LocalRuntime
 
 
 def case_of(tmp_path, text):
     folder = tmp_path / "cases"
     folder.mkdir(exist_ok=True)
     (folder / "x.yaml").write_text(textwrap.dedent(text))
-    loaded = suite.load([folder])
+    loaded = discovery.load([folder])
     loaded.raise_for_problems()
     return loaded.cases[0]
 
@@ -91,7 +91,7 @@ def test_the_plan_of_the_last_batch_and_of_a_query_that_has_run_none(engine, tmp
 
 
 def test_twenty_runs_of_cases_with_several_streams_give_one_answer(engine, target):
-    several = [case for case in suite.load().cases if {"multi-stream", "smoke"} <= set(case.tags)][:2]
+    several = [case for case in discovery.load().cases if {"multi-stream", "smoke"} <= set(case.tags)][:2]
     assert several
     for case in several:
         digests = {observe(engine, case).behaviour_digest for _ in range(20)}
@@ -117,7 +117,7 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
 
 
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
-    engine = LocalRuntime(tmp_path).start(target, say=silently)
+    engine = LocalRuntime(tmp_path).start(target, on_progress=ignore_progress)
     try:
         children = subprocess.run(["pgrep", "-P", str(engine._link.pid)], capture_output=True, text=True, check=True)
         for child in children.stdout.split():

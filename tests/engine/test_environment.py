@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import java as javas
-from harness import provision
-from harness.environment import Environment
-from harness.target import Target
-from harness.targets import Targets
+from harness.environments import java as javas
+from harness.environments import provision
+from harness.environments.environment import Environment
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
 
 _COUNT = """\
 from pyspark.sql import SparkSession
@@ -40,7 +40,7 @@ def test_a_target_is_prepared_and_its_spark_answers(tmp_path: Path) -> None:
     target = _target("3.5")
     environ = {**os.environ, "CONFORMANCE_CACHE": str(tmp_path)}
     said: list[str] = []
-    environment = provision.prepare(target, say=said.append, environ=environ)
+    environment = provision.prepare(target, on_progress=said.append, environ=environ)
     assert said[-1] == "ready"
     assert environment.pyspark == str(target.version)
     assert environment.spark_home.is_relative_to(tmp_path)

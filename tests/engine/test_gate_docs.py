@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.transcript import File, transcript
+from tests.support.transcript import File, transcript
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from harness.local import LocalRuntime
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
 from tests.engine.remembering import Remembering
 
 SUITE = Path(__file__).parents[2] / "cases"
@@ -26,7 +26,7 @@ def sample(target):
     """Some of each family, those that kill their engine among them, and whatever keeps its state in RocksDB."""
     chosen = []
     for family in FAMILIES:
-        cases = [case for case in suite.load([SUITE / family]).cases if case.applies_to(target.version)]
+        cases = [case for case in discovery.load([SUITE / family]).cases if case.applies_to(target.version)]
         chosen += cases[:: max(1, len(cases) // OF_EACH)]
         chosen += [case for case in cases if "rocksdb" in case.id and case not in chosen][:1]
     return tuple(chosen)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reports.results import Results
-from reports.unusable import TruncatedResults
-from tests.foreground import in_the_foreground
+from reports.results.errors import TruncatedResults
+from reports.results.reading import Results
+from tests.support.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]
 

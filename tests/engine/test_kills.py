@@ -15,10 +15,10 @@ from pathlib import Path
 
 from harness.driver.arrivals import Arrivals
 from harness.driver.own_files import OwnFiles
-from harness.engine import EngineDied
-from harness.local import LocalRuntime
-from harness.protocol import CaseRequest
-from harness.say import silently
+from harness.engine.engine import EngineDied
+from harness.engine.protocol import CaseRequest
+from harness.progress import ignore_progress
+from harness.runtimes.local import LocalRuntime
 
 KILLS = int(os.environ.get("CONFORMANCE_KILLS", "10"))
 """Each costs the start of an engine: CI makes ten, `CONFORMANCE_KILLS=30` thirty."""
@@ -87,7 +87,7 @@ def run(runtime, target, directory, kills, seed):
     chance = random.Random(seed)
     emitted, watermarks, killed = defaultdict(list), defaultdict(set), 0
     while True:
-        engine = runtime.start(target, say=silently)
+        engine = runtime.start(target, on_progress=ignore_progress)
         committed = len(logged(directory, "commits"))
         killing = killed < kills and committed < MICRO_BATCHES - SPARED_AT_THE_END
         done = threading.Event()

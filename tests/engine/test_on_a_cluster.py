@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from harness.cluster import Cluster
-from harness.legs import kills_its_engine
-from harness.local import LocalRuntime
-from harness.provision import prepare
-from harness.say import silently
-from reports.results import Results
+from conformance.suite import discovery
+from harness.engine.segments import kills_its_engine
+from harness.environments.provision import prepare
+from harness.progress import ignore_progress
+from harness.runtimes.cluster import Cluster
+from harness.runtimes.local import LocalRuntime
+from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
@@ -52,7 +52,7 @@ def run(tmp_path, target, cluster, cases, listening):
 
 def test_the_same_answers_as_in_one_process(tmp_path, target, cluster, here, sample):
     """Also where a case kills its driver: the next one finds executors again."""
-    (killing,) = (case for case in suite.load().cases if case.id == KILLING)
+    (killing,) = (case for case in discovery.load().cases if case.id == KILLING)
     cases = (*sample, killing)
     listening = Listening()
     seen = run(tmp_path, target, cluster, cases, listening)
@@ -71,7 +71,7 @@ def test_a_worker_that_dies_changes_no_answer(tmp_path, target, cluster, here, s
 @pytest.fixture
 def unpacked(target, tmp_path):
     """The environment's pyspark, laid out as in Spark's own archives."""
-    home, package = tmp_path / "my-spark", prepare(target, say=silently).spark_home
+    home, package = tmp_path / "my-spark", prepare(target, on_progress=ignore_progress).spark_home
     (home / "python" / "lib").mkdir(parents=True)
     for folder in ("bin", "jars"):
         (home / folder).symlink_to(package / folder)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from harness.local import LocalRuntime
-from harness.storage import StorageUrl
-from reports.results import Results
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
+from harness.runtimes.storage import StorageUrl
+from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
@@ -24,7 +24,7 @@ ALTERED = (
 
 
 def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
-    altered = [case for case in suite.load().cases if case.id in ALTERED]
+    altered = [case for case in discovery.load().cases if case.id in ALTERED]
     cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED), *altered)
     runtime = LocalRuntime(tmp_path, storage=StorageUrl(hdfs.url).of_a_run())
     seen = Remembering().asked(runtime, target, cases, side_by_side=2)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance import suite
-from harness.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersion, client_of
-from harness.engine import EngineDied
-from harness.provision import prepare
-from harness.say import silently
-from harness.storage import StorageUrl
-from harness.targets import Targets
-from reports.results import Results
+from conformance.suite import discovery
+from harness.engine.engine import EngineDied
+from harness.environments import readiness
+from harness.environments.provision import prepare
+from harness.progress import ignore_progress
+from harness.runtimes.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersion, client_of
+from harness.runtimes.storage import StorageUrl
+from harness.targets.catalogue import Targets
+from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar
 from tests.engine.remembering import Remembering
@@ -28,12 +29,12 @@ CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 
 @pytest.fixture(scope="module")
 def newest():
-    return Targets.load().select(["newest"])[0]
+    return Targets.load().select(["newest"], obstacle=readiness.obstacle)[0]
 
 
 @pytest.fixture(scope="module")
 def server(newest, tmp_path_factory):
-    served = Served(prepare(client_of(newest), say=silently), tmp_path_factory.mktemp("server"))
+    served = Served(prepare(client_of(newest), on_progress=ignore_progress), tmp_path_factory.mktemp("server"))
     yield served
     served.close()
 
@@ -63,12 +64,14 @@ def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sam
 def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
     """3.5 has its server in a jar of its own; those of 3.5.8 and 3.5.9 are not in Maven Central. An error's cause comes through too."""
     served = Served(
-        prepare(client_of(target), say=silently), tmp_path, [jar("org.apache.spark:spark-connect_2.12:3.5.7")]
+        prepare(client_of(target), on_progress=ignore_progress),
+        tmp_path,
+        [jar("org.apache.spark:spark-connect_2.12:3.5.7")],
     )
     try:
         here = digests(target)
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(served.address))
-        refused = [case for case in suite.load().cases if case.id == "recovery/added-grouping-key-is-refused"]
+        refused = [case for case in discovery.load().cases if case.id == "recovery/added-grouping-key-is-refused"]
         sample = (*first_of_each_family(here, lambda case: runtime.lacks(case, target) is None)[:5], *refused)
         watching = Remembering()
         seen = watching.asked(runtime, target, sample, side_by_side=2)
@@ -98,7 +101,7 @@ def test_the_same_answers_where_only_the_server_sees_the_files(tmp_path, newest,
 def test_a_storage_the_server_cannot_write_to_is_said(tmp_path, newest, server):
     storage = StorageUrl("file:///proc/tests")
     with pytest.raises(EngineDied, match="nothing can be written to file:///proc/tests: ") as raised:
-        ConnectRuntime(tmp_path, Endpoint.parse(server.url), storage=storage).start(newest, say=silently)
+        ConnectRuntime(tmp_path, Endpoint.parse(server.url), storage=storage).start(newest, on_progress=ignore_progress)
     assert "Traceback" not in str(raised.value)
 
 
@@ -145,7 +148,7 @@ def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest,
 def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(f"{server.address}/;token=wrong-4711"))
     with pytest.raises(EndpointFailed) as raised:
-        runtime.start(newest, say=silently)
+        runtime.start(newest, on_progress=ignore_progress)
     assert server.address in str(raised.value)
     assert "4711" not in str(raised.value)
 
@@ -155,7 +158,7 @@ def test_another_version_is_not_judged(tmp_path, newest, server):
     other = Targets.load().select(["4.2"])[0]
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url))
     with pytest.raises(OtherVersion, match=rf"is Spark {newest.version}, and {other.version} was asked for"):
-        runtime.start(other, say=silently)
+        runtime.start(other, on_progress=ignore_progress)
 
 
 def test_the_command_of_the_page(tmp_path, server):

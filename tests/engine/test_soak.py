@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.laws.known import LAWS
-from conformance.soak import ask, late_by, settings, stream
-from harness.say import silently
-from harness.soak_engine import SoakEngine, Surroundings
+from conformance.invariants.catalogue import INVARIANTS
+from conformance.runner.soak import ask, late_by, settings, stream
+from harness.progress import ignore_progress
+from harness.soak.engine import SoakEngine, SoakOptions
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def soaked(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(target, tmp_path_factory):
     engine = SoakEngine.start(
-        Surroundings(target, tmp_path_factory.mktemp("engine"), conf=settings(STREAM, {})), silently
+        SoakOptions(target, tmp_path_factory.mktemp("engine"), conf=settings(STREAM, {})), ignore_progress
     )
     yield engine
     engine.close()
@@ -42,7 +42,7 @@ def engine(target, tmp_path_factory):
 
 def test_every_law_holds_across_a_kill(soaked):
     folder, record, printed = soaked
-    assert {law["name"] for law in record["laws"]} == {law.name for law in LAWS}
+    assert {law["name"] for law in record["laws"]} == {law.name for law in INVARIANTS}
     assert all(law["status"] == "holds" or law["name"] == "replays-agree" for law in record["laws"]), record["laws"]
     assert "✗" not in printed
     assert (record["kills"], record["kills_wanted"], record["arrived"]) == (1, 1, ROWS)
@@ -134,7 +134,7 @@ def test_a_broken_law_is_caught(soaked, target, engine, tmp_path, law, wrong):
     shutil.copytree(soaked[0], folder, ignore=shutil.ignore_patterns("spark-*", "state", "*.crc"))
     wrong(folder)
     late = late_by(target.version, {})
-    chosen = [one for one in LAWS if one.name == law]
+    chosen = [one for one in INVARIANTS if one.name == law]
     _, (verdict,) = ask(engine, str(folder), STREAM, late, chosen)
     assert verdict.status == "broken"
     assert verdict.rows

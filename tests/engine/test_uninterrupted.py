@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from conformance import suite
-from conformance.uninterrupted import emitted, same_rows, uninterrupted
-from harness.local import LocalRuntime
-from reports.gate import published
-from reports.results import Results
+from conformance.runner.uninterrupted import emitted, same_rows, uninterrupted
+from conformance.suite import discovery
+from harness.runtimes.local import LocalRuntime
+from reports.analysis.gate import published
+from reports.results.reading import Results
 from tests.engine.remembering import Remembering
 
 
@@ -17,7 +17,7 @@ def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
         for cell in Results.read_all(list(published())).cells
         if cell.target == target.name and cell.observation is not None
     }
-    interrupted = {case.id: case for case in suite.load().cases if case.id in over and uninterrupted(case)}
+    interrupted = {case.id: case for case in discovery.load().cases if case.id in over and uninterrupted(case)}
     wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
     remembering = Remembering()
     remembering.asked(LocalRuntime(tmp_path), target, wholes, side_by_side=4)

@@ -1,0 +1,59 @@
+"""Metrics that not every Spark version reports: data (``metrics.yaml``), not an exception in every case.
+
+Source of the rule: ``docs/case-language.md``, «Expectations».
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from conformance.core.versions import SparkVersion
+
+DROPPED = "stateOperators.numRowsDroppedByWatermark"
+"""The metric behind ``dropped`` (SPARK-24634)."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of the streaming query progress and the feature line from which on it is reported."""
+
+    path: str
+    """Dotted, from the top of the progress, without the positions of lists."""
+    since: SparkVersion
+    link: str | None
+
+    def __str__(self) -> str:
+        name = self.path.removeprefix(_OF_OPERATORS)
+        return f"{name} is reported from {self.since.line} on" + (f" ({self.link})" if self.link else "")
+
+
+@cache
+def missing(path: str, version: SparkVersion) -> Metric | None:
+    """The metric at or above a dotted path (``stateOperators.0.numRowsRemoved``), if this version does not report it."""
+    wanted = [part for part in path.split(".") if not part.isdigit()]
+    for metric in metrics():
+        parts = metric.path.split(".")
+        if wanted[: len(parts)] == parts and version < metric.since:
+            return metric
+    return None
+
+
+@cache
+def metrics() -> tuple[Metric, ...]:
+    """Every metric that some supported version lacks."""
+    written: dict[str, dict[str, str]] = yaml.safe_load((files("conformance.core") / "metrics.yaml").read_text())
+    return tuple(
+        Metric(
+            path=name if name.split(".")[0] in ("sources", "sink") else f"{_OF_OPERATORS}{name}",
+            since=SparkVersion.parse(f"{about['since']}.0"),
+            link=about.get("link"),
+        )
+        for name, about in written.items()
+    )
+
+
+_OF_OPERATORS = "stateOperators."

@@ -1,0 +1,34 @@
+"""Where Spark keeps state: data, in ``state_stores.yaml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias
+
+import yaml
+
+from conformance.core.versions import SparkVersion, VersionRange
+
+Name: TypeAlias = Literal["hdfs", "rocksdb"]
+
+
+@dataclass(frozen=True)
+class StateStore:
+    """A state store provider that comes with Spark."""
+
+    name: str
+    conf: dict[str, str]
+    """The setting that chooses it."""
+    versions: VersionRange
+
+    @classmethod
+    def named(cls, name: Name) -> StateStore:
+        said: dict[str, Any] = yaml.safe_load(
+            (files("conformance.core") / "state_stores.yaml").read_text(encoding="utf-8")
+        )
+        entry = said["stores"][name]
+        return cls(name, {said["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
+
+    def on(self, version: SparkVersion) -> bool:
+        return version in self.versions

@@ -1,0 +1,395 @@
+"""What a value in a case means: the notations of the case language, brought to one form per type that compares.
+
+A canonical value is hashable and equal to every other notation of itself: an instant is an int of microseconds since
+the epoch, a number an int or a ``Decimal`` (which Python compares and hashes by value), a struct and an array a tuple,
+a map a frozenset of pairs, a date its ISO text, BINARY bytes, NaN and the infinities their names, null None. The rules
+are those under "Values" in ``docs/case-language.md``; the wire form of ``conformance.core.observation`` is read as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import struct
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from conformance.core.spark_types import DataType
+
+Json: TypeAlias = Any
+Canonical: TypeAlias = Any
+"""None, bool, int, Decimal, str, bytes, or a tuple or frozenset of these; always hashable."""
+
+INSTANT = "an instant: '12:05' or '12:05:00.5' (1970-01-01, UTC), '2024-03-01 12:05', ISO 8601, or seconds since 1970"
+"""The three notations of an instant, for messages."""
+
+_TIME = r"(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\.(?P<fraction>\d+))?)?"
+_DATE = r"(?P<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))"
+_ZONE = r"(?P<zone>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
+INSTANT_PATTERN = re.sub(r"\?P<\w+>", "?:", f"^(?:{_TIME}|{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?)$")
+"""The notations that are text, as an ECMA 262 regular expression for the JSON Schema."""
+
+_TIME_ALONE = re.compile(_TIME)
+_DATE_AND_TIME = re.compile(f"{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?")
+_NO_FINER = "an instant Spark can hold: nothing is finer than a microsecond, six decimals"
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_WITHIN = "within the years 1 to 9999 (a plain number is seconds since 1970)"
+_LAST_SECOND = 10**12
+"""Beyond the year 9999 in either direction, and small enough to calculate with."""
+
+_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+MAX_PRECISION = 38
+"""Digits of a DECIMAL."""
+_ENDLESS = ("NaN", "Infinity", "-Infinity")
+_WIDE = Context(prec=400)
+"""Room for every double at nine decimals."""
+_NINE_DECIMALS = Decimal("1e-9")
+
+
+class NotAValue(ValueError):
+    """A value that its type does not have.
+
+    Attributes:
+        value: what was found, the innermost where it is nested.
+        type: the type it should have had; None for an instant of an expectation.
+        allowed: what may stand there, in words.
+        path: where inside the value: field names and indices.
+    """
+
+    def __init__(self, value: Json, type: DataType | None, allowed: str, path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(f"{literal(value)} is not {allowed}")
+        self.value = value
+        self.type = type
+        self.allowed = allowed
+        self.path = path
+
+
+def canonical(value: Json, type: DataType) -> Canonical:
+    """The value in the one form in which all its notations are equal.
+
+    Args:
+        value: as written in a case or as an engine sent it.
+        type: what it is a value of.
+
+    Raises:
+        NotAValue: the type has no such value; an instant with digits below the microsecond is one.
+    """
+    if value is None:
+        return None
+    match type.name:
+        case "timestamp":
+            return _micros(value, type, zoned=True)
+        case "timestamp_ntz":
+            return _micros(value, type, zoned=False)
+        case "tinyint" | "smallint" | "int" | "bigint":
+            return _integer(value, type)
+        case "float" | "double":
+            return _floating(value, type)
+        case "decimal":
+            return _decimal(value, type)
+        case "boolean":
+            return _of(bool, value, type, "true or false")
+        case "string":
+            return _of(str, value, type, "text: quote it")
+        case "date":
+            return _date(value, type)
+        case "binary":
+            return _binary(value, type)
+        case "struct":
+            return _struct(value, type)
+        case "array":
+            items = _of((list, tuple), value, type, "a list")
+            return tuple(_inside(index, item, type.elements[0]) for index, item in enumerate(items))
+        case "map":
+            key_type, item_type = type.elements
+            pairs = _pairs(value, type)
+            return frozenset((_inside(key, key, key_type), _inside(key, item, item_type)) for key, item in pairs)
+        case "void":
+            raise NotAValue(value, type, "null, the only value of its type")
+        case _:  # INTERVAL and VARIANT: Spark's own text is all there is to compare
+            return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def to_json_value(value: Json, type: DataType) -> Json:
+    """The value as it stands in a file that Spark's JSON source reads with this type.
+
+    Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (a
+    string where a double would lose digits, which Spark reads as well).
+
+    Raises:
+        NotAValue: as ``canonical``.
+    """
+    if value is None:
+        return None
+    match type.name:
+        case "struct":
+            items = _fields(value, type)
+            return {field.name: to_json_value(item, field.type) for field, item in zip(type.fields, items, strict=True)}
+        case "array":
+            return [to_json_value(item, type.elements[0]) for item in _of((list, tuple), value, type, "a list")]
+        case "map":
+            pairs = _pairs(value, type)
+            keys = [_of(str, key, type, "text: JSON has no other keys") for key, _ in pairs]
+            return {key: to_json_value(item, type.elements[1]) for key, (_, item) in zip(keys, pairs, strict=True)}
+        case "timestamp" | "timestamp_ntz":
+            moment = _EPOCH + canonical(value, type) * _MICROSECOND
+            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type.name == 'timestamp' else ''}"
+        case "float" | "double":
+            canonical(value, type)
+            return _endless(value) or (float(value) if isinstance(value, Decimal) else value)
+        case "decimal":
+            exact = canonical(value, type)
+            if isinstance(exact, int):
+                return exact
+            return float(exact) if _as_decimal(float(exact)) == exact else str(exact)
+        case "tinyint" | "smallint" | "int" | "bigint":
+            return canonical(value, type)
+        case _:
+            canonical(value, type)
+            return value
+
+
+def instant_ms(value: Json) -> int:
+    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, cut as Spark cuts.
+
+    Raises:
+        NotAValue: it is none of the three notations, or has digits below the microsecond.
+    """
+    return _micros(value, None, zoned=True) // 1000
+
+
+def show(micros: int) -> str:
+    """An instant in the shortest notation of the case language: ``12:05``, ``12:05:00.5``, ``2024-03-01 12:05``.
+
+    Args:
+        micros: microseconds since the epoch.
+    """
+    try:
+        moment = _EPOCH + micros * _MICROSECOND
+    except OverflowError:  # outside the years 1 to 9999, which an engine may well report
+        return f"{_plain(Decimal(micros) / 1_000_000)} s"
+    text = f"{moment:%H:%M}"
+    if moment.microsecond:
+        text += f"{moment:.%f}".rstrip("0").replace(".", f":{moment:%S}.", 1)
+    elif moment.second:
+        text += f"{moment::%S}"
+    return text if moment.date() == _EPOCH.date() else f"{moment.date().isoformat()} {text}"
+
+
+def show_in_full(micros: int) -> str:
+    """An instant with its date, its seconds and its zone: ``1970-01-01T12:05:00Z``; ``show`` where no calendar has it.
+
+    Args:
+        micros: microseconds since the epoch.
+    """
+    try:
+        return f"{(_EPOCH + micros * _MICROSECOND).isoformat()}Z"
+    except OverflowError:
+        return show(micros)
+
+
+def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
+    if isinstance(value, str):
+        return _micros_of_text(value, type, zoned=zoned)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
+        raise NotAValue(value, type, INSTANT)
+    if not -_LAST_SECOND <= value <= _LAST_SECOND:
+        raise NotAValue(value, type, _WITHIN)
+    exact = _WIDE.multiply(_as_decimal(value), 1_000_000)
+    if exact != int(exact):
+        raise NotAValue(value, type, _NO_FINER)
+    return _in_range(int(exact), value, type)
+
+
+@lru_cache(maxsize=4096)  # the same few times stand in rows, expectations and answers again and again
+def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
+    found = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
+    if found is None:
+        raise NotAValue(value, type, INSTANT)
+    parts = found.groupdict()
+    fraction = (parts["fraction"] or "").rstrip("0")
+    if len(fraction) > 6:
+        raise NotAValue(value, type, _NO_FINER)
+    zone = parts.get("zone")
+    if zone and not zoned:
+        raise NotAValue(value, type, "a TIMESTAMP_NTZ, which has no zone")
+    try:
+        day = datetime.fromisoformat(parts.get("date") or "1970-01-01")
+    except ValueError:
+        raise NotAValue(value, type, "a day of the calendar") from None
+    clock = timedelta(
+        hours=int(parts["hour"] or 0),
+        minutes=int(parts["minute"] or 0),
+        seconds=int(parts["second"] or 0),
+        microseconds=int(fraction.ljust(6, "0")),
+    )
+    return _in_range((day - _EPOCH + clock - _offset(zone)) // _MICROSECOND, value, type)
+
+
+def _in_range(micros: int, value: Json, type: DataType | None) -> int:
+    try:
+        _EPOCH + micros * _MICROSECOND
+    except OverflowError:
+        raise NotAValue(value, type, _WITHIN) from None
+    return micros
+
+
+def _offset(zone: str | None) -> timedelta:
+    if zone is None or zone == "Z":
+        return timedelta(0)
+    digits = zone[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
+    return -offset if zone[0] == "-" else offset
+
+
+def _integer(value: Json, type: DataType) -> int:
+    bits = _INTEGERS[type.name]
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+    allowed = f"a whole number from {low} to {high}, as {type.name.upper()} is"
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
+        raise NotAValue(value, type, allowed)
+    if not low <= value <= high or value != int(value):
+        raise NotAValue(value, type, allowed)
+    return int(value)
+
+
+def _floating(value: Json, type: DataType) -> int | Decimal | str:
+    if endless := _endless(value):
+        return endless
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise NotAValue(value, type, "a number, 'NaN', 'Infinity' or '-Infinity'")
+    try:
+        number = float(value)
+        if type.name == "float":
+            # A FLOAT that went through Python is the double nearest to it: 0.1 came back as 0.10000000149011612.
+            number = struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise NotAValue(value, type, f"a number that a {type.name.upper()} can hold")
+    return _tidy(_as_decimal(number).quantize(_NINE_DECIMALS, context=_WIDE))
+
+
+def _decimal(value: Json, type: DataType) -> int | Decimal:
+    allowed = "a decimal number, plain or quoted"
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise NotAValue(value, type, allowed)
+    try:
+        number = _as_decimal(value)
+    except InvalidOperation:
+        raise NotAValue(value, type, allowed) from None
+    if not number.is_finite():
+        raise NotAValue(value, type, allowed)
+    precision, scale = type.precision or MAX_PRECISION, type.scale or 0
+    # The exponent is looked at first: 1e999999999 is a short text and a long number.
+    before = max(number.adjusted() + 1, 0) if number else 0
+    after = scale if number.adjusted() >= -MAX_PRECISION or not number else MAX_PRECISION + 1
+    if before > precision - scale or after > scale or number != round(number, scale):
+        digits = f"{precision - scale} digits before the point and {scale} after it"
+        raise NotAValue(value, type, f"a DECIMAL({precision},{scale}): at most {digits}")
+    return _tidy(number)
+
+
+def _date(value: Json, type: DataType) -> str:
+    allowed = "a date like '2024-03-01'"
+    text: str = _of(str, value, type, allowed)
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise NotAValue(value, type, allowed) from None
+
+
+def _binary(value: Json, type: DataType) -> bytes:
+    allowed = "bytes in base64, as text"
+    try:
+        return base64.b64decode(_of(str, value, type, allowed), validate=True)
+    except binascii.Error:
+        raise NotAValue(value, type, allowed) from None
+
+
+def _struct(value: Json, type: DataType) -> tuple[Canonical, ...]:
+    steps = [field.name if isinstance(value, Mapping) else index for index, field in enumerate(type.fields)]
+    items = _fields(value, type)
+    return tuple(_inside(step, item, field.type) for step, item, field in zip(steps, items, type.fields, strict=True))
+
+
+def _fields(value: Json, type: DataType) -> list[Json]:
+    """The values of a struct or row in the order of its type."""
+    names = [field.name for field in type.fields]
+    columns = f"{len(names)} value{'s' * (len(names) != 1)} ({', '.join(names)})"
+    if isinstance(value, list | tuple):
+        if len(value) != len(names):
+            raise NotAValue(value, type, columns)
+        return list(value)
+    if not isinstance(value, Mapping):
+        raise NotAValue(value, type, f"a list of {columns}, or a mapping")
+    for name in value:
+        if name not in names:
+            raise NotAValue(name, type, f"one of {', '.join(names)}", (name,))
+    for name in names:
+        if name not in value:
+            raise NotAValue(value, type, f"complete: {name} is missing (write null if it is)")
+    return [value[name] for name in names]
+
+
+def _pairs(value: Json, type: DataType) -> list[tuple[Json, Json]]:
+    allowed = "a mapping, or a list of [key, value] pairs"
+    if isinstance(value, Mapping):
+        return list(value.items())
+    pairs = _of((list, tuple), value, type, allowed)
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise NotAValue(value, type, allowed)
+    return [tuple(pair) for pair in pairs]
+
+
+def _inside(step: str | int, value: Json, type: DataType) -> Canonical:
+    try:
+        return canonical(value, type)
+    except NotAValue as wrong:
+        raise NotAValue(wrong.value, wrong.type, wrong.allowed, (step, *wrong.path)) from None
+
+
+def _of(kind: Any, value: Json, type: DataType, allowed: str) -> Any:
+    if not isinstance(value, kind):
+        raise NotAValue(value, type, allowed)
+    return value
+
+
+def _endless(value: Json) -> str | None:
+    if isinstance(value, float | Decimal) and not _is_finite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value if isinstance(value, str) and value in _ENDLESS else None
+
+
+def _is_finite(number: float | Decimal) -> bool:
+    """As ``math.isfinite``, which takes a number for infinite, or fails, where a double cannot hold it."""
+    if isinstance(number, Decimal):
+        return number.is_finite()
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def _as_decimal(number: float | Decimal | str) -> Decimal:
+    """Exactly the digits that were written: ``30.0009`` is 30.0009, not the binary fraction nearest to it."""
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+
+
+def _tidy(number: Decimal) -> int | Decimal:
+    """Whole numbers as int, others without trailing zeros."""
+    return int(number) if number == int(number) else number.normalize(_WIDE)
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number:f}"
+
+
+def literal(value: Json) -> str:
+    """A value as it might stand in the YAML, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}…"

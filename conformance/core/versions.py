@@ -1,0 +1,117 @@
+"""Spark versions and ranges of them.
+
+A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several, of which any may hold. Which releases exist is data
+(``releases.yaml``), so that a range no release falls into can be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+
+class NotAVersion(ValueError):
+    """The text is not a Spark version such as ``3.5.9``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r} is not a Spark version: write three numbers, like 3.5.9")
+        self.text = text
+
+
+class NotARange(ValueError):
+    """The text is not a PEP 440 range such as ``>=3.4,<3.4.4``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r} is not a range of versions: write PEP 440, like '>=3.4,<3.4.4'")
+        self.text = text
+
+
+@dataclass(frozen=True, order=True)
+class SparkVersion:
+    """A release, ``3.5.9``; what a vendor appends (``3.5.0-amzn-1``) is not part of it."""
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str) -> SparkVersion:
+        """Read ``3.5.9``, ``4.0.0.dev1`` or ``3.5.0-amzn-1``.
+
+        Raises:
+            NotAVersion: there are not three numbers at its head.
+        """
+        head = "".join(c if c.isdigit() or c == "." else " " for c in text).split(" ")[0].strip(".")
+        try:
+            release = Version(head).release
+        except InvalidVersion:
+            raise NotAVersion(text) from None
+        if len(release) < 3:
+            raise NotAVersion(text)
+        return cls(*release[:3])
+
+    @property
+    def line(self) -> str:
+        """The feature line it belongs to: ``3.5``."""
+        return f"{self.major}.{self.minor}"
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+@dataclass(frozen=True)
+class VersionRange:
+    """PEP 440 ranges of which any may hold."""
+
+    specifiers: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str | Iterable[str]) -> VersionRange:
+        """Read one range or several.
+
+        Raises:
+            NotARange: one of them is empty or no PEP 440 specifier.
+        """
+        parts = (text,) if isinstance(text, str) else tuple(text)
+        for part in parts or ("",):
+            try:
+                if not SpecifierSet(part):
+                    raise NotARange(part)
+            except InvalidSpecifier:
+                raise NotARange(part) from None
+        return cls(parts)
+
+    def __contains__(self, version: SparkVersion) -> bool:
+        return any(_specifier(part).contains(str(version), prereleases=True) for part in self.specifiers)
+
+    def __and__(self, other: VersionRange) -> VersionRange:
+        """What is in both."""
+        return VersionRange(tuple(f"{one},{another}" for one in self.specifiers for another in other.specifiers))
+
+    def __str__(self) -> str:
+        return " or ".join(self.specifiers)
+
+
+@cache
+def _specifier(text: str) -> SpecifierSet:
+    return SpecifierSet(text)
+
+
+@cache
+def releases() -> tuple[SparkVersion, ...]:
+    """Every release of Apache Spark from 3.0.0 on that the suite knows, oldest first."""
+    lines: dict[str, int] = yaml.safe_load((files("conformance.core") / "releases.yaml").read_text())
+    return tuple(
+        sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1))
+    )
+
+
+def falling_into(versions: VersionRange) -> Iterator[SparkVersion]:
+    """The known releases inside the range, oldest first."""
+    return (release for release in releases() if release in versions)

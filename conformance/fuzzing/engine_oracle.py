@@ -1,0 +1,68 @@
+"""An engine as a voice: one that lives as long as the hunt, with several cases in it at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+from conformance.core.case import Case
+from conformance.core.versions import SparkVersion
+from conformance.fuzzing.oracle import OracleAnswer
+from harness.engine.engine import Runtime
+from harness.scheduling.engine_slot import EngineListener, EngineSlot
+from harness.scheduling.scheduler import Limits, run_cell
+from harness.targets.target import Target
+
+
+class EngineOracle:
+    """Says what a Spark does.
+
+    Args:
+        runtime: where its engine comes from.
+        target: which Spark.
+        limits: how many cases at a time, how long a step may take, and Spark settings for all of them.
+        listener: hears what becomes of the engine.
+        settings: what to call its settings, behind the name of the target; empty for the usual ones.
+    """
+
+    def __init__(
+        self, runtime: Runtime, target: Target, limits: Limits, listener: EngineListener, *, settings: str = ""
+    ) -> None:
+        self._target = target
+        self._limits = limits
+        self._settings = settings
+        self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, most_memory=limits.engine_memory)
+        self._pool = ThreadPoolExecutor(limits.side_by_side, thread_name_prefix=target.name)
+        self._numbers = count(1)
+
+    @property
+    def name(self) -> str:
+        return f"{self._target.name} with {self._settings}" if self._settings else self._target.name
+
+    @property
+    def version(self) -> SparkVersion:
+        return self._target.version
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        return self._limits.conf
+
+    @property
+    def at_once(self) -> int:
+        return self._limits.side_by_side
+
+    def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
+        return list(self._pool.map(self._answer, cases))
+
+    def _answer(self, case: Case) -> OracleAnswer:
+        # In an engine a case is known by its id, and one that is being shrunk is there in several shapes at once.
+        alone = case.model_copy(update={"id": f"{case.id}-{next(self._numbers)}"})
+        run = run_cell(alone, self._slot, self._limits, allow_code=False)
+        if run.failure is not None:
+            return OracleAnswer(None, run.failure)
+        return OracleAnswer(run.observations[0])
+
+    def close(self) -> None:
+        self._slot.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,385 @@
+"""What did not come out as expected, as values: each carries its data and renders itself as plain text.
+
+Values inside a finding are JSON in the notation of the case language (an instant is ``12:05``), so that a person reads
+them as the case writes them, and a program can read them back.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from conformance.core.case import Case
+from conformance.core.observation import ErrorSeen
+
+Json: TypeAlias = Any
+Cells: TypeAlias = tuple[Json, ...]
+
+INDENT = "  "
+LONGEST_NAME = 72
+LINES_OF_A_MESSAGE = 4
+ROWS_THAT_DIFFER = 20
+ROWS_THAT_AGREE = 5
+MOST_PAIRS = 250_000
+MISSING, EXTRA = "- ", "+ "
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FindingLocation(_Frozen):
+    """Where in the case, and in which micro-batches, a finding was made."""
+
+    file: str
+    """``late-drops/window-still-open.yaml``"""
+    line: int | None
+    """From 1; None where the case was not read from a file."""
+    step: int | None
+    """From 1; None for what concerns a ``differs`` entry or the whole case."""
+    name: str | None = None
+    batches: tuple[int, ...] = ()
+    """Ids of the micro-batches it is about: one, or all of the step's."""
+
+    @classmethod
+    def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> FindingLocation:
+        name = case.steps[number - 1].name if number <= len(case.steps) else None
+        line = case.lines.get(f"steps.{number}")
+        return cls(file=case.file, line=line, step=number, name=name, batches=batches)
+
+    @classmethod
+    def of_entry(cls, case: Case, number: int, section: str = "differs") -> FindingLocation:
+        """Of an entry of ``differs``, or of another section, by its number, from 1."""
+        return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        if self.step is None:
+            return where
+        name = f' "{textwrap.shorten(self.name, LONGEST_NAME, placeholder="…")}"' if self.name else ""
+        ids = ", ".join(str(id_) for id_ in self.batches)
+        batches = f", micro-batch{'es' if len(self.batches) > 1 else ''} {ids}" if ids else ""
+        return f"step {self.step}{name} ({where}){batches}"
+
+
+class _Finding(_Frozen):
+    place: FindingLocation
+
+    def body(self) -> Iterator[str]:
+        """The lines that say what was found, without the place."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Place and body as plain text, without a line end."""
+        return "\n".join([str(self.place), *(INDENT + line for line in self.body())])
+
+
+class ExtraRow(_Frozen):
+    cells: Cells
+    batch: int | None
+    """The micro-batch that emitted it; None where that is not to be told."""
+
+
+class RowsDiffer(_Finding):
+    """The rows emitted are not those expected; a row that came twice is there twice."""
+
+    kind: Literal["rows"] = "rows"
+    aspect: Literal["rows"] = "rows"
+    columns: tuple[str, ...]
+    missing: tuple[Cells, ...]
+    """Expected, not emitted."""
+    extra: tuple[ExtraRow, ...]
+    """Emitted, not expected."""
+    common: tuple[Cells, ...]
+    """Emitted as expected."""
+
+    @property
+    def expected(self) -> tuple[Cells, ...]:
+        return (*self.common, *self.missing)
+
+    @property
+    def observed(self) -> tuple[Cells, ...]:
+        return (*self.common, *(row.cells for row in self.extra))
+
+    def body(self) -> Iterator[str]:
+        yield "rows"
+        parted = list(self._parted())
+        agreeing = [("  ", row, "") for row in sorted(self.common, key=_order)]
+        shown = parted[:ROWS_THAT_DIFFER] + agreeing[:ROWS_THAT_AGREE]
+        table = [
+            ("  ", [*self.columns], ""),
+            *((sign, [cell(v) for v in row], word) for sign, row, word in shown),
+        ]
+        yield from (INDENT + line for line in _aligned(table, _numeric([row for _, row, _ in shown])))
+        hidden = parted[ROWS_THAT_DIFFER:]
+        for sign, words in ((MISSING, "expected, not emitted"), (EXTRA, "emitted, not expected")):
+            count = sum(1 for line in hidden if line[0] == sign)
+            if count:
+                yield f"{INDENT}… {count} more {words}"
+        if len(agreeing) > ROWS_THAT_AGREE:
+            yield f"{INDENT}… {len(agreeing) - ROWS_THAT_AGREE} more as expected"
+
+    def _parted(self) -> Iterator[tuple[str, Cells, str]]:
+        """Sign, row and words of the rows that differ: each missing row, and under it the row that came instead of it.
+
+        Instead of it came the row that shares most cells with it, if it shares any.
+        """
+        extra = sorted(self.extra, key=lambda row: _order(row.cells))
+        pairing = len(self.missing) * len(extra) <= MOST_PAIRS
+        for missing in sorted(self.missing, key=_order):
+            yield MISSING, missing, "expected, not emitted"
+            instead = max(extra, key=lambda row: _shared(row.cells, missing), default=None) if pairing else None
+            if instead is not None and _shared(instead.cells, missing):
+                extra.remove(instead)
+                yield EXTRA, instead.cells, self._emitted(instead)
+        for row in extra:
+            yield EXTRA, row.cells, self._emitted(row)
+
+    def _emitted(self, row: ExtraRow) -> str:
+        several = len(self.place.batches) > 1 and row.batch is not None
+        return "emitted, not expected" + (f" (micro-batch {row.batch})" if several else "")
+
+
+class ValueDiffers(_Finding):
+    """One value is not the one expected."""
+
+    kind: Literal["value"] = "value"
+    aspect: str
+    """``watermark``, ``dropped``, ``state``, ``eventTime.max``, ``progress.sources.0.numInputRows``, ``batches`` …"""
+    expected: Json
+    observed: Json
+    because: str | None = None
+    """What else a reader must know to understand it."""
+
+    def body(self) -> Iterator[str]:
+        yield f"{self.aspect}: expected {cell(self.expected)}, observed {cell(self.observed)}"
+        if self.because:
+            yield INDENT + self.because
+
+
+class NotOfTheType(_Finding):
+    """The case expects what the query cannot emit: a value of another type, or a row of another width."""
+
+    kind: Literal["not of the type"] = "not of the type"
+    aspect: Literal["rows"] = "rows"
+    expected: Json
+    """The row, as written."""
+    observed: tuple[str, ...]
+    """The columns the query emits, with their types."""
+    problem: str
+
+    def body(self) -> Iterator[str]:
+        yield f"rows: {cell(self.expected)} cannot be a row of this query: {self.problem}"
+        yield f"{INDENT}the query emits {', '.join(self.observed)}"
+
+
+class PlanDiffers(_Finding):
+    """A regular expression was not found in the plan."""
+
+    kind: Literal["plan"] = "plan"
+    aspect: Literal["plan"] = "plan"
+    expected: str
+    observed: str
+    """The whole plan."""
+
+    def body(self) -> Iterator[str]:
+        lines = self.observed.strip().splitlines()
+        yield f"plan: /{self.expected}/ is not found in"
+        yield from (f"{INDENT}{_cut(line, 110)}" for line in lines[:12])
+        if len(lines) > 12:
+            yield f"{INDENT}… {_lines(len(lines) - 12)}"
+
+
+class ErrorExpectedAs(_Frozen):
+    """An expected error, as the case says it."""
+
+    classes: tuple[str, ...] = ()
+    message: str | None = None
+    stage: Literal["analysis", "start", "run"] | None = None
+
+    def __str__(self) -> str:
+        classes = " or ".join(self.classes) or "an error"
+        stage = f" at {self.stage}" if self.stage else ""
+        return classes + stage + (f" with a message like /{self.message}/" if self.message else "")
+
+
+class ErrorDiffers(_Finding):
+    """An error that was not expected, was expected otherwise, or did not come."""
+
+    kind: Literal["error"] = "error"
+    aspect: Literal["error"] = "error"
+    expected: ErrorExpectedAs | None
+    observed: ErrorSeen | None
+    mismatches: tuple[Literal["class", "message", "stage"], ...] = ()
+    """What of an expected error did not match."""
+    unreached: tuple[int, ...] = ()
+    """Numbers of the steps that did not run because of it."""
+
+    def body(self) -> Iterator[str]:
+        yield f"error: expected {self.expected or 'none'}, observed {self._observed()}"
+        if self.mismatches:
+            yield f"{INDENT}not as expected: {', '.join(self.mismatches)}"
+        if self.observed is not None:
+            lines = [line for line in self.observed.message.splitlines() if line.strip()]
+            yield from (f"{INDENT}{_cut(line.strip(), 160)}" for line in lines[:LINES_OF_A_MESSAGE])
+            if len(lines) > LINES_OF_A_MESSAGE:
+                yield f"{INDENT}… {_lines(len(lines) - LINES_OF_A_MESSAGE)}"
+        if self.unreached:
+            last = f"–{self.unreached[-1]}" if len(self.unreached) > 1 else ""
+            yield f"{INDENT}step{'s' if last else ''} {self.unreached[0]}{last} not reached"
+
+    def _observed(self) -> str:
+        if self.observed is None:
+            return "none"
+        return f"{' < '.join(self.observed.classes) or 'an error without a class'} at {self.observed.stage}"
+
+
+class StaleEntry(_Finding):
+    """An entry of ``differs`` or ``upgrades`` documents a difference that is not there."""
+
+    kind: Literal["stale"] = "stale"
+    aspect: Literal["differs", "upgrades"] = "differs"
+    spark: str
+    """The entry's range."""
+    expected: str
+    """What the entry documents."""
+    observed: str
+
+    def body(self) -> Iterator[str]:
+        yield f"stale {self.aspect} entry for {self.spark}: {self.observed}"
+        yield f"{INDENT}it says: {self.expected}"
+
+
+class WitnessesDisagree(_Finding):
+    """Progress, offset log and commit log do not agree on the watermark a micro-batch ran with."""
+
+    kind: Literal["witness"] = "witness"
+    aspect: Literal["watermark"] = "watermark"
+    expected: Json
+    """What the checkpoint's offset log says the batch ran with."""
+    observed: Json
+    """What the other witness says."""
+    witness: Literal["progress", "commit log of the batch before"]
+
+    def body(self) -> Iterator[str]:
+        yield (
+            f"watermark: the offset log says the batch ran with {cell(self.expected)}, "
+            f"the {self.witness} says {cell(self.observed)}"
+        )
+
+
+class ReplayDiffers(_Finding):
+    """A micro-batch gave the sink other rows after the engine was killed than before: something is lost, or there twice."""
+
+    kind: Literal["replay"] = "replay"
+    aspect: Literal["rows"] = "rows"
+    expected: tuple[Cells, ...]
+    """What the sink had before the engine was killed, as the engine encodes it."""
+    observed: tuple[Cells, ...]
+    """What the same micro-batch emitted when it ran again."""
+
+    def body(self) -> Iterator[str]:
+        yield "rows: a micro-batch that ran again is to give the sink what it had before the engine was killed"
+        yield f"{INDENT}before: {cell([list(row) for row in self.expected])}"
+        yield f"{INDENT}again:  {cell([list(row) for row in self.observed])}"
+
+
+Finding: TypeAlias = Annotated[
+    RowsDiffer
+    | ValueDiffers
+    | NotOfTheType
+    | PlanDiffers
+    | ErrorDiffers
+    | StaleEntry
+    | WitnessesDisagree
+    | ReplayDiffers,
+    Field(discriminator="kind"),
+]
+
+
+def described(findings: Iterable[Finding]) -> Iterator[str]:
+    """The findings as lines of plain text, those about one place in succession under one line that names it."""
+    for place, here in groupby(findings, key=lambda finding: finding.place):
+        yield str(place)
+        for finding in here:
+            yield from (INDENT + line for line in finding.body())
+
+
+def cell(value: Json) -> str:
+    """A value as YAML would show it in one line: text bare where nothing could mistake it."""
+    if isinstance(value, str):
+        return value if _plain(value) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(cell(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {cell(item)}' for key, item in value.items())}}}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return str(value)
+
+
+def _plain(text: str) -> bool:
+    if not text or text != text.strip() or text in ("null", "true", "false"):
+        return False
+    if any(char in text for char in '|[]{},"\n\t'):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return text in ("NaN", "Infinity", "-Infinity")
+
+
+def _order(row: Cells) -> tuple[tuple[int, float, str], ...]:
+    """Rows by their cells: null first, then numbers by value, then text."""
+    return tuple(
+        (0, 0.0, "")
+        if value is None
+        else (1, float(value), "")
+        if isinstance(value, (int, float))
+        else (2, 0.0, cell(value))
+        for value in row
+    )
+
+
+def _shared(row: Cells, other: Cells) -> int:
+    """How many cells two rows have in common."""
+    return sum(a == b for a, b in zip(row, other, strict=False))
+
+
+def _numeric(rows: list[Cells]) -> set[int]:
+    """The columns that hold numbers only: they are aligned to the right."""
+    width = max((len(row) for row in rows), default=0)
+    columns = ([row[at] for row in rows if at < len(row)] for at in range(width))
+    return {
+        at
+        for at, values in enumerate(columns)
+        if any(value is not None for value in values)
+        and all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
+    }
+
+
+def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iterator[str]:
+    """Lines of sign, cells in columns, and words in a column after the widest row."""
+    width = max(len(cells) for _, cells, _ in table)
+    widths = [max((len(cells[at]) for _, cells, _ in table if at < len(cells)), default=0) for at in range(width)]
+    rows = [
+        " | ".join(text.rjust(widths[at]) if at in numeric else text.ljust(widths[at]) for at, text in enumerate(cells))
+        for _, cells, _ in table
+    ]
+    longest = max(len(row) for row in rows)
+    for (sign, _, word), row in zip(table, rows, strict=True):
+        yield f"{sign}{row.ljust(longest)}   {word}".rstrip()
+
+
+def _lines(more: int) -> str:
+    return "1 more line" if more == 1 else f"{more} more lines"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,0 +1,67 @@
+"""The watermark has several witnesses: progress, offset log and commit log. Where they disagree, that is a finding.
+
+The offset log says with which watermark a micro-batch was planned, the progress with which it ran, and the commit log
+of the micro-batch before with which it was to run: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from conformance.core.case import Case, Restart
+from conformance.core.observation import BatchSeen, Observation, Row
+from conformance.core.values import show
+from conformance.judging.finding import FindingLocation, ReplayDiffers, WitnessesDisagree
+
+
+def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
+    """Every micro-batch whose watermark the witnesses tell differently.
+
+    A query without a watermark has nothing in its progress, and only then is that no disagreement to be told from here.
+    The chain over the commit log holds between consecutive ids only: a replayed batch has the id of the one before it.
+    """
+    before: BatchSeen | None = None
+    for step in observation.steps:
+        for batch in step.batches:
+            place = FindingLocation.of_step(case, step.number, (batch.id,))
+            if batch.watermark is not None and batch.watermark != batch.logged:
+                yield WitnessesDisagree(
+                    place=place,
+                    expected=_shown(batch.logged),
+                    observed=_shown(batch.watermark),
+                    witness="progress",
+                )
+            follows = before is not None and batch.id == before.id + 1
+            if before is not None and follows and before.next_watermark not in (None, batch.logged):
+                yield WitnessesDisagree(
+                    place=place,
+                    expected=_shown(batch.logged),
+                    observed=_shown(before.next_watermark),
+                    witness="commit log of the batch before",
+                )
+            before = batch
+
+
+def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:
+    """Every micro-batch that gave the sink something before the engine was killed and something else when it ran again.
+
+    Where the restart changes the query or a setting, the case says what comes out instead.
+    """
+    for step in observation.steps:
+        action = case.steps[step.number - 1].action
+        if step.interrupted is None or not isinstance(action, Restart) or action.change.model_fields_set:
+            continue
+        again = next((batch for batch in step.batches if batch.id == step.interrupted.id), None)
+        if again is not None and _counted(again.rows) != _counted(step.interrupted.rows):
+            place = FindingLocation.of_step(case, step.number, (again.id,))
+            yield ReplayDiffers(place=place, expected=step.interrupted.rows, observed=again.rows)
+
+
+def _counted(rows: tuple[Row, ...]) -> Counter[str]:
+    return Counter(json.dumps(row) for row in rows)
+
+
+def _shown(millis: int | None) -> str | None:
+    return None if millis is None else show(millis * 1000)

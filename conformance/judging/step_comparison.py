@@ -1,0 +1,278 @@
+"""One step of a case compared with what an engine showed: one function a key of the expectation.
+
+The rules are those of ``docs/case-language.md``, «Expectations».
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from conformance.core import metrics
+from conformance.core.case import Case, ExpectedBatch, Row
+from conformance.core.observation import BatchSeen, StepSeen
+from conformance.core.values import instant_ms, show
+from conformance.core.versions import SparkVersion
+from conformance.judging.expected import ExpectedStep
+from conformance.judging.finding import Finding, FindingLocation, NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
+from conformance.judging.rows import NotARow, OutputSchema, difference
+
+Json: TypeAlias = Any
+
+NO_METRIC = "no such metric"
+NO_BATCH = "no micro-batch has run"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that was not compared, and why."""
+
+    text: str
+
+
+class PlanNotTaken(Exception):
+    """The case expects something of a plan and the observation has none: the harness did not ask for it."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"step {step} expects something of the plan and the observation has no plan")
+        self.step = step
+
+
+@dataclass(frozen=True)
+class SeenStep:
+    """A step that ran, with everything its expectation is compared with."""
+
+    case: Case
+    version: SparkVersion
+    schema: OutputSchema
+    expected: ExpectedStep
+    seen: StepSeen
+    before: tuple[BatchSeen, ...]
+    """Every micro-batch of the steps before."""
+
+    @cached_property
+    def place(self) -> FindingLocation:
+        return FindingLocation.of_step(self.case, self.seen.number, tuple(batch.id for batch in self.seen.batches))
+
+    @cached_property
+    def last_batch(self) -> BatchSeen | None:
+        """The last micro-batch that ran, in this step or before it."""
+        return next(reversed((*self.before, *self.seen.batches)), None)
+
+    def at(self, batch: BatchSeen) -> FindingLocation:
+        return FindingLocation.of_step(self.case, self.seen.number, (batch.id,))
+
+
+def compare(step: SeenStep) -> Iterator[Finding | Note]:
+    """Everything about this step that is not as expected, and what could not be compared.
+
+    Raises:
+        PlanNotTaken: the expectation has a plan and the observation none.
+    """
+    for key, check in CHECKS.items():
+        if key in step.expected.checked:
+            yield from check(step)
+
+
+def _rows(step: SeenStep) -> Iterator[Finding | Note]:
+    """Over the step's micro-batches together; in complete mode those of the last."""
+    batches = step.expected.expectation.batches
+    each_is_compared = (
+        step.expected.rows_from_batches and batches is not None and len(batches) == len(step.seen.batches)
+    )
+    if each_is_compared:
+        return
+    complete = step.case.output_mode == "complete"
+    yield from _compare_rows(
+        step.expected.expectation.rows, step.seen.batches[-1:] if complete else step.seen.batches, step, step.place
+    )
+
+
+def _compare_rows(
+    rows: Iterable[Row], batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
+) -> Iterator[Finding]:
+    try:
+        found = difference(rows, batches, step.schema)
+    except NotARow as problem:
+        row = dict(problem.row) if isinstance(problem.row, Mapping) else list(problem.row)
+        yield NotOfTheType(place=place, expected=row, observed=step.schema.described(), problem=problem.problem)
+        return
+    if found:
+        yield RowsDiffer(
+            place=place,
+            columns=step.schema.names,
+            missing=found.missing,
+            extra=found.extra,
+            common=found.common,
+        )
+
+
+def _batches(step: SeenStep) -> Iterator[Finding | Note]:
+    """One entry per micro-batch of the step, in order."""
+    entries = step.expected.expectation.batches or ()
+    seen = step.seen.batches
+    if len(entries) != len(seen):
+        yield ValueDiffers(
+            place=step.place,
+            aspect="batches",
+            expected=[entry.kind or "any kind" for entry in entries],
+            observed=[batch.kind for batch in seen],
+        )
+        return
+    for entry, batch in zip(entries, seen, strict=True):
+        yield from _batch(entry, batch, step)
+
+
+def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[Finding | Note]:
+    place = step.at(batch)
+    if entry.kind is not None and entry.kind != batch.kind:
+        yield ValueDiffers(place=place, aspect="kind", expected=entry.kind, observed=batch.kind)
+    if entry.rows is not None:
+        yield from _compare_rows(entry.rows, (batch,), step, place)
+    if "watermark" in entry.model_fields_set:
+        wanted = None if entry.watermark is None else instant_ms(entry.watermark)
+        # Without a watermark in the query the offset log says 0, which is not a watermark.
+        if wanted != batch.watermark:
+            yield ValueDiffers(
+                place=place, aspect="watermark it ran with", expected=_shown(wanted), observed=_shown(batch.watermark)
+            )
+    if "dropped" in entry.model_fields_set:
+        yield from _compare_dropped(entry.dropped, (batch,), step, place)
+
+
+def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
+    wanted = instant_ms(step.expected.expectation.watermark)
+    if wanted != step.seen.watermark:
+        yield ValueDiffers(
+            place=step.place, aspect="watermark", expected=_shown(wanted), observed=_shown(step.seen.watermark)
+        )
+
+
+def _dropped(step: SeenStep) -> Iterator[Finding | Note]:
+    yield from _compare_dropped(step.expected.expectation.dropped, step.seen.batches, step, step.place)
+
+
+def _compare_dropped(
+    wanted: int | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
+) -> Iterator[Finding | Note]:
+    """Summed over the batches. ``null`` asserts that the metric does not exist; a version may lack it (SPARK-24634)."""
+    lacking = metrics.missing(metrics.DROPPED, step.version)
+    counted = [batch.dropped for batch in batches if batch.dropped is not None]
+    exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
+    observed = sum(counted) if exists or counted else NO_METRIC
+    if wanted is None:
+        if observed != NO_METRIC:
+            yield ValueDiffers(place=place, aspect="dropped", expected=NO_METRIC, observed=observed)
+    elif not exists and lacking is not None:
+        yield Note(f"dropped is not compared: {lacking}")
+    elif not exists or observed != wanted:
+        yield ValueDiffers(place=place, aspect="dropped", expected=wanted, observed=observed if exists else NO_METRIC)
+
+
+def _state(step: SeenStep) -> Iterator[Finding | Note]:
+    """After the step: a number is compared with all operators together, a list with each."""
+    wanted = step.expected.expectation.state
+    held = step.last_batch.state if step.last_batch is not None else ()
+    if isinstance(wanted, tuple):
+        if wanted != held:
+            yield ValueDiffers(place=step.place, aspect="state", expected=list(wanted), observed=list(held))
+    elif wanted != sum(held):
+        each = f"held per operator: {list(held)}" if len(held) > 1 else None
+        yield ValueDiffers(place=step.place, aspect="state", expected=wanted, observed=sum(held), because=each)
+
+
+def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
+    """Of the last data batch, in milliseconds."""
+    wanted = step.expected.expectation.event_time
+    batch = next((seen for seen in reversed((*step.before, *step.seen.batches)) if seen.kind == "data"), None)
+    if wanted is None:
+        return
+    if batch is None or batch.event_time is None:
+        observed = "no data batch has run" if batch is None else "no event-time statistics"
+        expected = {key: getattr(wanted, key) for key in ("min", "max", "avg") if getattr(wanted, key) is not None}
+        yield ValueDiffers(place=step.place, aspect="eventTime", expected=expected, observed=observed)
+        return
+    for key in ("min", "max", "avg"):
+        value, seen = getattr(wanted, key), getattr(batch.event_time, key)
+        if value is not None and instant_ms(value) != seen:
+            yield ValueDiffers(
+                place=step.place,
+                aspect=f"eventTime.{key}",
+                expected=_shown(instant_ms(value)),
+                observed=_shown(seen),
+            )
+
+
+def _progress(step: SeenStep) -> Iterator[Finding | Note]:
+    """Dotted paths into the progress of the last micro-batch that ran; ``null`` where there is nothing at a path."""
+    for path, wanted in (step.expected.expectation.progress or {}).items():
+        if step.last_batch is None:
+            yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
+            continue
+        found, value = _look_up(step.last_batch.progress, path)
+        lacking = None if found else metrics.missing(path, step.version)
+        if lacking is not None and wanted is not None:
+            yield Note(f"progress.{path} is not compared: {lacking}")
+        elif not same_json(wanted, value) or (not found and wanted is not None):
+            yield ValueDiffers(
+                place=step.at(step.last_batch),
+                aspect=f"progress.{path}",
+                expected=wanted,
+                observed=value if found else "nothing there",
+            )
+
+
+def _plan(step: SeenStep) -> Iterator[Finding | Note]:
+    if step.seen.plan is None:
+        raise PlanNotTaken(step.seen.number)
+    for pattern in step.expected.expectation.plan or ():
+        if not re.search(pattern, step.seen.plan, re.MULTILINE):
+            yield PlanDiffers(place=step.place, expected=pattern, observed=step.seen.plan)
+
+
+def _look_up(progress: Json, path: str) -> tuple[bool, Json]:
+    """Whether there is something at the path, and what. The name of a metric may itself contain dots."""
+    if isinstance(progress, Mapping) and path in progress:
+        return True, progress[path]
+    head, _, rest = path.partition(".")
+    if isinstance(progress, Mapping) and head in progress:
+        inner = progress[head]
+    elif isinstance(progress, (list, tuple)) and head.isdigit() and int(head) < len(progress):
+        inner = progress[int(head)]
+    else:
+        return False, None
+    return _look_up(inner, rest) if rest else (True, inner)
+
+
+def same_json(expected: Json, observed: Json) -> bool:
+    """Numbers by value to nine decimals, everything else as it stands; a boolean is no number."""
+    if isinstance(expected, bool) or isinstance(observed, bool):
+        return expected is observed
+    if isinstance(expected, (int, float)) and isinstance(observed, (int, float)):
+        return expected == observed or round(expected, 9) == round(observed, 9)
+    if isinstance(expected, (list, tuple)) and isinstance(observed, (list, tuple)):
+        return len(expected) == len(observed) and all(map(same_json, expected, observed))
+    if isinstance(expected, Mapping) and isinstance(observed, Mapping):
+        return expected.keys() == observed.keys() and all(same_json(expected[key], observed[key]) for key in expected)
+    return bool(expected == observed)
+
+
+def _shown(millis: int | None) -> str | None:
+    """An instant as the case writes it."""
+    return None if millis is None else show(millis * 1000)
+
+
+CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | Note]]] = {
+    "batches": _batches,
+    "rows": _rows,
+    "watermark": _watermark,
+    "dropped": _dropped,
+    "state": _state,
+    "event_time": _event_time,
+    "progress": _progress,
+    "plan": _plan,
+}
+"""Key of the expectation → how it is compared; ``error`` is compared by the verdict, for it ends the case."""

@@ -1,0 +1,415 @@
+"""Models that are wrong on purpose, each in one rule: whether the suite can see is whether a case tells each from the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from conformance.core.versions import SparkVersion, releases
+from conformance.model.catalogue import rules_of
+from conformance.model.rules import Rules, differing
+
+
+@dataclass(frozen=True)
+class WrongModel:
+    """A misreading of the specification."""
+
+    name: str
+    """What it gets wrong, in words."""
+    rules: Mapping[str, Any] = field(hash=False)
+    """Fields of ``Rules`` → the wrong value."""
+    killed_by: str
+    """Id of a case that tells it from the right model; the benchmark finds the others."""
+    accepts: tuple[str, ...] = ()
+    """Refusals it does not know of."""
+
+    @property
+    def version(self) -> SparkVersion:
+        """The newest release of Spark that it misreads."""
+        return next(one for one in reversed(releases()) if differing(rules_of(one), self.of(rules_of(one))))
+
+    def of(self, rules: Rules) -> Rules:
+        """The rules, misread."""
+        kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
+        altered: Rules = replace(rules, **{"refusals": kept, **self.rules})
+        return altered
+
+
+def _wrong(name: str, killed_by: str, /, **rules: Any) -> WrongModel:
+    return WrongModel(name, MappingProxyType(rules), killed_by)
+
+
+def _blind(name: str, killed_by: str, refusal: str) -> WrongModel:
+    return WrongModel(name, MappingProxyType({}), killed_by, accepts=(refusal,))
+
+
+WRONG_MODELS: tuple[WrongModel, ...] = (
+    # How the watermark is computed.
+    _wrong(
+        "the delay is one millisecond too long",
+        "event-time-column/ansi-day-time-delay",
+        node_watermark_ms=lambda highest, delay: highest - delay - 1,
+    ),
+    _wrong(
+        "the delay is one millisecond too short",
+        "event-time-column/ansi-day-time-delay",
+        node_watermark_ms=lambda highest, delay: highest - delay + 1,
+    ),
+    _wrong("there is no delay", "event-time-column/ansi-day-time-delay", node_watermark_ms=lambda highest, _: highest),
+    _wrong(
+        "the lowest event time of a micro-batch counts",
+        "event-time-column/filter-on-the-event-time-stays-above",
+        highest_of_batch=min,
+    ),
+    _wrong(
+        "event times are rounded up to milliseconds",
+        "event-time-column/window-column-gives-a-senseless-watermark",
+        event_time_ms=lambda us: 0 if us is None else -(-us // 1000),
+    ),
+    _wrong(
+        "a null event time counts as the end of time",
+        "session-windows/a-null-event-time-makes-no-session",
+        event_time_ms=lambda us: 10**14 if us is None else us // 1000,
+    ),
+    _wrong(
+        "a window as event time counts by its end",
+        "event-time-column/window-column-gives-a-senseless-watermark",
+        window_reads_as_us=0,
+    ),
+    _wrong(
+        "the watermark of an input may fall",
+        "join-delays/inner-match-comes-with-the-later-row",
+        node_keeps_its_highest=False,
+    ),
+    _wrong(
+        "no watermark is monotonic",
+        "event-time-column/progress-reports-the-watermark-every-time",
+        node_keeps_its_highest=False,
+        watermark_never_falls=False,
+    ),
+    _wrong(
+        "the fastest input counts with the policy min",
+        "output-modes/update-inner-join-emits-each-pair-once",
+        policies={"min": max, "max": max},
+    ),
+    _wrong(
+        "the slowest input counts with the policy max",
+        "several-watermarks/policy-is-read-in-any-letter-case",
+        policies={"min": min, "max": min},
+    ),
+    _wrong(
+        "a silent input does not hold the watermark",
+        "join-delays/inner-match-comes-with-the-later-row",
+        silent_node_ms=None,
+    ),
+    _wrong(
+        "inputs are known by their position on 4.x",
+        "several-watermarks/silent-streams-do-not-lend-their-watermark",
+        nodes_known_by="position",
+    ),
+    _wrong(
+        "the watermark sees rows that a later filter removes",
+        "event-time-column/filter-on-another-column-is-pushed-below",
+        filters_go_below_the_watermark=False,
+    ),
+    # Which rows are late.
+    _wrong(
+        "a time equal to the watermark is not late",
+        "late-drops/rows-at-or-before-the-epoch-are-late",
+        is_late=lambda us, ms: us < ms * 1000,
+    ),
+    _wrong(
+        "lateness looks at whole milliseconds",
+        "late-drops/row-equal-to-the-watermark-is-late",
+        is_late=lambda us, ms: us // 1000 <= ms,
+    ),
+    _wrong(
+        "a row is late by the start of its window",
+        "late-drops/window-ending-at-the-epoch-is-late",
+        late_time_of_window=lambda window: window[0],
+    ),
+    _wrong(
+        "rows are late by their own micro-batch's watermark on 3.4 and later",
+        "deduplication/zero-delay-in-a-backlog",
+        late_watermark="own batch",
+    ),
+    _wrong(
+        "rows are late by the watermark before on 3.3",
+        "deduplication/zero-delay-in-a-backlog",
+        late_watermark="batch before",
+    ),
+    _wrong("a null event time is late", "late-drops/null-event-time-reads-as-the-epoch", null_is_late=True),
+    _wrong(
+        "complete mode drops late rows",
+        "window-eviction/window-before-1970-contains-its-rows",
+        drops_in_complete_mode=True,
+    ),
+    _wrong("update mode takes late rows", "late-drops/window-ending-at-the-epoch-is-late", drops_in_update_mode=False),
+    _wrong(
+        "late rows of an aggregation are counted one by one",
+        "chained-aggregations/single-operator-mode-loses-the-rows-of-a-chain",
+        aggregation_counts_late="rows",
+    ),
+    _wrong(
+        "late rows of sessions are counted one by one",
+        "session-windows/late-rows-of-one-time-count-as-one",
+        session_counts_late="rows",
+    ),
+    _wrong(
+        "late rows of sessions are not counted",
+        "session-windows/late-rows-are-counted-one-by-one",
+        session_drops_are_counted=False,
+    ),
+    _wrong(
+        "late rows are dropped where nothing needs their time",
+        "deduplication/late-rows-escape-when-the-time-is-not-selected",
+        pruned_event_time_is_filtered=True,
+    ),
+    # When state goes.
+    _wrong(
+        "what ends at the watermark stays",
+        "deduplication/zero-delay-makes-the-same-time-late",
+        is_over=lambda us, ms: us < ms * 1000,
+    ),
+    _wrong(
+        "eviction looks at whole milliseconds",
+        "window-eviction/raw-timestamp-a-microsecond-ahead-stays",
+        is_over=lambda us, ms: us // 1000 <= ms,
+    ),
+    _wrong(
+        "a window closes at its start",
+        "late-drops/window-ending-at-the-epoch-is-late",
+        over_time_of_window=lambda window: window[0],
+    ),
+    _wrong(
+        "state goes one micro-batch late",
+        "deduplication/without-no-data-batches-keys-stay",
+        eviction_watermark="batch before",
+    ),
+    _wrong(
+        "state stays in update mode",
+        "window-eviction/update-mode-evicts-without-emitting",
+        evicts_in=frozenset({"append"}),
+    ),
+    _wrong(
+        "state goes in complete mode",
+        "output-modes/complete-keeps-all-state",
+        evicts_in=frozenset({"append", "update", "complete"}),
+    ),
+    _wrong("state of a null event time goes", "late-drops/null-event-time-reads-as-the-epoch", null_is_over=True),
+    _wrong("update mode emits every group", "output-modes/update-sql-distinct-repeats-rows", update_emits="all groups"),
+    _wrong(
+        "append mode emits groups that are open",
+        "event-time-column/progress-reports-the-watermark-of-an-emptied-batch",
+        append_emits="changed groups",
+    ),
+    _wrong(
+        "complete mode emits changed groups alone",
+        "deduplication/sql-distinct-runs-in-complete-mode",
+        complete_emits="changed groups",
+    ),
+    # Windows and sessions.
+    _wrong(
+        "windows before 1970 are rounded towards zero on 4.x",
+        "window-eviction/window-before-1970-contains-its-rows",
+        window_before_origin="rounds towards zero",
+    ),
+    _wrong(
+        "a window holds its end and not its start",
+        "join-delays/inner-windows-without-watermark-never-forget",
+        window_holds_its_end=True,
+    ),
+    _wrong(
+        "sessions that touch stay apart",
+        "session-windows/complete-mode-shows-merged-sessions",
+        sessions_touching_merge=False,
+    ),
+    _wrong(
+        "a session ends half a gap too early",
+        "session-windows/a-struct-may-be-the-key-of-a-session",
+        session_end_us=lambda us, gap: us + gap // 2,
+    ),
+    _wrong(
+        "the time of a window is its end",
+        "chained-aggregations/window-time-is-the-end-minus-one-microsecond",
+        window_time_us=lambda end: end,
+    ),
+    # Micro-batches.
+    _wrong(
+        "no micro-batch without data runs",
+        "event-time-column/second-watermark-on-a-branch-is-refused",
+        no_data_batches="none",
+    ),
+    _wrong(
+        "a micro-batch without data follows every one with data",
+        "join-delays/inner-windows-without-watermark-never-forget",
+        no_data_batches="always one",
+    ),
+    _wrong(
+        "the trigger once runs a micro-batch without data too",
+        "no-data-batches/once-leaves-results-to-the-next-run",
+        no_data_batch_after_once=True,
+    ),
+    # Deduplication.
+    _wrong("no key is remembered", "deduplication/distinct-needs-no-watermark", deduplication_remembers=False),
+    _wrong(
+        "within the watermark a key expires at its own time",
+        "deduplication/within-watermark-forgets-after-the-delay",
+        within_expires_us=lambda us, _: us,
+    ),
+    _wrong(
+        "within the watermark a key lives one millisecond longer",
+        "deduplication/within-watermark-duplicates-do-not-prolong",
+        within_is_expired=lambda us, ms: us < ms * 1000,
+    ),
+    _wrong(
+        "duplicates prolong the life of their key",
+        "deduplication/within-watermark-ignores-incremental-cleanup",
+        duplicates_prolong=True,
+    ),
+    _wrong(
+        "keys are forgotten before the rows of the micro-batch",
+        "deduplication/within-watermark-ignores-incremental-cleanup",
+        within_forgets="before the rows",
+    ),
+    _wrong(
+        "deduplication state fits the same rows alone",
+        "deduplication/another-column-may-join-on-restart",
+        deduplication_state_compares="whole rows",
+    ),
+    # Joins.
+    _wrong(
+        "an inclusive bound is over without the millisecond",
+        "join-delays/inclusive-bound-waits-one-millisecond-longer",
+        inclusive_bound_ms=0,
+    ),
+    _wrong(
+        "join state at its watermark stays",
+        "join-delays/strict-bound-is-over-when-the-watermark-reaches-it",
+        join_state_goes=lambda us, ms: us < ms * 1000,
+    ),
+    _wrong(
+        "rows that go in their own micro-batch are not stored",
+        "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
+        stores_rows_that_go_at_once=False,
+    ),
+    _wrong(
+        "a left semi join keeps what has matched",
+        "join-delays/left-semi-rows-that-cannot-match-are-not-stored",
+        semi_forgets_matched_rows=False,
+    ),
+    _wrong(
+        "a matched row gets a null row as well",
+        "join-delays/left-outer-pair-that-fails-the-condition-gets-its-null-row",
+        outer_emits_null_row="always",
+    ),
+    _wrong(
+        "an unmatched row gets a null row in every micro-batch",
+        "event-time-column/sql-watermark-clause-on-both-sides-of-a-join",
+        outer_emits_null_row="if unmatched, each batch",
+    ),
+    _wrong(
+        "null rows of one key share their values",
+        "join-delays/self-full-outer-no-null-row-for-a-matched-row",
+        evicted_rows_share_a_buffer=True,
+    ),
+    _wrong(
+        "rows that cannot match are stored",
+        "join-delays/left-outer-row-that-cannot-match-comes-out-at-once",
+        rows_that_cannot_match="are stored",
+    ),
+    # Several operators.
+    _wrong(
+        "one watermark serves all operators on 3.5 and later",
+        "event-time-column/second-watermark-on-a-branch-is-refused",
+        watermark_per_operator=False,
+    ),
+    _wrong(
+        "what a time-interval join emits is not waited for",
+        "chained-aggregations/inclusive-interval-delays-one-millisecond-more",
+        join_output_waits=False,
+    ),
+    _wrong(
+        "a constant key comes out as the present plan has it",
+        "several-watermarks/constant-column-tells-unioned-streams-apart",
+        constant_keys="of the present plan",
+    ),
+    _wrong(
+        "what stands above a window of windows is lost",
+        "chained-aggregations/filter-above-a-window-over-a-window",
+        window_of_window_keeps_what_is_above=False,
+    ),
+    _wrong(
+        "a constant column of a join comes out as the present plan has it",
+        "join-delays/constants-of-both-sides-stay-apart",
+        constant_columns_of_joins="of the present plan",
+    ),
+    _wrong(
+        "a constant key comes out as the present plan has it, whatever streams are silent",
+        "recovery/constant-key-keeps-its-value-when-the-query-changes",
+        constant_keys="of the present plan",
+        empty_union_branches_vanish=False,
+    ),
+    _wrong(
+        "a deduplication by key may not follow what changes",
+        "output-modes/deduplication-by-key-follows-an-update-aggregation",
+        deduplication_by_key_may_follow=False,
+    ),
+    _wrong(
+        "state stays below a filter that is always false",
+        "output-modes/filter-that-is-always-false-keeps-the-state",
+        false_filters_cut_the_plan=False,
+    ),
+    _wrong(
+        "state may have other columns NOT NULL after a restart",
+        "recovery/inner-join-goes-on-while-one-input-is-silent",
+        not_null_columns_of_state="may be as they are",
+    ),
+    _wrong(
+        "DISTINCT of SQL is no aggregation",
+        "unsupported/append-sql-distinct-without-watermark",
+        distinct_is_noticed=False,
+    ),
+    # Going on after a stop.
+    _wrong(
+        "the watermark is lost at a restart",
+        "output-modes/update-without-aggregation-is-append",
+        restores_the_watermark=False,
+    ),
+    _wrong(
+        "the inputs' watermarks survive a restart",
+        "recovery/each-stream-must-pass-the-watermark-again-after-restart",
+        restores_node_watermarks=True,
+    ),
+    _wrong("a restart may change the policy", "recovery/policy-max-stays-after-restart", policy_is_pinned=False),
+    _wrong("state is lost at a restart", "recovery/inner-join-finds-its-rows-after-restart", restores_state=False),
+    _wrong(
+        "a restart runs a micro-batch without data",
+        "no-data-batches/none-after-restart-until-data",
+        no_data_batch_after_restart=True,
+    ),
+    # What is refused.
+    _blind(
+        "append mode runs without a watermark",
+        "deduplication/sql-distinct-is-an-aggregation",
+        "append without watermark",
+    ),
+    _blind(
+        "a watermark may be defined twice",
+        "event-time-column/second-watermark-on-a-branch-is-refused",
+        "second watermark",
+    ),
+    _blind(
+        "the first of two event times is taken",
+        "event-time-column/two-event-time-columns-are-refused",
+        "two event times",
+    ),
+    _blind(
+        "an outer join needs no bound",
+        "unsupported/join-whose-state-nothing-bounds.left-outer.keys-alone",
+        "outer join without bound",
+    ),
+)
+"""The wrong models. At least one case kills each."""

@@ -1,0 +1,81 @@
+"""From the operations of a case to a frame of the reference model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from conformance.core.case import Case
+from conformance.core.query import Operation, Pipeline
+from conformance.model import sql
+from conformance.model.columns import Ids
+from conformance.model.frame import Frame
+from conformance.model.parsing import need
+from conformance.model.rules import Rules
+from conformance.model.unpredictable import Unpredictable
+
+
+def frame_of(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
+    """The frame that a pipeline makes.
+
+    Args:
+        pipeline: of the case, or one that a restart puts in its place.
+        case: whose streams it reads.
+        rules: of the version.
+
+    Raises:
+        Refused: Spark refuses it while it is built.
+        Unpredictable: it has an operation that the model does not know.
+    """
+    return _Builder(case, rules).pipeline(pipeline)
+
+
+class _Builder:
+    """One method for each operation of the case language, named after it."""
+
+    def __init__(self, case: Case, rules: Rules) -> None:
+        self._case = case
+        self._rules = rules
+        self._ids = Ids()
+        self._views: dict[str, Frame] = {}
+
+    def pipeline(self, pipeline: Pipeline) -> Frame:
+        first, *rest = pipeline.operations
+        stream = first.arguments["from"]
+        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids)
+        for operation in rest:
+            step = OPERATIONS.get(operation.name)
+            if step is None:
+                if operation.name == "applyInPandasWithState":
+                    need("applyInPandasWithState", self._rules)
+                raise Unpredictable(operation.name)
+            frame = step(self, frame, operation)
+        return frame
+
+    def sql(self, frame: Frame, operation: Operation) -> Frame:
+        self._views[operation.arguments["as"]] = frame
+        return sql.run(operation.arguments["sql"], self._views)
+
+    def nested(self, operation: Operation) -> Frame:
+        if operation.nested is None:
+            raise AssertionError(f"{operation.name} without its other side")
+        return self.pipeline(operation.nested)
+
+
+OPERATIONS: Mapping[str, Callable[[_Builder, Frame, Operation], Frame]] = {
+    "withWatermark": lambda _, frame, of: frame.with_watermark(*of.arguments["withWatermark"]),
+    "where": lambda _, frame, of: frame.where(of.arguments["where"]),
+    "select": lambda _, frame, of: frame.select(*of.arguments["select"]),
+    "withColumn": lambda _, frame, of: frame.with_column(*of.arguments["withColumn"]),
+    "drop": lambda _, frame, of: frame.drop(*of.arguments["drop"]),
+    "alias": lambda _, frame, of: frame.alias(of.arguments["alias"]),
+    "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
+    "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
+    "union": lambda build, frame, of: frame.union(build.nested(of)),
+    "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
+    "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
+    "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
+        *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
+    ),
+    "sql": _Builder.sql,
+}
+"""Operation of the case language → the method of the frame it is."""

@@ -1,0 +1,250 @@
+"""Suites: folders of cases, found and read.
+
+The id of a case is its path without the suffix under the root of its suite: the nearest folder above it that holds
+``behaviours.yaml`` or else is named ``cases``, or else the folder that was given. A folder with ``behaviours.yaml`` is a
+suite in the strict sense: its cases name behaviours and links that its catalogues know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import ClassVar
+
+from conformance.core.case import Case
+from conformance.language import InvalidCase, Problem, read_any
+from conformance.language.catalogue import FILES, Catalogue
+from conformance.language.suggest import unknown
+from conformance.policies.case import PolicyCase
+
+SUFFIXES = (".yaml", ".yml")
+ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
+"""Ids are paths in containers and names of tests: nothing in them needs quoting."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Cases that were found, and all that is wrong with those that are none."""
+
+    cases: tuple[Case, ...]
+    """Those for Spark, by id."""
+    problems: tuple[Problem, ...] = ()
+    """By file and position."""
+    roots: tuple[Path, ...] = ()
+    """What the ids are relative to."""
+    catalogues: Mapping[Path, Catalogue] = field(default_factory=dict)
+    """Root → its catalogues, where it has any."""
+    invalid: int = 0
+    """How many files are no cases."""
+    policy_cases: tuple[PolicyCase, ...] = ()
+    """Those on watermark policies, by id: no engine is their target, ``conformance.policies`` is."""
+
+    @property
+    def all_cases(self) -> tuple[Case | PolicyCase, ...]:
+        """Both sorts, by id."""
+        both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
+        return tuple(sorted(both, key=lambda case: case.id))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the ids and digests of the cases for Spark: what results are results of."""
+        content = sorted((case.id, case.digest) for case in self.cases)
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def raise_for_problems(self) -> None:
+        """
+        Raises:
+            InvalidCase: there is any problem.
+        """
+        if self.problems:
+            raise InvalidCase(self.problems)
+
+
+def shipped() -> Path:
+    """The folder of the suite that ships: inside the installed package, or beside the package in a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "cases"
+    return installed if installed.is_dir() else package.parent / "cases"
+
+
+def load(paths: Iterable[Path] | None = None) -> Suite:
+    """Read the cases in files and folders; those of the suite that ships where none are given.
+
+    Never raises for what is wrong in them: see ``Suite.problems`` and ``Suite.raise_for_problems``.
+    """
+    given = tuple(paths or ())
+    return discover(given or (shipped(),))
+
+
+def discover(paths: Iterable[Path]) -> Suite:
+    """Read the cases in these files and folders.
+
+    A path that does not exist, a folder without cases and an id that two files share are problems of the suite.
+    """
+    reading = _Reading()
+    for path in paths:
+        reading.read(path)
+    return reading.suite()
+
+
+class NoSuchCase(ValueError):
+    """A name that is neither a file with one case nor the id of a case in the suite that ships."""
+
+    exit_code: ClassVar[int] = 2
+    """Of a command that it ends."""
+
+    def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
+        held = f"{name} holds {cases} cases: name one of them"
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(held if cases else f"no case of the suite, and no file, is called {name!r}.{meant}")
+        self.name = name
+        self.near = tuple(near)
+
+
+def find(name: str) -> Case | PolicyCase:
+    """The one case in a file, or of that id in the suite that ships.
+
+    Raises:
+        InvalidCase: what is there is no case.
+        NoSuchCase: there is none, or several.
+    """
+    path = Path(name)
+    if not path.exists():
+        wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
+        path = shipped() / f"{wanted}{SUFFIXES[0]}"
+        if not path.is_file() and expansion_at(path) is None:
+            known = [id_of(file, shipped()) for file in _files(shipped()) if not is_catalogue(file, shipped())]
+            raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
+    loaded = load([path])
+    loaded.raise_for_problems()
+    if len(loaded.all_cases) != 1:
+        raise NoSuchCase(name, cases=len(loaded.all_cases))
+    return loaded.all_cases[0]
+
+
+def root_of(file: Path) -> Path | None:
+    """The folder that ids of cases are relative to, where the folders above the file (an absolute path) say it."""
+    suite = next((folder for folder in file.parents if (folder / FILES["behaviours"]).is_file()), None)
+    return suite or next((folder for folder in file.parents if folder.name == "cases"), None)
+
+
+def is_catalogue(file: Path, root: Path) -> bool:
+    """Whether a file is one of the catalogues of the suite at ``root``, and so no case."""
+    return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
+
+
+def id_of(file: Path, root: Path) -> str:
+    """The id of the case in a file below ``root``: ``late-drops/window-still-open``."""
+    return file.relative_to(root).with_suffix("").as_posix()
+
+
+def expansion_at(path: Path) -> tuple[Path, str] | None:
+    """The file and the name of a case that ``x.left-outer.yaml`` means, where that is no file and ``x.yaml`` is one."""
+    parts = path.stem.split(".")
+    for at in range(1, len(parts)):
+        file = path.with_name(".".join(parts[:at]) + path.suffix)
+        if file.is_file():
+            return file, ".".join(parts[at:])
+    return None
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self._cases: dict[str, Case | PolicyCase] = {}
+        self._problems: list[Problem] = []
+        self._catalogues: dict[Path, Catalogue | None] = {}
+        self._seen: set[Path] = set()
+        self._invalid: set[Path] = set()
+
+    def read(self, path: Path) -> None:
+        if not path.exists():
+            self._one_of(path)
+            return
+        top = path.absolute() if path.is_dir() else path.absolute().parent
+        files = list(_files(path.absolute()))
+        cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
+        if not cases:
+            self._problems.append(Problem(path, 0, 0, f"no cases here: a case is a file ending in {SUFFIXES[0]}"))
+        for file in cases:
+            if file not in self._seen:
+                self._seen.add(file)
+                self._cases_in(file, self._root(file, top))
+
+    def _one_of(self, path: Path) -> None:
+        """``x.left-outer.yaml``, where there is no such file: the one case of that name in ``x.yaml``."""
+        found = expansion_at(path.absolute())
+        if found is None:
+            self._problems.append(Problem(path, 0, 0, "there is no such file or folder"))
+            return
+        file, name = found
+        if file not in self._seen:
+            self._cases_in(file, self._root(file, file.parent), name)
+
+    def suite(self) -> Suite:
+        found = [self._cases[id] for id in sorted(self._cases)]
+        return Suite(
+            cases=tuple(case for case in found if isinstance(case, Case)),
+            policy_cases=tuple(case for case in found if isinstance(case, PolicyCase)),
+            problems=tuple(sorted(self._problems)),
+            roots=tuple(sorted(self._catalogues)),
+            catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
+            invalid=len(self._invalid),
+        )
+
+    def _root(self, file: Path, top: Path) -> Path:
+        root = root_of(file) or top
+        if root not in self._catalogues:
+            try:
+                self._catalogues[root] = Catalogue.at(root)
+            except InvalidCase as invalid:
+                self._catalogues[root] = None
+                self._problems += invalid.problems
+        return root
+
+    def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
+        """Keep the cases of a file; where ``only`` is given, the one that its matrix calls so."""
+        id = id_of(file, root)
+        if not ID.fullmatch(id):
+            self._reject(file, f"the id {id!r} of this case has more than letters, digits and . _ - in it: rename it")
+        elif id in self._cases and self._cases[id].path != file:
+            other = self._cases[id].path
+            shown = other.relative_to(root) if other.is_relative_to(root) else other
+            self._reject(file, f"the id {id!r} is that of {shown} already")
+        else:
+            try:
+                self._keep(read_any(file, id, self._catalogues[root]), file, only)
+            except InvalidCase as invalid:
+                self._invalid.add(file)
+                self._problems += invalid.problems
+
+    def _keep(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
+        names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
+        if only is not None and only not in names:
+            self._problems.append(
+                Problem(file, 0, 0, unknown("case of its matrix", only, [name for name in names if name]))
+            )
+            return
+        for case in cases if only is None else (names[only],):
+            other = self._cases.setdefault(case.id, case)
+            if other.path != file:
+                self._reject(file, f"the id {case.id!r} is that of {other.path.name} already")
+
+    def _reject(self, file: Path, message: str) -> None:
+        self._invalid.add(file)
+        self._problems.append(Problem(file, 0, 0, message))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The YAML files at or below a path, sorted; nothing whose name begins with a dot."""
+    if path.is_file():
+        yield path
+        return
+    for below in sorted(path.rglob("*")):
+        hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
+        if below.suffix in SUFFIXES and below.is_file() and not hidden:
+            yield below

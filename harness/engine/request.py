@@ -1,0 +1,150 @@
+"""From a case to the request that the driver gets: everything but the expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.core.case import Add, Arrival, Backlog, Case, Change, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.query import Pipeline
+from conformance.core.spark_types import Schema
+from conformance.core.values import to_json_value
+from harness.engine.protocol import CaseRequest, ChangeRequest, Json, Partitions, StepRequest, StreamRequest
+from harness.engine.segments import Segment
+
+
+def request_for(
+    case: Case,
+    directory: str,
+    code_path: str | None = None,
+    *,
+    segment: Segment | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> CaseRequest:
+    """The request for a case.
+
+    Args:
+        case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
+        directory: an absolute path on the engine's file system, where nothing is yet unless the leg is a later one.
+        code_path: where modules that ``call`` names are looked for; None forbids calling.
+        segment: which of its steps; all of them by default, if none of them kills the engine.
+        conf: Spark settings for every case; what the case says itself is stronger.
+    """
+    segment = segment or Segment(1, len(case.steps))
+    query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
+    for step in case.steps[: segment.first - 1]:
+        if isinstance(step.action, Restart):
+            change = step.action.change
+            query, trigger = change.query or query, change.trigger or trigger
+            output_mode, settings = change.output_mode or output_mode, {**settings, **(change.conf or {})}
+    steps = [_step(step, case) for step in case.steps[segment.first - 1 : segment.last]]
+    if segment.killed:
+        steps[-1] = _kill(case.steps[segment.last - 1], case)
+    return CaseRequest(
+        case=case.id,
+        directory=directory,
+        streams={
+            name: StreamRequest(ddl=schema.ddl, files=_files(name, case)) for name, schema in case.streams.items()
+        },
+        query=query.wire(),
+        output_mode=output_mode,
+        trigger=trigger,
+        conf=settings,
+        steps=tuple(steps),
+        code_path=code_path,
+        first=segment.first,
+        tell=segment.killed,
+    )
+
+
+def calls_code(case: Case) -> bool:
+    """Whether the case runs somebody's Python inside the engine."""
+    return has_operation(case, "call")
+
+
+def has_operation(case: Case, operation: str) -> bool:
+    """Whether some query of the case has an operation of this name."""
+    return any(one.name == operation for one in case.operations())
+
+
+def _step(step: Step, case: Case) -> StepRequest:
+    plan = _plan_wanted(step, case)
+    match step.action:
+        case Start():
+            return StepRequest(action="start", plan=plan)
+        case Idle():
+            return StepRequest(action="idle", plan=plan)
+        case Add(streams=arrival):
+            return StepRequest(action="add", batches=(_arrival(arrival, case),), plan=plan)
+        case Backlog(entries=entries):
+            # A stream an entry does not name has a batch of no rows, so that entries stay aligned.
+            nothing = Partitioned(partitions=((),))
+            aligned = ({name: entry.get(name, nothing) for name in case.streams} for entry in entries)
+            return StepRequest(action="backlog", batches=tuple(_arrival(entry, case) for entry in aligned), plan=plan)
+        case Restart(how=how, change=change, damage=damage):
+            return StepRequest(
+                action="restart", how=how, change=_change(change), damage=dict(damage) or None, plan=plan
+            )
+
+
+def _kill(step: Step, case: Case) -> StepRequest:
+    """What happens before the engine is killed: the rows arrive, and it goes on to the point."""
+    action = step.action
+    assert isinstance(action, Restart)
+    batches = (_arrival(action.add, case),) if action.add else ()
+    return StepRequest(action="kill", batches=batches, at=action.at, nth=action.batch)
+
+
+def _change(change: Change) -> ChangeRequest:
+    query: Pipeline | None = change.query
+    return ChangeRequest(
+        conf=dict(change.conf) if change.conf else None,
+        output_mode=change.output_mode,
+        trigger=change.trigger,
+        query=query.wire() if query else None,
+    )
+
+
+def _arrival(arrival: Arrival, case: Case) -> dict[str, Partitions]:
+    return {
+        name: tuple(tuple(_row(row, case.streams[name]) for row in rows) for rows in placed.partitions)
+        for name, placed in arrival.items()
+    }
+
+
+def _row(row: Row, schema: Schema) -> dict[str, Json]:
+    values = (
+        {field.name: value for field, value in zip(schema.fields, row, strict=True)}
+        if isinstance(row, tuple)
+        else dict(row)
+    )
+    return {field.name: to_json_value(values.get(field.name), field.type) for field in schema.fields}
+
+
+def _files(stream: str, case: Case) -> int:
+    arrivals: list[Arrival] = []
+    for step in case.steps:
+        if isinstance(step.action, Add):
+            arrivals.append(step.action.streams)
+        elif isinstance(step.action, Backlog):
+            arrivals.extend(step.action.entries)
+        elif isinstance(step.action, Restart):
+            arrivals.append(step.action.add)
+    return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
+
+
+def looks_at_plans(case: Case) -> bool:
+    """Whether some step of the case says something about a plan."""
+    return any(_plan_wanted(step, case) for step in case.steps)
+
+
+def alters_its_checkpoint(case: Case) -> bool:
+    """Whether something is done to the checkpoint while no query runs."""
+    restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
+    return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
+
+
+def _plan_wanted(step: Step, case: Case) -> bool:
+    expectations = [step.expect, *(entry.steps.get(step.number) for entry in case.differs)]
+    if step.number == 1:
+        expectations += [entry.expect for entry in case.differs]
+    return any(expectation is not None and expectation.plan is not None for expectation in expectations)

@@ -1,0 +1,98 @@
+"""A driver that is a child process of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from harness.engine.transport import TransportClosed
+
+_CLOSING_SECONDS = 10.0
+
+
+class SubprocessTransport:
+    """Starts a child process that leads its own process group, and is spoken to through its pipes.
+
+    Args:
+        command: program and arguments.
+        cwd: its working directory.
+        env: its variables; by default this process's.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
+        self._process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Of the leader of the group."""
+        return self._process.pid
+
+    def write(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except (BrokenPipeError, ValueError) as error:
+            raise TransportClosed from error
+
+    def answers(self) -> Iterator[str]:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            yield from lines
+
+    def log(self) -> Iterator[str]:
+        assert self._process.stderr is not None
+        with self._process.stderr as lines:
+            yield from lines
+
+    def ending(self) -> str:
+        code = self._process.wait(_CLOSING_SECONDS)
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(_CLOSING_SECONDS)
+
+    def close(self) -> None:
+        """End the whole process group: the driver and the JVM it started."""
+        if self._process.stdin and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread closes it too, as in write
+                self._process.stdin.close()
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self._process.pid, how)
+            except ProcessLookupError:
+                break
+            try:
+                self._process.wait(_CLOSING_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+            if not _group_lives(self._process.pid):
+                break
+        self._process.wait(_CLOSING_SECONDS)
+
+
+def _group_lives(leader: int) -> bool:
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,15 @@
+"""How long work tells what it is doing."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ProgressCallback(Protocol):
+    """Takes one short line of progress, without a newline at its end."""
+
+    def __call__(self, line: str, /) -> None: ...
+
+
+def ignore_progress(line: str, /) -> None:
+    """Say nothing."""

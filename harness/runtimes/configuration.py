@@ -1,0 +1,61 @@
+"""``conformance.yaml``: what a project says once about how its runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.language.nested import Key, MapOf, Record
+from conformance.language.node import Entries, entries_of
+from conformance.language.problem import InvalidCase, Report
+from conformance.language.shape import Json, Text
+from conformance.language.source import read_yaml
+from harness.runtimes.containers.choice import NotAnImage, check
+from harness.targets.catalogue import Targets
+
+NAME = "conformance.yaml"
+
+_IMAGES = MapOf(
+    Text('a version such as "3.5.9", a line such as "3.5", or all'),
+    Text("the reference of an image, such as registry/spark:{spark}", r"^\S+$"),
+    "a mapping of versions to images",
+)
+
+_CONFIGURATION = Record(
+    "the configuration of a project",
+    {"images": Key(_IMAGES, "The container image each version runs in; `{spark}` in a reference is the version.")},
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A project's settings."""
+
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Version, line or ``all`` → the reference of a container image."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Configuration:
+        """That of the folder, or of the nearest one above it that has one; an empty one where none has.
+
+        Raises:
+            InvalidCase: with every problem of the file, by line and column.
+        """
+        path = next((above / NAME for above in (folder, *folder.parents) if (above / NAME).is_file()), None)
+        if path is None:
+            return cls()
+        report = Report(path)
+        node = read_yaml(path, report)
+        if node is not None and _CONFIGURATION.check(node, report):
+            images = node.get("images") if isinstance(node, Entries) else None
+            versions = [target.version for target in Targets.load().entries]
+            for entry in entries_of(images):
+                try:
+                    check({str(entry.key.value): ""}, versions)
+                except NotAnImage as error:
+                    report.add(entry.key, str(error))
+        if node is None or report.problems:
+            raise InvalidCase(report.problems)
+        written: Json = node.plain()
+        return cls(images=dict(written.get("images", {})))

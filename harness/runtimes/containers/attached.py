@@ -1,0 +1,118 @@
+"""A driver in a container, spoken to through its standard input, output and error."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import requests
+from docker.errors import APIError, DockerException, NotFound
+from docker.utils.socket import STDOUT, SocketError, frames_iter
+
+from harness.engine.transport import TransportClosed
+from harness.runtimes.containers.leftovers import remove_container
+
+_ENDING_SECONDS = 10
+
+
+class AttachedLink:
+    """Attached to a container that was created and does not run yet, so that no word of it is missed.
+
+    Args:
+        container: docker's container object; started by `start`, removed by `close`.
+        memory: its limit, for the message where it was too little.
+    """
+
+    def __init__(self, container: Any, *, memory: str) -> None:
+        self._container = container
+        self._api = container.client.api
+        self._memory = memory
+        self._socket = self._api.attach_socket(container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+        # An SSH channel is its own socket.
+        self._wire = getattr(self._socket, "_sock", self._socket)
+        # The client's patience with requests is not for a conversation: an engine may think for minutes.
+        self._api._disable_socket_timeout(self._socket)
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._log: queue.Queue[str | None] = queue.Queue()
+        self._closed = threading.Lock()
+        self._pump = threading.Thread(target=self._sort, daemon=True)
+
+    def start(self) -> None:
+        """Start the container.
+
+        Raises:
+            docker.errors.APIError: the daemon cannot, for example because the image lacks the program.
+        """
+        self._container.start()
+        self._pump.start()
+
+    def write(self, line: str) -> None:
+        try:
+            self._wire.sendall(f"{line}\n".encode())
+        except (OSError, ValueError) as error:
+            raise TransportClosed from error
+
+    def answers(self) -> Iterator[str]:
+        return iter(self._answers.get, None)
+
+    def log(self) -> Iterator[str]:
+        return iter(self._log.get, None)
+
+    def ending(self) -> str:
+        try:
+            self._container.wait(timeout=_ENDING_SECONDS)
+            self._container.reload()
+        except NotFound:
+            return "its container removed by somebody else"
+        except (DockerException, requests.exceptions.RequestException):
+            return "its container still running, but silent"
+        state = self._container.attrs["State"]
+        if state.get("OOMKilled"):
+            return f"its container out of memory: the limit is {self._memory}, --memory raises it"
+        code = int(state["ExitCode"])
+        return f"signal {signal.Signals(code - 128).name}" if _is_signal(code) else f"exit code {code}"
+
+    def kill(self) -> None:
+        with contextlib.suppress(NotFound, APIError):  # it may have ended by itself
+            self._container.kill(signal="SIGKILL")
+
+    def close(self) -> None:
+        """Remove the container, running or not."""
+        if not self._closed.acquire(blocking=False):
+            return
+        with contextlib.suppress(APIError):  # a paused container is not killed by every engine
+            self._container.unpause()
+        remove_container(self._api, self._container.id)
+        with contextlib.suppress(OSError):
+            self._socket.close()
+            self._wire.close()
+        if self._pump.is_alive():
+            self._pump.join(_ENDING_SECONDS)
+        self._answers.put(None)
+        self._log.put(None)
+
+    def _sort(self) -> None:
+        """Take the daemon's frames apart into lines of both outputs."""
+        rest = {True: b"", False: b""}
+        with contextlib.suppress(OSError, SocketError, ValueError, requests.exceptions.RequestException):
+            for stream, data in frames_iter(self._socket, tty=False):
+                out = stream == STDOUT
+                *lines, rest[out] = (rest[out] + data).split(b"\n")
+                for line in lines:
+                    self._line(out, line)
+        for out, line in rest.items():
+            if line:
+                self._line(out, line)
+        self._answers.put(None)
+        self._log.put(None)
+
+    def _line(self, out: bool, line: bytes) -> None:
+        (self._answers if out else self._log).put(line.decode("utf-8", errors="replace"))
+
+
+def _is_signal(code: int) -> bool:
+    return code > 128 and code - 128 in set(signal.Signals)

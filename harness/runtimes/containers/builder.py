@@ -1,0 +1,214 @@
+"""Builds an image of a Spark version from PyPI's pyspark: ``harness/runtimes/containers/images/Dockerfile``, with its secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from harness.environments import package_index
+from harness.environments.subprocess_output import run_telling
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback, ignore_progress
+from harness.runtimes.containers.images import built
+from harness.targets.target import Target
+
+_TAIL_LINES = 12
+_LINE_WIDTH = 200
+_PROGRESS = re.compile(r"#\d+ (sha256:|DONE|transferring|resolve )")
+"""Lines of BuildKit's that tell nobody why a build failed."""
+_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+"""Where a machine behind a proxy has its CA bundle; the build needs it for the same reason."""
+_ABOUT_THE_INDEX = ("index-url", "extra-index-url", "trusted-host")
+_BUILDKIT_BY_ITSELF = 23
+"""From this version on docker's client builds with its plugin buildx, and with nothing else."""
+
+
+class NoBuilder(HarnessError):
+    """Nothing here builds images with secrets."""
+
+    def __init__(self, tried: Sequence[str]) -> None:
+        super().__init__(
+            "Building an image takes docker with BuildKit, or podman. "
+            + (f"Found: {'; '.join(tried)}.\n" if tried else "Neither is installed.\n")
+            + "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
+        )
+
+
+class BuildFailed(HarnessError):
+    """The build ran and failed."""
+
+    def __init__(self, image: str, base: str, tail: Sequence[str]) -> None:
+        lines = "\n".join(f"  {line}" for line in tail)
+        super().__init__(f"Building {image} on {base} failed. The last lines:\n{lines}\n{_advice(lines)}")
+        self.tail = tuple(tail)
+
+
+class NoBundle(HarnessError):
+    """The CA bundle is not where it was said to be."""
+
+    exit_code = 2
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no CA bundle at {path}")
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A command line that builds with secrets."""
+
+    program: str
+    environ: Mapping[str, str]
+    progress: tuple[str, ...] = ("--progress=plain",)
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str] | None = None) -> Builder:
+        """The first of docker's clients on PATH that can, else podman.
+
+        Raises:
+            NoBuilder: none can.
+        """
+        environ = os.environ if environ is None else environ
+        tried = []
+        for docker in _all("docker", environ):
+            if _succeeds([docker, "buildx", "version"]):
+                return cls(docker, environ)
+            major = _client_major(docker)
+            if major is not None and major < _BUILDKIT_BY_ITSELF:
+                return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
+            tried.append(f"{docker} without its plugin buildx")
+        podman = shutil.which("podman", path=environ.get("PATH"))
+        if podman:
+            return cls(podman, environ, ())
+        raise NoBuilder(tried)
+
+
+def build(
+    target: Target,
+    *,
+    base: str | None = None,
+    ca: Path | None = None,
+    index_url: str | None = None,
+    requirements: Sequence[str] | None = None,
+    tag: str | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    environ: Mapping[str, str] | None = None,
+) -> str:
+    """Build the image of a target and return its name.
+
+    Args:
+        target: the Spark version.
+        base: a Debian or Ubuntu; what it lacks of Python and Java is installed from the distribution. By default that of
+            the target.
+        ca: a CA bundle in PEM, by default the one this machine's variables name.
+        index_url: the package index, by default the one this machine's pip uses.
+        requirements: what is installed, by default the target's pyspark and what it needs.
+        tag: the image's name, by default that under which a run finds it.
+        on_progress: hears the steps of the build.
+
+    Raises:
+        NoBuilder, NoBundle, BuildFailed: see each.
+    """
+    environ = os.environ if environ is None else environ
+    builder = Builder.find(environ)
+    name, base = tag or built(target), base or target.base
+    with ExitStack() as stack:
+        dockerfile = stack.enter_context(as_file(files("harness.runtimes.containers") / "images" / "Dockerfile"))
+        context = stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-build-"))
+        secrets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-secrets-")))
+        command = [
+            builder.program,
+            "build",
+            *builder.progress,
+            "--file",
+            str(dockerfile),
+            "--tag",
+            name,
+            *_secrets(secrets, ca or _bundle(environ), _pip_settings(environ, index_url)),
+            *_arguments(
+                BASE_IMAGE=base,
+                JAVA=str(target.base_java),
+                REQUIREMENTS=" ".join(requirements or (target.requirement, *target.packages)),
+            ),
+            context,
+        ]
+        tail = run_telling(command, builder.environ, lambda line: _hear(line, on_progress), keep=_TAIL_LINES)
+    if tail is not None:
+        raise BuildFailed(name, base, tail)
+    return name
+
+
+def _hear(line: str, on_progress: ProgressCallback) -> str | None:
+    """Tell the steps, and keep what may say why a build failed."""
+    if not line.strip() or _PROGRESS.search(line):
+        return None
+    if "[" in line or "Collecting" in line or "Downloading" in line:
+        on_progress(line.strip())
+    return textwrap.shorten(line, _LINE_WIDTH, placeholder=" …")
+
+
+def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
+    if ca is not None:
+        if not ca.is_file():
+            raise NoBundle(ca)
+        yield from ("--secret", f"id=ca,src={ca}")
+    if pip:
+        written = folder / "pip.conf"
+        written.touch(mode=0o600)
+        written.write_text(pip, encoding="utf-8")
+        yield from ("--secret", f"id=pip,src={written}")
+
+
+def _arguments(**values: str) -> Iterator[str]:
+    for name, value in values.items():
+        yield from ("--build-arg", f"{name}={value}")
+
+
+def _bundle(environ: Mapping[str, str]) -> Path | None:
+    named = (Path(environ[name]) for name in _CERTIFICATES if environ.get(name))
+    return next((path for path in named if path.is_file()), None)
+
+
+def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
+    said = {name: value for name, value in package_index.settings(environ).items() if name in _ABOUT_THE_INDEX}
+    if index_url:
+        said["index-url"] = index_url
+    return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in said.items()) if said else ""
+
+
+def _all(program: str, environ: Mapping[str, str]) -> Iterator[str]:
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        found = shutil.which(program, path=folder) if folder else None
+        if found:
+            yield found
+
+
+def _client_major(docker: str) -> int | None:
+    asked = subprocess.run(
+        [docker, "version", "--format", "{{.Client.Version}}"], capture_output=True, text=True, check=False
+    )
+    major = asked.stdout.strip().partition(".")[0]
+    return int(major) if major.isdigit() else None
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _advice(said: str) -> str:
+    lowered = said.lower()
+    if "certificate" in lowered:
+        return "A proxy signs with a CA of its own? Give its bundle: --ca bundle.pem"
+    if "no matching distribution" in lowered or "could not find a version" in lowered:
+        return "The index lacks a package, or the base's Python is one this Spark does not support: --index-url, --base"
+    if "pull access denied" in lowered or "failed to resolve" in lowered or "failed to do request" in lowered:
+        return "The base image cannot be pulled. Name one that is on this machine or your mirror: --base registry/debian:tag"
+    return "Behind a mirror, name a base image with Python and Java (--base), a CA bundle (--ca) and an index (--index-url)."

@@ -1,0 +1,263 @@
+"""The ``container`` runtime: each engine in a container, confined, without network, removed when it is done."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import threading
+from importlib.resources import as_file, files
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+
+from conformance.core.case import Case
+from harness.engine.driver_engine import DriverEngine
+from harness.engine.engine import Engine, EngineDied, EngineLocation
+from harness.environments.pythons import spelled
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback
+from harness.runtimes.containers import leftovers
+from harness.runtimes.containers.accounts import Account, choose
+from harness.runtimes.containers.attached import AttachedLink
+from harness.runtimes.containers.code import modules
+from harness.runtimes.containers.confinement import WORK, Confinement
+from harness.runtimes.containers.daemon import DaemonRefused, abilities, explained, reach
+from harness.runtimes.containers.images import Image, Images
+from harness.runtimes.containers.labels import Owner
+from harness.runtimes.containers.volume import Volume, packed
+from harness.targets.target import Target
+from harness.targets.tuning import settings
+
+_START_SECONDS = 180.0
+_NO_PROGRAM = ("executable file not found", "no such file or directory")
+
+
+class UnusableImage(HarnessError):
+    """The image is there, and no driver can run in it."""
+
+    def __init__(self, image: Image, target: Target, why: str) -> None:
+        super().__init__(f"The image {image.reference} cannot run Spark {target.version}: {why}")
+        self.image = image
+
+
+class ContainerRuntime:
+    """Starts engines in containers.
+
+    Args:
+        images: which image each target runs in.
+        confinement: what a container may use.
+        keep: a folder that gets a copy of the working files when the runtime is closed; None keeps none.
+        plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
+        code_path: folder for modules that ``call`` names, None where the user did not allow code.
+
+    Raises:
+        NoDaemon: no container engine answers.
+    """
+
+    name = "container"
+
+    def __init__(
+        self,
+        images: Images,
+        confinement: Confinement,
+        *,
+        keep: Path | None = None,
+        plain: bool = False,
+        code_path: Path | None = None,
+    ) -> None:
+        self._images = images
+        self._confinement = confinement
+        self._keep = keep
+        self._plain = plain
+        self._code_path = code_path
+        self._client = reach()
+        self._abilities = abilities(self._client)
+        self._unlimited = self._abilities.missing
+        self._owner = Owner.new()
+        self._lock = threading.Lock()
+        self._volume: Volume | None = None
+        self._accounts: dict[str, Account] = {}
+        self._numbers = count(1)
+        self._copied_through: Image | None = None
+
+    def lacks(self, _case: Case, _target: Target) -> None:
+        """Nothing: the driver is in the engine."""
+
+    def fingerprint(self, target: Target) -> str | None:
+        image = self._images.at_hand(target, self._client)
+        return json.dumps([self.name, image.id, self._settings(target)]) if image else None
+
+    def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
+        image = self._images.get(target, self._client, on_progress)
+        account = self._account(image, target)
+        volume = self._shared_volume()
+        on_progress(f"starting in {image.reference}")
+        self._say_once_what_is_not_limited(on_progress)
+        work = f"{target.key}-{next(self._numbers)}"
+        container = self._create(image, target, account, volume, f"{WORK}/{work}")
+        try:
+            volume.put(container, self._files(work))
+            self._copied_through = image
+            transport = AttachedLink(container, memory=self._confinement.memory)
+        except BaseException:
+            leftovers.remove_container(self._client.client.api, container.id)
+            raise
+        try:
+            transport.start()
+        except APIError as error:
+            transport.close()
+            raise _not_started(image, target, error) from error
+        except BaseException:
+            transport.close()
+            raise
+        engine = self._engine(transport, image, target, f"{WORK}/{work}")
+        if not _is_release(engine.identity.spark, target):
+            engine.close()
+            raise UnusableImage(
+                image,
+                target,
+                f"what is in it is Spark {engine.identity.spark}. "
+                f"Name another: --image {target.version}=registry/spark:tag",
+            )
+        if engine.identity.python not in target.python:
+            on_progress(
+                f"Python {engine.identity.python} is none that Spark {target.version} supports: {spelled(target.python)}"
+            )
+        return engine
+
+    def close(self) -> None:
+        """Remove every container of this run, keep the working files where that was asked for, remove the volume."""
+        try:
+            for leftover in leftovers.find(self._client, self._owner):
+                if leftover.kind == "container":
+                    leftovers.remove(self._client, leftover)
+            with self._lock:
+                volume, self._volume = self._volume, None
+            if volume is not None:
+                self._remove(volume)
+        finally:
+            self._client.client.close()
+
+    def _remove(self, volume: Volume) -> None:
+        try:
+            if self._keep is not None and self._copied_through is not None:
+                through = self._bare(self._copied_through, volume)
+                try:
+                    volume.fetch(through, self._keep)
+                finally:
+                    leftovers.remove_container(self._client.client.api, through.id)
+        finally:
+            volume.remove()
+
+    def _engine(self, transport: AttachedLink, image: Image, target: Target, work: str) -> DriverEngine:
+        try:
+            return DriverEngine(
+                transport,
+                work=work,
+                place=EngineLocation(self.name, image.reference, image.digest),
+                code_path=f"{work}/code" if self._code_path else None,
+                start_timeout=_START_SECONDS,
+            )
+        except EngineDied as error:
+            if "there is no pyspark" in str(error):
+                raise UnusableImage(image, target, "it holds no pyspark that its python3 finds.") from error
+            if "No module named" in str(error) or "SyntaxError" in str(error):
+                raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
+            raise
+
+    def _say_once_what_is_not_limited(self, on_progress: ProgressCallback) -> None:
+        with self._lock:
+            missing, self._unlimited = self._unlimited, ()
+        if missing:
+            on_progress(f"this container engine does not limit {' and '.join(missing)}")
+
+    def _shared_volume(self) -> Volume:
+        with self._lock:
+            if self._volume is None:
+                self._volume = Volume(self._client, self._owner, self._confinement.volume)
+            return self._volume
+
+    def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
+        """The container, not started: nobody listens to it yet."""
+        arguments = self._confinement.arguments(self._abilities)
+        try:
+            return self._client.create(
+                image.reference,
+                command=[
+                    "-m",
+                    "driver",
+                    "--shared",
+                    work,
+                    *(f"{key}={value}" for key, value in self._settings(target).items()),
+                ],
+                labels=self._owner.labels,
+                entrypoint=["python3"],
+                working_dir=f"{work}/engine",
+                user=str(account),
+                volumes=volume.mounts,
+                stdin_open=True,
+                log_config={"Type": "none"},
+                **arguments,
+            )
+        except (APIError, NotFound) as error:
+            raise DaemonRefused(f"a container of {image.reference}", error) from error
+
+    def _settings(self, target: Target) -> dict[str, str]:
+        tuned = {} if self._plain else settings(target.version)
+        # Directories must be writable for the users of other images too, that may resume a query.
+        return {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
+
+    def _bare(self, image: Image, volume: Volume | None = None) -> Any:
+        """A container that never runs: to copy out of."""
+        return self._client.create(
+            image.reference,
+            command=["true"],
+            entrypoint=["true"],
+            labels=self._owner.labels,
+            network="none",
+            volumes=volume.mounts if volume else None,
+        )
+
+    def _account(self, image: Image, target: Target) -> Account:
+        if image.id not in self._accounts:
+            account = choose(self._passwd(image), image.user)
+            if account is None:
+                raise UnusableImage(
+                    image, target, "its /etc/passwd names no user but root; add one, by the name of spark."
+                )
+            self._accounts[image.id] = account
+        return self._accounts[image.id]
+
+    def _passwd(self, image: Image) -> str:
+        container = self._bare(image)
+        try:
+            chunks, _ = container.get_archive("/etc/passwd")
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+                member = archive.extractfile("passwd")
+                return member.read().decode("utf-8", errors="replace") if member else ""
+        except NotFound:
+            return ""
+        finally:
+            leftovers.remove_container(self._client.client.api, container.id)
+
+    def _files(self, work: str) -> bytes:
+        with as_file(files("harness") / "driver") as driver:
+            trees = [("engine", driver.parent, tuple(driver.glob("*.py")))]
+            if self._code_path is not None:
+                trees.append(("code", self._code_path, tuple(modules(self._code_path))))
+            return packed(work, trees)
+
+
+def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
+    why = explained(error)
+    if any(sign in why for sign in _NO_PROGRAM) and "python3" in why:
+        return UnusableImage(image, target, "there is no python3 in it.")
+    return DaemonRefused(f"to start a container of {image.reference}", error)
+
+
+def _is_release(spark: str, target: Target) -> bool:
+    """Whether a version is the target's; a vendor's suffix makes no other release of it."""
+    return spark == str(target.version) or spark.startswith((f"{target.version}-", f"{target.version}."))

@@ -1,0 +1,122 @@
+"""The working files of a run: one volume, at the same path in every container of the run.
+
+A volume and no folder of the host's: it works where the daemon is on another machine, and nothing on this machine ever
+belongs to a container's user. What is wanted here comes by copy, and belongs to the person who runs the suite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from docker.errors import APIError, NotFound
+from testcontainers.core.docker_client import DockerClient
+
+from harness.runtimes.containers.confinement import WORK
+from harness.runtimes.containers.daemon import DaemonRefused
+from harness.runtimes.containers.labels import Owner
+
+_ANYBODY = 0o777
+"""Containers of several images share the volume, and their users have different numbers."""
+
+
+class Volume:
+    """A labelled volume.
+
+    Raises:
+        DaemonRefused: it cannot be made.
+    """
+
+    def __init__(self, client: DockerClient, owner: Owner, options: Mapping[str, str]) -> None:
+        self._client = client
+        self.name = f"watermark-conformance-{owner.run}"
+        try:
+            client.client.volumes.create(self.name, driver="local", driver_opts=dict(options), labels=owner.labels)
+        except APIError as error:
+            raise DaemonRefused("a volume for working files", error) from error
+
+    @property
+    def mounts(self) -> dict[str, dict[str, str]]:
+        """For the daemon."""
+        return {self.name: {"bind": WORK, "mode": "rw"}}
+
+    def put(self, container: Any, archive: bytes) -> None:
+        """Unpack an archive into the volume, through a container that has it and does not run yet.
+
+        Raises:
+            DaemonRefused: it does not take it.
+        """
+        try:
+            container.put_archive(WORK, archive)
+        except APIError as error:
+            raise DaemonRefused("the driver's files", error) from error
+
+    def fetch(self, container: Any, folder: Path) -> None:
+        """Copy everything in the volume into a folder of this machine, through any container that has it."""
+        stream, _ = container.get_archive(f"{WORK}/.")
+        with tarfile.open(fileobj=_Stream(stream), mode="r|*") as archive:
+            for member in archive:
+                if not member.issym():  # the `data` filter refuses links that lead out of the folder
+                    archive.extract(member, folder, filter="data")
+
+    def remove(self) -> None:
+        """Remove it with all it holds; its containers must be gone."""
+        with contextlib.suppress(NotFound):
+            self._client.client.api.remove_volume(self.name, force=True)
+
+
+def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> bytes:
+    """An archive of an engine's directory.
+
+    Args:
+        work: the engine's directory, relative to the volume.
+        trees: name below it, folder on this machine, and the files in it that are wanted.
+    """
+    into = io.BytesIO()
+    with tarfile.open(fileobj=into, mode="w") as archive:
+        archive.addfile(_folder(work))
+        for name, folder, wanted in trees:
+            made: set[str] = set()
+            for file in sorted(wanted):
+                inside = f"{work}/{name}/{file.relative_to(folder).as_posix()}"
+                parents = [str(parent) for parent in reversed(Path(inside).parents) if len(parent.parts) > 1]
+                for parent in parents:
+                    if parent not in made:
+                        made.add(parent)
+                        archive.addfile(_folder(parent))
+                entry = tarfile.TarInfo(inside)
+                content = file.read_bytes()
+                entry.size, entry.mode = len(content), 0o644
+                archive.addfile(entry, io.BytesIO(content))
+    return into.getvalue()
+
+
+def _folder(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = tarfile.DIRTYPE, _ANYBODY
+    return entry
+
+
+class _Stream(io.RawIOBase):
+    """The chunks of an answer, read as a file."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._left) < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                break
+            self._left += chunk
+        cut = len(self._left) if size < 0 else size
+        given, self._left = self._left[:cut], self._left[cut:]
+        return given

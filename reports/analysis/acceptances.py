@@ -1,0 +1,125 @@
+"""Changes that people have looked at and accept, each with a reason: the file beside their gate.
+
+```yaml
+accepted:
+  - link: SPARK-40925                          # every change for this reason, or
+  - case: late-drops/window-still-open         # every change of this case
+    change: rows                               # only of this kind: rows, refused, timing, accepted, metric
+    from: 3.5.9                                # only between these versions
+    to: 4.0.5
+    because: our job keeps a day of slack
+```
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.language.node import Entries, Items, Node, Scalar
+from conformance.language.problem import InvalidCase, Report
+from conformance.language.source import read_yaml
+from conformance.language.suggest import unknown
+from reports.analysis.change import MEANINGS, Change
+
+KEYS = ("case", "link", "change", "from", "to", "because")
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """One entry."""
+
+    path: Path
+    line: int
+    because: str
+    case: str | None = None
+    link: str | None = None
+    change: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+    def is_about(self, before: str, after: str) -> bool:
+        """Whether it speaks of these two versions at all."""
+        return self.before in (None, before) and self.after in (None, after)
+
+    def covers(self, change: Change) -> bool:
+        """Whether it accepts the change, between versions it speaks of."""
+        links = {reason.link for reason in change.reasons}
+        return (
+            (self.case is None or self.case == change.case)
+            and (self.link is None or self.link in links)
+            and (self.change is None or self.change == change.meaning)
+        )
+
+    def __str__(self) -> str:
+        what = [self.case, self.link, self.change and f"change: {self.change}"]
+        return f"{self.path}:{self.line}: {', '.join(part for part in what if part)}"
+
+
+def read_accepted(path: Path) -> tuple[Acceptance, ...]:
+    """Read the file.
+
+    Raises:
+        InvalidCase: something in it is wrong; every problem with its line.
+    """
+    report = Report(path)
+    content = read_yaml(path, report)
+    listed = content.get("accepted") if isinstance(content, Entries) else None
+    if content is not None and not (isinstance(content, Entries) and isinstance(listed, Items)):
+        report.add(content, "it must be a mapping with one key, `accepted`, a list of entries with a reason each")
+    if isinstance(content, Entries):
+        for key in (entry.key.value for entry in content.entries):
+            if key != "accepted":
+                report.add(content.key(str(key)), unknown("key", str(key), ["accepted"]))
+    found = [_acceptance(item, path, report) for item in (listed.items if isinstance(listed, Items) else ())]
+    if report.problems:
+        raise InvalidCase(report.problems)
+    return tuple(entry for entry in found if entry is not None)
+
+
+def draft(changes: tuple[Change, ...]) -> str:
+    """A file that would accept these changes, once someone has written the reasons; without a reason it is not valid."""
+    lines = [
+        "# Look at each change, then say why your job can live with it. An entry that no change needs any more fails the gate."
+    ]
+    lines.append("accepted:" if changes else "accepted: []")
+    for change in changes:
+        lines.append(f"  - case: {change.case}")
+        lines.append(f"    change: {change.meaning}    # {change.what}")
+        lines.append("    because:")
+    return "\n".join(lines) + "\n"
+
+
+def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
+    if not isinstance(node, Entries):
+        report.add(node, "an entry is a mapping: `case` or `link`, and `because`")
+        return None
+    before = len(report.problems)
+    said: dict[str, str] = {}
+    for entry in node.entries:
+        key = str(entry.key.value)
+        if key not in KEYS:
+            report.add(entry.key, unknown("key", key, KEYS))
+        elif not isinstance(entry.value, Scalar) or entry.value.value is None or not str(entry.value.value).strip():
+            reason = "an accepted change needs a reason" if key == "because" else f"`{key}` must be a text"
+            report.add(entry.value, reason)
+        else:
+            said[key] = str(entry.value.value).strip()
+    if "case" not in said and "link" not in said and len(report.problems) == before:
+        report.add(node, "what is accepted? Name a `case`, or the `link` of a reason")
+    if node.get("because") is None:
+        report.add(node, "an accepted change needs a reason: add `because`")
+    if "change" in said and said["change"] not in MEANINGS:
+        report.add(node.get("change") or node, unknown("kind of change", said["change"], MEANINGS))
+    if len(report.problems) > before:
+        return None
+    return Acceptance(
+        path=path,
+        line=node.line,
+        because=said["because"],
+        case=said.get("case"),
+        link=said.get("link"),
+        change=said.get("change"),
+        before=said.get("from"),
+        after=said.get("to"),
+    )

@@ -1,0 +1,269 @@
+"""What changes between two versions, by what it means for whoever moves from one to the other.
+
+A change is told from what was observed, never from pass marks: two versions may both do as the case says of them and
+yet not do the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from conformance.core.observation import ErrorSeen, Observation
+from conformance.judging.verdict import Status
+from reports.analysis.difference import Divergence, divergence
+from reports.analysis.equivalence import SAYS_NOTHING, alike, speaks
+from reports.analysis.matrix import Matrix
+from reports.results.known_bug import KnownBug
+from reports.results.records import Cell, Target
+
+Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """How a kind of change is told."""
+
+    glyph: str
+    title: str
+    explained: str
+
+
+MEANINGS: Mapping[Meaning, Heading] = {
+    "rows": Heading("✗", "Rows lost, added or with other values", "The same input gives another result."),
+    "refused": Heading("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
+    "timing": Heading("◷", "Rows come later or earlier", "The same rows, in another micro-batch."),
+    "accepted": Heading("+", "Newly accepted", "What was refused runs now."),
+    "metric": Heading("∘", "Only a metric or an error", "The rows are the same; watermark, state or counts are not."),
+}
+"""Every kind of change, worst first."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a version does what it does, as the case documents it."""
+
+    spark: str
+    """The version it is about."""
+    text: str
+    link: str | None
+    bug: KnownBug | None = None
+    """Where it is a known bug of that version, and no documented change."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One case that two versions answer differently."""
+
+    case: str
+    before: Cell
+    after: Cell
+    meaning: Meaning
+    what: str
+    """In a sentence, about the later version."""
+    where: Divergence
+    """The first place where the two part."""
+    reasons: tuple[Reason, ...]
+    """Empty where the case explains nothing: then nobody has documented it."""
+
+    @property
+    def brings_a_bug(self) -> bool:
+        """Whether the later version has a known bug that the earlier one has not."""
+        return self.after.status == "bug" and self.before.differs != self.after.differs
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A case that says nothing about the pair."""
+
+    case: str
+    target: str
+    status: Status
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two versions held against each other."""
+
+    before: Target
+    after: Target
+    changes: tuple[Change, ...]
+    """Worst first, then by case."""
+    alike: tuple[str, ...]
+    """Cases that both answered the same."""
+    outside: tuple[str, ...]
+    """Cases that are not about one of the two."""
+    silent: tuple[Silent, ...]
+    """Cells that have no answer: nothing can be said of their cases."""
+
+    def of(self, meaning: Meaning) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.meaning == meaning)
+
+    @property
+    def compared(self) -> int:
+        """How many cases both versions answered."""
+        return len(self.changes) + len(self.alike)
+
+
+def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
+    """What changes from one target of the matrix to another."""
+    found: list[Change] = []
+    same: list[str] = []
+    outside: list[str] = []
+    silent: list[Silent] = []
+    for case in matrix.cases:
+        pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
+        a, b = pair[0][1], pair[1][1]
+        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not speaks(cell)]
+        if any(SAYS_NOTHING.get(status, "no answer") == "no answer" for _, status in open_):
+            silent += [Silent(case, target.name, status) for target, status in open_ if status != "not-applicable"]
+        elif open_ or a is None or b is None:
+            outside.append(case)
+        elif alike(a, b):
+            same.append(case)
+        else:
+            found.append(change(a, before, b, after))
+    order = list(MEANINGS)
+    found.sort(key=lambda one: (order.index(one.meaning), one.case))
+    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(silent))
+
+
+def change(a: Cell, before: Target, b: Cell, after: Target) -> Change:
+    """The change between two cells of one case that are not alike."""
+    meaning, what = _meaning(a.observation, b.observation)
+    return Change(a.case, a, b, meaning, what, divergence(a, b), tuple(_reasons(a, before, b, after)))
+
+
+def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason]:
+    told: set[tuple[str, str | None]] = set()
+    for cell, target in ((a, before), (b, after)):
+        entry = cell.differs
+        text = (entry.because or entry.unsupported) if entry is not None else None
+        if entry is None or text is None or (text, entry.link) in told:
+            continue
+        told.add((text, entry.link))
+        yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
+
+
+def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str]:
+    if a is None or b is None:
+        return "metric", "there is no record of what was seen"
+    errors = [one.steps[-1].error if one.steps else None for one in (a, b)]
+    if errors[1] is not None and errors[0] is None:
+        return "refused", _refusal(errors[1])
+    if errors[0] is not None and errors[1] is None:
+        return "accepted", f"runs; it {_past_refusal(errors[0])} before"
+    if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
+        # A feature that only one of the two has at all: rows are neither lost nor added by that.
+        if _ran(a):
+            return "refused", _refusal(errors[1])
+        return "accepted", f"starts, and {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
+    if _rows(a) != _rows(b):
+        return _other_rows(a, b)
+    if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
+        return "metric", f"fails at {errors[1].stage} rather than at {errors[0].stage}"
+    if moved := _moved(a, b):
+        return "timing", moved
+    return "metric", _metrics(a, b)
+
+
+def _ran(observation: Observation) -> bool:
+    return any(step.batches for step in observation.steps)
+
+
+def _refusal(error: ErrorSeen) -> str:
+    verb = "fails while it runs" if error.stage == "run" else f"is refused at {error.stage}"
+    return f"{verb}: {_class(error)}"
+
+
+def _past_refusal(error: ErrorSeen) -> str:
+    verb = "failed while it ran" if error.stage == "run" else f"was refused at {error.stage}"
+    return f"{verb} ({_class(error)})"
+
+
+def _class(error: ErrorSeen) -> str:
+    return next(iter(error.classes), "an error without a class")
+
+
+def _rows(observation: Observation) -> Counter[str]:
+    return Counter(json.dumps(row) for step in observation.steps for batch in step.batches for row in batch.rows)
+
+
+def _other_rows(a: Observation, b: Observation) -> tuple[Meaning, str]:
+    """Rows that one of them did not emit: lost, or not come yet where they are still in state when the case ends."""
+    first, second = _rows(a), _rows(b)
+    lost, added = (first - second).total(), (second - first).total()
+    held, dropped = _held(b) - _held(a), _dropped(b) - _dropped(a)
+    if lost and not added and held >= lost and dropped <= 0:
+        return "timing", f"{_many(lost, 'row')} later: still in state when the case ends"
+    if added and not lost and -held >= added and dropped >= 0:
+        return "timing", f"{_many(added, 'row')} earlier: before, still in state when the case ends"
+    if lost and added:
+        return "rows", f"{_many(added, 'other row')} instead of {lost}" if added != lost else _other_values(lost)
+    if lost:
+        late = f", {dropped} more dropped as late" if dropped > 0 else ""
+        return "rows", f"{lost} of {_many(first.total(), 'row')} no longer come{'s' * (lost == 1)}{late}"
+    fewer = f", {-dropped} fewer dropped as late" if dropped < 0 else ""
+    return "rows", f"{_many(added, 'more row')} than before{fewer}"
+
+
+def _other_values(rows: int) -> str:
+    return f"{_many(rows, 'row')} {'has' if rows == 1 else 'have'} other values"
+
+
+def _held(observation: Observation) -> int:
+    last = [sum(batch.state) for step in observation.steps for batch in step.batches]
+    return last[-1] if last else 0
+
+
+def _dropped(observation: Observation) -> int:
+    return sum(batch.dropped or 0 for step in observation.steps for batch in step.batches)
+
+
+def _moved(a: Observation, b: Observation) -> str | None:
+    """In which direction rows that both emitted have moved, None where all come in the same place."""
+    places = [_places(one) for one in (a, b)]
+    if places[0] == places[1]:
+        return None
+    pairs = [pair for row, before in places[0].items() for pair in zip(before, places[1][row], strict=True)]
+    later, earlier = sum(new > old for old, new in pairs), sum(new < old for old, new in pairs)
+    parts = [f"{_many(later, 'row')} later"] if later else []
+    parts += [f"{_many(earlier, 'row')} earlier"] if earlier else []
+    within = ", within the same step" if all(old[0] == new[0] for old, new in pairs) else ""
+    return " and ".join(parts) + within
+
+
+def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
+    """Row → step and position of the micro-batch within it, for each time it was emitted, in order."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for step in observation.steps:
+        for at, batch in enumerate(step.batches):
+            for row in batch.rows:
+                found.setdefault(json.dumps(row), []).append((step.number, at))
+    return found
+
+
+def _metrics(a: Observation, b: Observation) -> str:
+    names: dict[str, None] = {}
+    for one, other in zip(a.steps, b.steps, strict=False):
+        if len(one.batches) != len(other.batches):
+            names["number of micro-batches"] = None
+        if one.watermark != other.watermark:
+            names["watermark"] = None
+        for x, y in zip(one.batches, other.batches, strict=False):
+            for name, seen in (
+                ("watermark", (x.watermark, x.next_watermark) == (y.watermark, y.next_watermark)),
+                ("rows dropped as late", x.dropped == y.dropped),
+                ("rows in state", x.state == y.state),
+                ("kind of a micro-batch", x.kind == y.kind),
+            ):
+                if not seen:
+                    names[name] = None
+    return f"same rows; differs in {', '.join(names)}" if names else "same rows"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

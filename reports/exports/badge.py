@@ -1,0 +1,42 @@
+"""A badge, as the endpoint of shields.io reads it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from conformance.judging.verdict import Status
+from reports.analysis.gate import find
+from reports.results.reading import Results
+from reports.results.status import DOES_NOT_CONFORM, GREEN, NO_RESULT
+
+LABEL = "watermark conformance"
+
+
+def badge(results: Results, version: str | None = None) -> str:
+    """The badge of all versions, or of one.
+
+    Raises:
+        NoSuchVersion: the results have not that version.
+    """
+    target = find(results, version) if version is not None else None
+    cells = [cell for cell in results.cells if target is None or cell.target == target.name]
+    counts: Counter[Status] = Counter(cell.status for cell in cells)
+    counting = len(cells) - counts["not-applicable"]
+    good = sum(counts[status] for status in GREEN) - counts["not-applicable"]
+    bad = sum(counts[status] for status in DOES_NOT_CONFORM)
+    open_ = sum(counts[status] for status in NO_RESULT)
+    color = "red" if bad else "yellow" if open_ or not counting else "brightgreen"
+    return (
+        json.dumps(
+            {
+                "schemaVersion": 1,
+                "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
+                "message": f"{good} of {counting}" if counting else "nothing ran",
+                "color": color,
+                "isError": color == "red",
+            },
+            ensure_ascii=False,
+        )
+        + "\n"
+    )

@@ -1,0 +1,192 @@
+"""Everything a report says, as one JSON document for other programs. ``everything.schema.json`` describes it.
+
+Observations are in the results files, which are JSON already; this is what was made of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from conformance.judging.finding import described
+from conformance.judging.verdict import Status
+from reports.analysis.change import Change, Changes, Meaning
+from reports.analysis.equivalence import behaviours
+from reports.analysis.matrix import summary
+from reports.analysis.report import Report
+from reports.results.known_bug import KnownBug
+from reports.results.records import Cell, Target
+
+FORMAT: Literal[1] = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CellSaid(_Part):
+    """One version of one case."""
+
+    target: str
+    status: Status
+    behaviour: int | None
+    """The number of its behaviour among those of the case, from 0, newest first: equal numbers, equal behaviour."""
+    because: str | None
+    """Why it differs, has a known bug or is unsupported, as the case documents it."""
+    link: str | None
+    known_bug_gone_in: str | None
+    """Where it is a known bug, the first later release without it; null where there is none."""
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class CaseSaid(_Part):
+    id: str
+    family: str
+    title: str | None
+    """None where the file of the case is not at hand."""
+    strength: Literal["documented", "observed"] | None
+    behaviours: tuple[str, ...]
+    tags: tuple[str, ...]
+    links: tuple[str, ...]
+    cells: tuple[CellSaid, ...]
+
+
+class ReasonSaid(_Part):
+    spark: str
+    text: str
+    link: str | None
+    bug: bool
+    """Whether it is a known bug of that version, and no documented change."""
+
+
+class ChangeSaid(_Part):
+    case: str
+    meaning: Meaning
+    what: str
+    where: str
+    reasons: tuple[ReasonSaid, ...]
+
+
+class PairSaid(_Part):
+    """What changes from one version to another."""
+
+    before: str
+    after: str
+    compared: int
+    changes: tuple[ChangeSaid, ...]
+    outside: tuple[str, ...]
+    """Cases that are not about one of the two."""
+    silent: tuple[tuple[str, str, Status], ...]
+    """Case, target and status of cells without an answer."""
+
+
+class CoverageSaid(_Part):
+    name: str
+    of: int
+    pinned: int
+    holes: tuple[str, ...]
+
+
+class Everything(_Part):
+    """The whole document."""
+
+    format: Literal[1] = FORMAT
+    suite: str
+    started: str
+    finished: str
+    command: str | None
+    summary: str
+    exit_code: int
+    """Of a program that has shown these results: 0 conforms, 1 does not, 3 cannot be said."""
+    targets: tuple[Target, ...]
+    counts: dict[Status, int]
+    cases: tuple[CaseSaid, ...]
+    pairs: tuple[PairSaid, ...]
+    coverage: tuple[CoverageSaid, ...]
+
+
+def everything(report: Report) -> str:
+    """The document, with a line end."""
+    header, footer = report.results.header, report.results.footer
+    document = Everything(
+        suite=header.suite,
+        started=header.started.isoformat(),
+        finished=footer.finished.isoformat(),
+        command=header.command,
+        summary=summary(report.matrix),
+        exit_code=report.matrix.exit_code,
+        targets=report.targets,
+        counts={status: count for status, count in sorted(report.matrix.totals.items()) if count},
+        cases=tuple(_case(report, id) for id in report.matrix.cases),
+        pairs=tuple(_pair(pair) for pair in report.pairs),
+        coverage=tuple(
+            CoverageSaid(name=one.name, of=len(one.entries), pinned=len(one.pinned), holes=one.holes)
+            for one in report.covered
+        ),
+    )
+    return document.model_dump_json(indent=1) + "\n"
+
+
+def json_schema() -> dict[str, Any]:
+    """The content of ``everything.schema.json``."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Everything.model_json_schema(mode="serialization"),
+    }
+
+
+def _case(report: Report, id: str) -> CaseSaid:
+    case = report.cases.get(id)
+    cells = [cell for target in report.targets if (cell := report.matrix.cells.get((id, target.name))) is not None]
+    numbers = {name: number for number, one in enumerate(behaviours(cells)) for name in one.targets}
+    by_name = {target.name: target for target in report.targets}
+    return CaseSaid(
+        id=id,
+        family=id.rpartition("/")[0],
+        title=" ".join(case.title.split()) if case is not None else None,
+        strength=case.strength if case is not None else None,
+        behaviours=case.behaviour if case is not None else (),
+        tags=case.tags if case is not None else (),
+        links=case.links if case is not None else (),
+        cells=tuple(_cell(cell, numbers.get(cell.target), by_name[cell.target]) for cell in cells),
+    )
+
+
+def _cell(cell: Cell, behaviour: int | None, target: Target) -> CellSaid:
+    entry = cell.differs
+    bug = KnownBug.of(cell, target.spark)
+    return CellSaid(
+        target=cell.target,
+        status=cell.status,
+        behaviour=behaviour,
+        because=(entry.because or entry.unsupported) if entry is not None else None,
+        link=entry.link if entry is not None else None,
+        known_bug_gone_in=bug.gone_in if bug is not None else None,
+        findings=tuple(described(cell.findings)),
+        notes=cell.notes,
+    )
+
+
+def _pair(pair: Changes) -> PairSaid:
+    return PairSaid(
+        before=pair.before.name,
+        after=pair.after.name,
+        compared=pair.compared,
+        changes=tuple(_change(change) for change in pair.changes),
+        outside=pair.outside,
+        silent=tuple((one.case, one.target, one.status) for one in pair.silent),
+    )
+
+
+def _change(change: Change) -> ChangeSaid:
+    return ChangeSaid(
+        case=change.case,
+        meaning=change.meaning,
+        what=change.what,
+        where=str(change.where),
+        reasons=tuple(
+            ReasonSaid(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None) for one in change.reasons
+        ),
+    )

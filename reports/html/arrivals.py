@@ -1,0 +1,194 @@
+"""Which rows a micro-batch was given, and what is known of their fate.
+
+An observation counts rows and does not list them, so they are taken from the case: an ``add`` is one micro-batch, a
+``backlog`` one for each entry, a replay repeats the one it replays. Which rows were dropped is told by the count of drops
+where it leaves one answer only; where it does not, that is what is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
+from conformance.core.observation import BatchSeen, Observation
+from conformance.core.query import Pipeline
+from conformance.core.spark_types import Schema
+from conformance.core.values import NotAValue, canonical
+from conformance.judging.finding import cell
+
+Fate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
+
+FATES: Mapping[Fate, str] = {
+    "taken": "taken",
+    "late": "dropped as late",
+    "behind": "behind the watermark; whether it was dropped is not told",
+    "null": "no event time",
+    "timeless": "without a column of event time",
+}
+
+_UNITS = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
+_LENGTH = r"'\s*(\d+)\s+(second|minute|hour|day)s?\s*'"
+_WINDOW = re.compile(rf"(?<!_)\bwindow\s*\(\s*`?(\w+)`?\s*,\s*{_LENGTH}\s*(,)?")
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """One row of a micro-batch."""
+
+    stream: str
+    time_us: int | None
+    """Its event time, in microseconds since the epoch."""
+    text: str
+    """The row as the case writes it."""
+    fate: Fate
+    behind: bool = False
+    """Whether its time is at or before the watermark the micro-batch ran with."""
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One executed micro-batch with the rows it was given."""
+
+    step: int
+    batch: BatchSeen
+    rows: tuple[Arrived, ...]
+    restarted: str | None = None
+    """How the query was restarted just before it, where it was."""
+
+
+@dataclass(frozen=True)
+class Tumbling:
+    """Windows that do not overlap: the only ones whose place can be read off the query with certainty."""
+
+    column: str
+    length_us: int
+
+    def of(self, time_us: int) -> tuple[int, int]:
+        start = time_us - time_us % self.length_us
+        return start, start + self.length_us
+
+
+def executed(case: Case, observation: Observation) -> tuple[Executed, ...]:
+    """The micro-batches of an observation in order, each with its rows."""
+    reading = _Reading(case)
+    return tuple(reading.all(observation))
+
+
+def tumbling(case: Case) -> Tumbling | None:
+    """The windows that the query's only ``window(…)`` makes, None where there is none, or it slides, or there are more."""
+    found = _WINDOW.findall(repr([operation.arguments for operation in case.query.operations]).replace('"', ""))
+    if len(found) != 1 or found[0][3]:
+        return None
+    column, number, unit, _ = found[0]
+    return Tumbling(column, int(number) * _UNITS[unit]) if int(number) else None
+
+
+class _Reading:
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._times = {name: _event_time(name, schema, case.query) for name, schema in case.streams.items()}
+        self._tumbling = tumbling(case)
+        self._given: dict[int, tuple[Arrived, ...]] = {}
+        self._previous = 0
+
+    def all(self, observation: Observation) -> Iterator[Executed]:
+        restarted: str | None = None
+        waiting: list[Arrival] = []
+        for seen in observation.steps:
+            action = self._case.steps[seen.number - 1].action if seen.number <= len(self._case.steps) else None
+            match action:
+                case Restart(how=how):
+                    restarted = how
+                case Add(streams=streams):
+                    waiting.append(streams)
+                case Backlog(entries=entries):
+                    waiting += entries
+            data = [batch for batch in seen.batches if batch.kind == "data" and batch.id not in self._given]
+            for batch in seen.batches:
+                if batch.id in self._given:
+                    rows = self._given[batch.id]
+                elif batch.kind == "data" and waiting:
+                    # What is left goes to the last: then one micro-batch took several entries.
+                    taken, waiting = (waiting, []) if batch is data[-1] else (waiting[:1], waiting[1:])
+                    rows = tuple(row for arrival in taken for row in self._rows(arrival, batch))
+                else:
+                    rows = ()
+                self._given[batch.id] = rows
+                yield Executed(seen.number, batch, self._judged(rows, batch), restarted)
+                restarted = None
+                self._previous = batch.watermark or 0
+
+    def _rows(self, arrival: Arrival, batch: BatchSeen) -> Iterator[Arrived]:
+        for stream, placed in arrival.items():
+            for row in (row for partition in placed.partitions for row in partition):
+                known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
+                behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
+                fate: Fate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                yield Arrived(stream, time, _shown(row), fate, behind)
+
+    def _judged(self, rows: tuple[Arrived, ...], batch: BatchSeen) -> tuple[Arrived, ...]:
+        timed = [row for row in rows if row.time_us is not None]
+        if not any(row.behind for row in timed) or batch.dropped is None:
+            return rows
+        if batch.dropped == 0:
+            return tuple(_with(row, "taken") if row.fate == "behind" else row for row in rows)
+        late = self._late(timed, batch, batch.dropped)
+        if late is None:
+            return rows
+        return tuple(_with(row, "late" if row in late else "taken") if row.time_us is not None else row for row in rows)
+
+    def _late(self, rows: Sequence[Arrived], batch: BatchSeen, dropped: int) -> set[Arrived] | None:
+        """The rows that make up the count, by the end of their window or their own time; None where none do."""
+        for watermark in dict.fromkeys((self._previous, batch.watermark or 0)):
+            found = [row for row in rows if self._compared(row) <= watermark * 1000]
+            # An aggregation counts late groups, everything else late rows.
+            if dropped in (len(found), len({(row.stream, self._compared(row)) for row in found})):
+                return set(found)
+        return None
+
+    def _compared(self, row: Arrived) -> int:
+        time = row.time_us or 0
+        return self._tumbling.of(time)[1] if self._tumbling is not None else time
+
+
+def _with(row: Arrived, fate: Fate) -> Arrived:
+    return Arrived(row.stream, row.time_us, row.text, fate, row.behind)
+
+
+def _event_time(stream: str, schema: Schema, pipeline: Pipeline) -> str | None:
+    """The column that carries the stream's event time: that of its watermark, else its first timestamp."""
+    names = {field.name.lower(): field.name for field in schema.fields if field.type.name.startswith("timestamp")}
+    for marked in _watermarked(stream, pipeline):
+        if marked.lower() in names:
+            return names[marked.lower()]
+    return next(iter(names.values()), None)
+
+
+def _watermarked(stream: str, pipeline: Pipeline) -> Iterator[str]:
+    reads = next((operation.arguments.get("from") for operation in pipeline.operations), None)
+    for operation in pipeline.operations:
+        if operation.name == "withWatermark" and reads == stream:
+            yield str(operation.arguments["withWatermark"][0])
+        if operation.nested is not None:
+            yield from _watermarked(stream, operation.nested)
+
+
+def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
+    """Whether the row has a place for an event time, and the time."""
+    if schema is None or column is None:
+        return False, None
+    at = next(index for index, field in enumerate(schema.fields) if field.name == column)
+    value: Any = row.get(column) if isinstance(row, Mapping) else row[at] if at < len(row) else None
+    try:
+        time = canonical(value, schema.fields[at].type)
+    except NotAValue:
+        return False, None
+    return True, time if isinstance(time, int) else None
+
+
+def _shown(row: Row) -> str:
+    values = list(row.values()) if isinstance(row, Mapping) else list(row)
+    return ", ".join(cell(value) for value in values)

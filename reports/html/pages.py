@@ -1,0 +1,190 @@
+"""The pages of a report, one after the other, each as the HTML between its head and its foot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports.analysis.change import Changes
+from reports.analysis.matrix import summary
+from reports.analysis.report import Report
+from reports.html.about_page import about_page
+from reports.html.addresses import Addresses, case_key, compare_key, short, slug
+from reports.html.arrivals import FATES
+from reports.html.behaviours_page import behaviours_page
+from reports.html.case_page import case_page
+from reports.html.checkpoints import checkpoints
+from reports.html.comparison import comparison
+from reports.html.headline import headline
+from reports.html.matrix_page import matrix_page
+from reports.html.timeline import COUNTS
+from reports.html.visible import visible
+from reports.results.records import Target
+
+TABS = (("index", "What changes"), ("matrix", "Matrix"), ("behaviours", "Behaviours"), ("about", "About this run"))
+
+
+@dataclass(frozen=True)
+class Page:
+    key: str
+    title: str
+    tab: str
+    """The tab it belongs to."""
+    body: Markup
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """How many answers change from one version to another."""
+
+    count: int
+    heat: int
+    """From 0, nothing, to 4, most."""
+    href: str
+    told: str
+    current: bool
+
+
+@dataclass(frozen=True)
+class PairRow:
+    target: Target
+    cells: tuple[PairCell | None, ...]
+
+
+@cache
+def templates() -> Environment:
+    """The templates; what they print is text, whatever is in it."""
+    found = Environment(
+        loader=PackageLoader("reports.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=visible,
+    )
+    found.filters.update(short=short, slug=slug, px=_pixels)
+    return found
+
+
+def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
+    """Every page, the one that is opened first at the head."""
+    drawing = _Drawing(report, addresses)
+    yield drawing.front()
+    yield drawing.matrix()
+    yield drawing.behaviours()
+    yield drawing.about()
+    yield from (drawing.compare(pair) for pair in report.pairs)
+    yield from (drawing.case(id) for id in report.matrix.cases)
+
+
+class _Drawing:
+    def __init__(self, report: Report, addresses: Addresses) -> None:
+        self._report = report
+        self._addresses = addresses
+        self._summary = summary(report.matrix)
+
+    def front(self) -> Page:
+        pair = self._report.foremost
+        return self._comparison("index", "What changes", pair, headline=headline(self._report, pair), front=True)
+
+    def compare(self, pair: Changes) -> Page:
+        key = compare_key(pair.before.name, pair.after.name)
+        title = f"From {pair.before.title} to {pair.after.title}"
+        return self._comparison(key, title, pair, headline="", front=False)
+
+    def matrix(self) -> Page:
+        page = matrix_page(self._report)
+        return self._page("matrix", "Matrix", "matrix", "matrix.html", page=page, summary=self._summary)
+
+    def behaviours(self) -> Page:
+        page = behaviours_page(self._report)
+        return self._page("behaviours", "Behaviours", "behaviours", "behaviours.html", page=page)
+
+    def about(self) -> Page:
+        page = about_page(self._report)
+        return self._page("about", "About this run", "about", "about.html", page=page, summary=self._summary)
+
+    def case(self, id: str) -> Page:
+        page, key = case_page(self._report, id), case_key(id)
+        family = f"{self._addresses.page('matrix', key)}{self._filtered('family', page.family)}"
+        return self._page(
+            key,
+            page.title,
+            "matrix",
+            "case.html",
+            page=page,
+            title_of=self._report.title,
+            family_href=family,
+            counts=COUNTS,
+            fates=FATES,
+        )
+
+    def _filtered(self, name: str, value: str) -> str:
+        """What an address of the matrix is followed by to show a part of it."""
+        fragment = self._addresses.page("matrix", "matrix", "")
+        return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
+
+    def _comparison(self, key: str, title: str, pair: Changes | None, **about: Any) -> Page:
+        return self._page(
+            key,
+            title,
+            "index",
+            "compare.html",
+            comparison=comparison(self._report, pair) if pair is not None else None,
+            checkpoints=checkpoints(self._report, pair) if pair is not None else None,
+            targets=self._report.versions,
+            grid=self._grid(key, pair),
+            pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
+            **about,
+        )
+
+    def _grid(self, seen_from: str, current: Changes | None) -> tuple[PairRow, ...]:
+        targets = self._report.versions
+        found = {(pair.before.name, pair.after.name): pair for pair in self._report.pairs}
+        most = max((len(pair.changes) for pair in found.values()), default=0)
+        rows = []
+        for before in targets[:-1]:
+            cells: list[PairCell | None] = []
+            for after in targets[1:]:
+                pair = found.get((before.name, after.name))
+                cells.append(self._pair(pair, most, seen_from, pair == current) if pair is not None else None)
+            rows.append(PairRow(before, tuple(cells)))
+        return tuple(rows)
+
+    def _pair(self, pair: Changes, most: int, seen_from: str, current: bool) -> PairCell:
+        count = len(pair.changes)
+        return PairCell(
+            count=count,
+            heat=0 if not count else 1 + 3 * (count - 1) // max(most, 1),
+            href=self._addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
+            told=f"{pair.before.title} to {pair.after.title}",
+            current=current,
+        )
+
+    def _page(self, key: str, title: str, tab: str, template: str, **about: Any) -> Page:
+        def href(kind: str, name: str = "") -> str:
+            return (
+                self._addresses.page(case_key(name), key) if kind == "case" else self._addresses.page(kind, key, name)
+            )
+
+        body = (
+            templates()
+            .get_template(template)
+            .render(
+                href=href,
+                here=partial(self._addresses.page, key, key),
+                id=partial(self._addresses.id, key),
+                **about,
+            )
+        )
+        return Page(key, title, tab, Markup(body))
+
+
+def _pixels(number: float) -> str:
+    """A length without more digits than can be seen."""
+    return f"{number:.1f}".removesuffix(".0")

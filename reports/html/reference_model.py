@@ -1,0 +1,43 @@
+"""What the reference model says of a case, for those who show it beside an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.model.unpredictable import Unpredictable
+from conformance.oracle.cross_check import AGREEING
+from conformance.oracle.explanation import told
+from conformance.oracle.prediction import Prediction, judged, predict
+
+
+@dataclass(frozen=True)
+class Said:
+    """A prediction; its account is made where somebody reads it."""
+
+    case: Case
+    prediction: Prediction
+
+    @property
+    def observation(self) -> Observation:
+        return self.prediction.observation
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """Its account, line by line, each with its tone."""
+        return tuple((line.tone, str(line)) for line in told(self.case, self.prediction))
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it says what the case expects of the version."""
+        return judged(self.case, self.prediction).status in AGREEING
+
+
+def reference_model(case: Case, version: SparkVersion) -> Said | None:
+    """Its prediction; None where the case uses something it does not know."""
+    try:
+        return Said(case, predict(case, version))
+    except Unpredictable:
+        return None

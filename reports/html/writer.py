@@ -1,0 +1,98 @@
+"""A report as files: a folder of pages, or one file that holds them all."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from reports.analysis.report import Report
+from reports.html.addresses import InAFolder, InOneFile
+from reports.html.pages import TABS, Page, pages, templates
+
+ASSETS = ("report.css", "report.js")
+ONE_FILE = "report.html"
+
+
+class NotAFolder(OSError):
+    """There is a file where the folder of the report should be."""
+
+    exit_code = 2
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} is a file: give --out a folder, new or not")
+        self.path = path
+
+
+def write(report: Report, out: Path) -> Path:
+    """Write the report as a folder of pages; what is in the folder besides stays.
+
+    Returns:
+        The page to open.
+
+    Raises:
+        OSError: it cannot be written; ``NotAFolder`` where there is a file of that name.
+    """
+    _make(out)
+    for name in ASSETS:
+        _put(out / name, _asset(name))
+    addresses = InAFolder()
+    for page in pages(report, addresses):
+        _put(out / addresses.file(page.key), _alone(page, addresses))
+    return out / addresses.file(TABS[0][0])
+
+
+def write_one_file(report: Report, out: Path) -> Path:
+    """Write the report as a single file, ``report.html`` in a folder; links and essentials work without JavaScript.
+
+    Returns and raises: as ``write``.
+    """
+    _make(out)
+    style, script = _asset("report.css"), _asset("report.js")
+    text = (
+        templates()
+        .get_template("single.html")
+        .render(
+            tabs=TABS,
+            pages=pages(report, InOneFile()),
+            style=Markup(style),
+            script=Markup(script),
+            script_hash=f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}",
+        )
+    )
+    _put(out / ONE_FILE, text)
+    return out / ONE_FILE
+
+
+def _alone(page: Page, addresses: InAFolder) -> str:
+    return (
+        templates()
+        .get_template("page.html")
+        .render(
+            key=page.key,
+            page_title=page.title,
+            tab=page.tab,
+            tabs=TABS,
+            body=page.body,
+            link=lambda key: addresses.page(key, page.key),
+            asset=lambda name: addresses.asset(name, page.key),
+        )
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _make(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise NotAFolder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,347 @@
+"""The lines of a results file, as frozen values: a header, one cell a line, a footer.
+
+Each line is a JSON object with a ``record`` that names its kind; ``results.schema.json`` describes them for other programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from conformance.core.case import Case, file_of
+from conformance.core.case import Differs as DiffersEntry
+from conformance.core.case import Upgrade as UpgradesEntry
+from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.judging.finding import Finding
+from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
+from conformance.judging.verdict import Status, Verdict
+from conformance.variants.variant import MARK, VariedCase
+
+FORMAT = 2
+"""The version of the format this code writes, and the newest it reads."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class Target(_Record):
+    """What one column of the matrix ran on. What is only known once an engine has started is None until then."""
+
+    name: str
+    """``spark-3.5.9``: the name that cells go by."""
+    spark: str
+    """The resolved version, with what a vendor appends."""
+    java: str | None = None
+    python: str | None = None
+    scala: str | None = None
+    os: str | None = None
+    runtime: str = "local"
+    """``local``, ``container`` …"""
+    image: str | None = None
+    image_digest: str | None = None
+    master: str | None = None
+    """Of the cluster its executors were in."""
+
+    @property
+    def title(self) -> str:
+        """What a person reads above its column: ``3.5.9``, or the label it was given."""
+        return self.name.removeprefix("spark-")
+
+    @property
+    def version(self) -> SparkVersion | None:
+        """The release it is of, None where what it says of itself is none, as of the reference model."""
+        try:
+            return SparkVersion.parse(self.spark)
+        except NotAVersion:
+            return None
+
+    @property
+    def apache(self) -> bool:
+        """Whether it is Apache's release, and no build or service of somebody else's."""
+        return self.name == f"spark-{self.spark}"
+
+    @property
+    def met(self) -> bool:
+        """Whether an engine has said who it is."""
+        return any((self.java, self.python, self.scala, self.os, self.image_digest))
+
+
+class Header(_Record):
+    """The first line: everything that is to be answered by the cells."""
+
+    record: Literal["header"] = "header"
+    format: int = FORMAT
+    suite: str
+    """``conformance.suite.discovery.Suite.digest``: results of different suites are not to be mixed."""
+    cases: tuple[str, ...]
+    targets: tuple[Target, ...]
+    started: datetime
+    command: str | None = None
+    shard: tuple[int, int] | None = None
+    """Which of how many parts of the cases these are, where a run was divided."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """Of a run over checkpoints that change versions: the target that writes them and the one that goes on, by name."""
+    cuts: dict[str, tuple[int, ...]] = {}
+    """Of such a run: case id → the steps before which it changes versions."""
+
+    def expected_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
+        """Case id, both targets' names and cut of every cell there must be of the upgrade matrix."""
+        return frozenset(
+            (case, origin, to, cut) for case, cuts in self.cuts.items() for cut in cuts for origin, to in self.pairs
+        )
+
+    def expected_cells(self) -> frozenset[tuple[str, str]]:
+        """Case id and target name of every cell there must be."""
+        return frozenset((case, target.name) for case in self.cases for target in self.targets)
+
+
+class Introduction(_Record):
+    """An engine that has introduced itself: takes the place of the header's target of that name."""
+
+    record: Literal["target"] = "target"
+    target: Target
+
+
+class DocumentedDifference(_Record):
+    """The ``differs`` entry of the case that a cell's version falls into."""
+
+    spark: str
+    because: str | None = None
+    unsupported: str | None = None
+    link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug of these versions, ``link`` its ticket."""
+
+    @classmethod
+    def of(cls, entry: DiffersEntry) -> DocumentedDifference:
+        return cls(
+            spark=str(entry.spark),
+            because=entry.because,
+            unsupported=entry.unsupported,
+            link=entry.link,
+            bug=entry.bug,
+        )
+
+
+class Run(_Record):
+    """One of several runs of a cell: its part of the evidence."""
+
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    observation: Observation | None = None
+
+
+class Cell(_Record):
+    """One cell of the matrix."""
+
+    record: Literal["cell"] = "cell"
+    case: str
+    expansion: str = ""
+    """The part of the id behind that of the file, where the file stands for several cases by its ``matrix``."""
+    variant: str = ""
+    """Which way of running the case otherwise, behind ``@`` in its id; empty where it ran as it is written. What was seen is told as
+    if it had."""
+    family: str
+    case_digest: str
+    target: str
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    """Digest of what was seen: two versions with the same digest behaved the same."""
+    differs: DocumentedDifference | None = None
+    observation: Observation | None = None
+    """Without the raw ``progress`` of its micro-batches."""
+    runs: tuple[Run, ...] = ()
+    """Where the cell ran more than once: each run, in order."""
+    duration_ms: int = 0
+    reused: bool = False
+    """Whether it is the answer of an earlier run, and no engine was asked; ``duration_ms`` is how long it took then."""
+
+    @property
+    def file(self) -> str:
+        """The file of the case, relative to its suite."""
+        return file_of(self.written, self.expansion)
+
+    @property
+    def written(self) -> str:
+        """The id of the case as it is written."""
+        return self.case.removesuffix(f"{MARK}{self.variant}") if self.variant else self.case
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        target: str,
+        verdict: Verdict,
+        observations: Sequence[Observation | None] = (),
+        duration_ms: int = 0,
+        *,
+        reused: bool = False,
+    ) -> Cell:
+        """The record of a verdict.
+
+        Args:
+            case: the case the verdict is on.
+            target: the name of its target.
+            verdict: of one run, or combined.
+            observations: one for each run, in order; None for a run that showed nothing.
+            duration_ms: of all runs together.
+            reused: whether the observation is of an earlier run.
+        """
+        if isinstance(case, VariedCase):
+            observations = [one and case.said_of_the_original(one) for one in observations]
+        seen = [_without_progress(observation) for observation in observations]
+        runs = tuple(
+            Run(
+                status=run.status,
+                findings=run.findings,
+                notes=run.notes,
+                behaviour=run.behaviour,
+                observation=seen[at] if at < len(seen) else None,
+            )
+            for at, run in enumerate(verdict.runs)
+        )
+        return cls(
+            case=case.id,
+            expansion=case.expansion,
+            variant=case.variant if isinstance(case, VariedCase) else "",
+            family=case.family,
+            case_digest=case.digest,
+            target=target,
+            status=verdict.status,
+            findings=verdict.findings,
+            notes=verdict.notes,
+            behaviour=verdict.behaviour,
+            differs=DocumentedDifference.of(verdict.differs) if verdict.differs is not None else None,
+            observation=next((observation for observation in seen if observation is not None), None),
+            runs=runs,
+            duration_ms=duration_ms,
+            reused=reused,
+        )
+
+
+class DocumentedUpgrade(_Record):
+    """The entry of ``upgrades`` that speaks of a cell."""
+
+    from_: str | None = Field(None, alias="from", serialization_alias="from")
+    to: str | None = None
+    because: str
+    link: str | None = None
+    bug: bool = False
+    """Whether it is a known bug, ``link`` its ticket."""
+    way_round: str | None = None
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @classmethod
+    def of(cls, entry: UpgradesEntry) -> DocumentedUpgrade:
+        return cls(
+            from_=str(entry.from_) if entry.from_ else None,
+            to=str(entry.to) if entry.to else None,
+            because=entry.because,
+            link=entry.link,
+            bug=entry.bug,
+            way_round=entry.way_round,
+        )
+
+
+class UpgradeCell(_Record):
+    """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another went on from."""
+
+    record: Literal["upgrade"] = "upgrade"
+    case: str
+    family: str
+    case_digest: str
+    origin: str
+    """The target that ran the steps before the cut."""
+    to: str
+    """The target that ran the rest."""
+    cut: int
+    """The number of the step before which the versions change."""
+    status: UpgradeStatus
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    behaviour: str | None = None
+    entry: DocumentedUpgrade | None = None
+    error: ErrorSeen | None = None
+    """With which the second target ended, expected or not."""
+    observation: Observation | None = None
+    """Over both, without the raw ``progress`` of its micro-batches."""
+    duration_ms: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        names: tuple[str, str],
+        verdict: UpgradeVerdict,
+        observation: Observation | None = None,
+        duration_ms: int = 0,
+    ) -> UpgradeCell:
+        """The record of a verdict; ``names`` are those of the targets, in the order in which they ran."""
+        return cls(
+            case=case.id,
+            family=case.family,
+            case_digest=case.digest,
+            origin=names[0],
+            to=names[1],
+            cut=verdict.cut,
+            status=verdict.status,
+            findings=verdict.findings,
+            notes=verdict.notes,
+            behaviour=verdict.behaviour,
+            entry=DocumentedUpgrade.of(verdict.entry) if verdict.entry is not None else None,
+            error=verdict.error,
+            observation=_without_progress(observation),
+            duration_ms=duration_ms,
+        )
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.case, self.origin, self.to, self.cut
+
+
+class Footer(_Record):
+    """The last line. A file without one was interrupted."""
+
+    record: Literal["footer"] = "footer"
+    counts: dict[Status, int]
+    """Cells per status; a status that no cell has may be left out."""
+    upgrades: dict[UpgradeStatus, int] = {}
+    """The same of the cells of the upgrade matrix."""
+    finished: datetime
+
+
+AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer
+Record: TypeAlias = Annotated[AnyRecord, Field(discriminator="record")]
+
+RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of one line of a results file: the content of ``results.schema.json``."""
+    schema = RECORD.json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of the results of watermark-conformance",
+        "description": f"Format {FORMAT}: a header, then introductions of targets and cells in any order, then a footer.",
+        **schema,
+    }
+
+
+def _without_progress(observation: Observation | None) -> Observation | None:
+    if observation is None or not any(batch.progress for step in observation.steps for batch in step.batches):
+        return observation
+    steps = tuple(
+        step.model_copy(update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)})
+        for step in observation.steps
+    )
+    return observation.model_copy(update={"steps": steps})

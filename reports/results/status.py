@@ -1,0 +1,43 @@
+"""The statuses of a cell: in which order they are told, how they look, and what they do to the whole.
+
+Each has a glyph, a word and a colour, and is told by the first two where there is no colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from conformance.judging.verdict import AS_THE_CASE_SAYS, Status
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How a status looks."""
+
+    glyph: str
+    word: str
+    style: str
+    """A style of rich."""
+
+
+MARKS: Mapping[Status, Mark] = {
+    "conforms": Mark("●", "conforms", "green"),
+    "differs": Mark("◆", "differs as documented", "cyan"),
+    "bug": Mark("▲", "known bug of these versions", "red"),
+    "unsupported": Mark("–", "unsupported as documented", "blue"),
+    "violates": Mark("✗", "violates", "bold red"),
+    "flaky": Mark("≈", "flaky", "magenta"),
+    "broken": Mark("!", "broken: the harness failed", "bold yellow"),
+    "not-applicable": Mark("·", "not applicable", "dim"),
+    "not-run": Mark("?", "not run", "yellow"),
+}
+"""Every status, in the order in which they are told."""
+
+GLYPHS: Mapping[Status, str] = {status: mark.glyph for status, mark in MARKS.items()}
+
+GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
+"""What is as the cases say, or does not count."""
+
+DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})
+NO_RESULT: frozenset[Status] = frozenset({"broken", "not-run"})

@@ -1,0 +1,224 @@
+"""The upgrade matrix on a terminal: from whom, to whom, what became of the checkpoints; and at the end what a person can act on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.core.versions import SparkVersion
+from conformance.judging.finding import INDENT, described
+from conformance.judging.handoff_verdict import UpgradeStatus
+from reports.results.reading import Results
+from reports.results.records import UpgradeCell
+from reports.results.status import MARKS as OF_A_CELL
+from reports.results.status import Mark
+
+MARKS: Mapping[UpgradeStatus, Mark] = {
+    "resumes": Mark("●", "go on", "green"),
+    "differs": Mark("◆", "go on and answer otherwise, as documented", "cyan"),
+    "refused": Mark("⊘", "refused, as documented", "yellow"),
+    "unsupported": Mark("–", "unsupported there, as documented", "blue"),
+    "violates": Mark("✗", "not as expected", "bold red"),
+    "broken": Mark("!", "broken: the harness failed", "bold yellow"),
+    "not-applicable": Mark("·", "nothing to hand over", "dim"),
+    "not-run": Mark("?", "not run", "yellow"),
+}
+"""Every status, in the order in which they are told."""
+
+BUG = OF_A_CELL["bug"]
+"""Of an answer for which an entry names a bug, whatever its status."""
+
+EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
+
+_MOST_CASES = 3
+
+
+def exit_code(results: Results) -> int:
+    """0 where everything is as the cases say, 1 where something is not, 3 where that cannot be said."""
+    found = {cell.status for cell in results.upgrades}
+    if "violates" in found:
+        return 1
+    if found - EXPECTED or found <= {"not-applicable"}:
+        return 3
+    return 0
+
+
+def show(results: Results, console: Console) -> None:
+    """Print the matrix, its legend, what is not as expected, and the list to act on."""
+    cells = results.upgrades
+    for line in _table(cells):
+        _print(console, line)
+    _print(console, Text())
+    for mark, count in _legend(cells):
+        _print(console, Text(f"{mark.glyph} {mark.word} {count}", style=mark.style))
+    for line in _unexpected(cells):
+        _print(console, line)
+    for line in _to_act_on(cells):
+        _print(console, line)
+    _print(console, Text())
+    style = {0: "bold green", 1: "bold red"}.get(exit_code(results), "bold yellow")
+    _print(console, Text(summary(results), style=style))
+
+
+def summary(results: Results) -> str:
+    """One sentence: ``262 cases × 24 changes of version: 5000 go on, 40 refused as documented …; 0 not as expected``."""
+    counts = Counter(cell.status for cell in results.upgrades)
+    cases, pairs = len(results.header.cuts), len(results.header.pairs)
+    if not results.upgrades or set(counts) <= {"not-applicable"}:
+        return f"{_count(cases, 'case')} × {_count(pairs, 'change')} of version: nothing was handed over"
+    good = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status in EXPECTED and counts[status]]
+    bad = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status not in EXPECTED and counts[status]]
+    told = f"{', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
+    return f"{_count(cases, 'case')} × {_count(pairs, 'change')} of version: {told}"
+
+
+def _print(console: Console, line: Text) -> None:
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
+    """A row for each version that wrote, a column for each that went on; in each how many of each kind."""
+    by_pair: dict[tuple[str, str], Counter[UpgradeStatus]] = {}
+    for cell in cells:
+        by_pair.setdefault((cell.origin, cell.to), Counter())[cell.status] += 1
+    rows = sorted({origin for origin, _ in by_pair}, key=_by_version)
+    columns = sorted({to for _, to in by_pair}, key=_by_version)
+    texts = {pair: _counted(counts) for pair, counts in by_pair.items()}
+    widths = [max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns]
+    head = max([len("from"), *(len(_short(origin)) for origin in rows)])
+    yield Text(
+        "from".ljust(head)
+        + "  "
+        + "  ".join(_short(to).rjust(width) for to, width in zip(columns, widths, strict=True))
+    )
+    for origin in rows:
+        line = Text(_short(origin).ljust(head), style="bold")
+        for to, width in zip(columns, widths, strict=True):
+            text = texts.get((origin, to), Text())
+            line.append("  " + " " * (width - len(text))).append_text(text)
+        line.rstrip()
+        yield line
+
+
+def _counted(counts: Counter[UpgradeStatus]) -> Text:
+    """``240● 12⊘``: how many of each kind that counts."""
+    text = Text()
+    for status, mark in MARKS.items():
+        if counts[status] and status != "not-applicable":
+            text.append(" " if text else "").append(f"{counts[status]}{mark.glyph}", style=mark.style)
+    return text or Text("·", style="dim")
+
+
+def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
+    counts = Counter(cell.status for cell in cells)
+    return ((mark, counts[status]) for status, mark in MARKS.items() if counts[status])
+
+
+def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
+    """Every cell that is not as expected with what was found in it; what kept many from an answer is told once."""
+    alike: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
+    for cell in cells:
+        if cell.status not in EXPECTED:
+            evidence = (*described(cell.findings), *(f"note: {note}" for note in cell.notes))
+            alike.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(f"{cell.case}, step {cell.cut},")
+    for (origin, to, status, evidence), which in alike.items():
+        mark = MARKS[status]
+        told = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
+        yield Text()
+        yield Text(f"{mark.glyph} {told} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
+        for line in evidence:
+            yield Text(INDENT + line)
+
+
+def _to_act_on(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
+    """For each pair: what goes on, what is refused and by which error, what answers otherwise, and what helps."""
+    pairs = sorted(
+        {(cell.origin, cell.to) for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))
+    )
+    for origin, to in pairs:
+        here = [cell for cell in cells if (cell.origin, cell.to) == (origin, to) and cell.status != "not-applicable"]
+        if not here:
+            continue
+        down = _by_version(to) < _by_version(origin)
+        yield Text()
+        yield Text(f"{_short(origin)} → {_short(to)}{' (back)' if down else ''}", style="bold")
+        going = [cell for cell in here if cell.status == "resumes"]
+        if going:
+            families = ", ".join(sorted({cell.family or "(no family)" for cell in going}))
+            yield Text(
+                f"{INDENT}{MARKS['resumes'].glyph} {_count(len(going), 'checkpoint')} of {len(here)} go on: {families}"
+            )
+        yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
+        yield from _grouped(here, "unsupported", lambda cell: f"unsupported there: {' '.join(cell.notes)}")
+        yield from _grouped(here, "differs", lambda _: "go on and answer otherwise")
+        yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'it answers otherwise'}")
+        yield from _grouped(here, "broken", lambda _: "no answer")
+
+
+def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[[UpgradeCell], str]) -> Iterator[Text]:
+    groups: dict[tuple[str, str], list[UpgradeCell]] = {}
+    for cell in cells:
+        if cell.status == status:
+            known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
+            because = f" — {known}{cell.entry.because}" if cell.entry else ""
+            link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
+            way_round = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
+            groups.setdefault((why(cell) + because + link, way_round), []).append(cell)
+    for (told, way_round), alike in groups.items():
+        mark = MARKS[status]
+        yield Text(f"{INDENT}{mark.glyph} {_count(len(alike), 'checkpoint')} {told}", style=mark.style)
+        names = [cell.case for cell in alike]
+        more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
+        yield Text(f"{INDENT * 2}{', '.join(names[:_MOST_CASES])}{more}")
+        if way_round:
+            yield Text(f"{INDENT * 2}way round: {way_round}")
+
+
+def _error(cell: UpgradeCell) -> str:
+    """The name a person looks for: Spark's error class where it has one, else the first type name."""
+    if cell.error is None:
+        return ""
+    conditions = [
+        name for name in cell.error.classes if name.isupper() or name.replace(".", "").replace("_", "").isupper()
+    ]
+    specific = [name for name in conditions if name not in _WRAPPERS]
+    return next(iter([*specific, *_specific_types(cell.error.classes)]), "an error without a class")
+
+
+_WRAPPERS = frozenset({"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"})
+_GENERAL = frozenset(
+    {
+        "StreamingQueryException",
+        "CapturedException",
+        "PySparkException",
+        "Py4JJavaError",
+        "Py4JError",
+        "Py4JException",
+        "SparkException",
+        "SparkRuntimeException",
+        "SparkUnsupportedOperationException",
+        "ForeachBatchUserFuncException",
+        "UnsupportedOperationException",
+        "IllegalStateException",
+    }
+)
+"""What says nothing of what went wrong: types that wrap, and types of everything."""
+
+
+def _specific_types(classes: Sequence[str]) -> list[str]:
+    return [name for name in classes if name not in _GENERAL | _WRAPPERS] or list(classes)
+
+
+def _by_version(name: str) -> SparkVersion:
+    return SparkVersion.parse(_short(name))
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("spark-").removeprefix("installed-")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

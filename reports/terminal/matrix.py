@@ -1,0 +1,202 @@
+"""The matrix on a terminal: glyph, word and colour together, and plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+from rich.text import Text
+
+from conformance.judging.finding import INDENT, described
+from conformance.judging.verdict import Status
+from reports.analysis.matrix import Matrix, summary
+from reports.results.reading import Results
+from reports.results.records import Cell, Target
+from reports.results.status import GREEN, MARKS
+
+AS_EXPECTED = "as expected"
+NOT_AS_EXPECTED = "not as expected"
+
+_IS_A_RELEASE = re.compile(r"\d+\.\d+\.\d+")
+
+
+def show(results: Results, console: Console) -> None:
+    """Print the matrix, its legend, the findings of every cell that is not green, and the sentence that sums it up."""
+    matrix = Matrix.of(results)
+    draw(matrix, console)
+    for line in _findings(matrix):
+        _print(console, line)
+    _print(console, Text())
+    style = {0: "bold green", 1: "bold red"}.get(matrix.exit_code, "bold yellow")
+    _print(console, Text(summary(matrix), style=style))
+
+
+def draw(matrix: Matrix, console: Console) -> None:
+    """Print the table and its legend alone."""
+    for line in _table(matrix, console.width):
+        _print(console, line)
+    if matrix.cases and matrix.targets:
+        _print(console, Text())
+        for line in _legend(matrix, console.width):
+            _print(console, line)
+
+
+def exit_code(results: Results) -> int:
+    """Of a program that has shown these results: 0 conforms, 1 does not, 3 cannot be said."""
+    return Matrix.of(results).exit_code
+
+
+def _print(console: Console, line: Text) -> None:
+    # The table is laid out to the width already; of everything else a terminal wraps what it must.
+    console.print(line, soft_wrap=True, highlight=False)
+
+
+def _table(matrix: Matrix, width: int) -> Iterator[Text]:
+    """Cases by family as rows, versions as columns, and how many cells are as expected in each family and version."""
+    if not matrix.cases or not matrix.targets:
+        return
+    for number, part in enumerate(_parts(matrix, width)):
+        if number:
+            yield Text()
+        yield part.row("", [Text(head, style="bold") for head in part.heads])
+        for family, cases in matrix.families.items():
+            total = Text(_of(matrix.count(cases, part.names)), style="dim")
+            yield part.row(family or "(no family)", [], total, style="bold")
+            for case in cases:
+                marks = [MARKS[matrix.status(case, name)] for name in part.names]
+                yield part.row(INDENT + case.rpartition("/")[2], [Text(mark.glyph, style=mark.style) for mark in marks])
+        feet = [Text(foot, style="bold") for foot in part.feet]
+        yield part.row(part.foot, feet, Text(_of(matrix.count(matrix.cases, part.names)), style="bold"), style="bold")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some columns of the matrix, as many as fit side by side."""
+
+    names: tuple[str, ...]
+    """Of the targets."""
+    heads: tuple[str, ...]
+    feet: tuple[str, ...]
+    foot: str
+    """What the feet count."""
+    room: int
+    """For the names of cases."""
+    gap: str
+
+    def row(self, head: str, cells: Sequence[Text], total: Text | None = None, style: str = "") -> Text:
+        line = Text(_cut(head, self.room).ljust(self.room), style=style)
+        for at, column in enumerate(self.columns):
+            content = cells[at] if at < len(cells) else Text()
+            line.append(self.gap + " " * (column - len(content))).append_text(content)
+        if total is not None:
+            line.append("  ").append_text(total)
+        line.rstrip()
+        return line
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(max(len(head), len(foot)) for head, foot in zip(self.heads, self.feet, strict=True))
+
+
+def _parts(matrix: Matrix, width: int) -> Iterator[_Part]:
+    """The matrix whole if it fits; else with short heads; else in several parts below each other."""
+    names = tuple(target.name for target in matrix.targets)
+    counts = [matrix.count(matrix.cases, [name]) for name in names]
+    wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])
+    wanted = max(wanted, len(AS_EXPECTED))
+    total = len(_of(matrix.totals)) + 2
+    wide = _Part(names, _heads(matrix.targets), tuple(map(_of, counts)), AS_EXPECTED, wanted, "  ")
+    if wanted + sum(wide.columns) + 2 * len(names) + total <= width:
+        yield wide
+        return
+    feet = tuple(str(_counting(count) - _green(count)) for count in counts)
+    narrow = _Part(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
+    wanted = max(wanted, len(NOT_AS_EXPECTED))
+    least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
+    for at in _bands([column + 1 for column in narrow.columns], width - least - total):
+        used = sum(narrow.columns[at]) + len(names[at]) + total
+        room = max(least, min(wanted, width - used))
+        yield replace(narrow, names=names[at], heads=narrow.heads[at], feet=narrow.feet[at], room=room)
+
+
+def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
+    """The columns in successive groups of which each fits into the room, or is a single column."""
+    begin, used = 0, 0
+    for at, needed in enumerate(widths):
+        if at > begin and used + needed > room:
+            yield slice(begin, at)
+            begin, used = at, 0
+        used += needed
+    yield slice(begin, len(widths))
+
+
+def _heads(targets: Sequence[Target]) -> tuple[str, ...]:
+    """``spark-3.5.9`` as ``3.5.9``: the target's name without what all of them share."""
+    return tuple(target.title for target in targets)
+
+
+def _short_heads(targets: Sequence[Target]) -> tuple[str, ...]:
+    """``3.5.9`` as ``3.5`` where that tells it from all others."""
+    heads = _heads(targets)
+    lines = [".".join(head.split(".")[:2]) if _IS_A_RELEASE.fullmatch(head) else head for head in heads]
+    return tuple(line if lines.count(line) == 1 else head for head, line in zip(heads, lines, strict=True))
+
+
+def _green(counts: Counter[Status]) -> int:
+    return sum(counts[status] for status in GREEN) - counts["not-applicable"]
+
+
+def _counting(counts: Counter[Status]) -> int:
+    return sum(counts.values()) - counts["not-applicable"]
+
+
+def _of(counts: Counter[Status]) -> str:
+    """How many cells are as expected, of how many that count."""
+    return f"{_green(counts)}/{_counting(counts)}"
+
+
+def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
+    """The glyphs that occur, with words and how often."""
+    line = Text()
+    for status, mark in MARKS.items():
+        count = matrix.totals[status]
+        if not count:
+            continue
+        entry = Text(f"{mark.glyph} {mark.word} {count}", style=mark.style)
+        if line and len(line) + 3 + len(entry) > width:
+            yield line
+            line = Text()
+        line.append("   " if line else "").append_text(entry)
+    yield line
+
+
+def _findings(matrix: Matrix) -> Iterator[Text]:
+    """Every cell that is not green, with what was found in it; what kept many cells from an answer is told once."""
+    alike: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
+    for case, target, status in matrix.not_green():
+        cell = matrix.cells.get((case, target.name))
+        evidence = tuple(_evidence(cell)) if cell is not None else ()
+        alike.setdefault((target.name, status, evidence), []).append(case)
+    for (name, status, evidence), cases in alike.items():
+        mark = MARKS[status]
+        which = cases[0] if len(cases) == 1 else f"{len(cases)} cases, from {cases[0]} to {cases[-1]},"
+        yield Text()
+        yield Text(f"{mark.glyph} {which} on {name}: {status}", style=mark.style)
+        for line in evidence:
+            yield Text(INDENT + line)
+
+
+def _evidence(cell: Cell) -> Iterator[str]:
+    yield from described(cell.findings)
+    yield from (f"note: {note}" for note in cell.notes)
+    if cell.status == "flaky":
+        for number, run in enumerate(cell.runs, 1):
+            yield f"run {number}: {run.status}" + (f", behaviour {run.behaviour[:12]}" if run.behaviour else "")
+            yield from (INDENT + line for line in described(run.findings))
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

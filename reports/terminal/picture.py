@@ -1,0 +1,34 @@
+"""A picture of some families of the matrix, for a page: ``python -m reports.terminal.picture RESULTS OUT.svg FAMILY…``."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from reports.analysis.matrix import Matrix
+from reports.results.reading import Results
+from reports.terminal.matrix import draw
+
+_COLUMNS = 116
+
+
+def picture(results: Results, families: Collection[str]) -> str:
+    """The rows of these families as an SVG; the same results give the same bytes."""
+    matrix = Matrix.of(results)
+    chosen = tuple(case for family in families for case in matrix.families[family])
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    draw(replace(matrix, cases=chosen), console)
+    drawn = console.export_svg(title="conformance run --spark lines", unique_id="matrix")
+    # Every system has a monospaced font; a picture that is looked at must not fetch one from somewhere.
+    return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    given, out, *wanted = sys.argv[1:]
+    Path(out).write_text(picture(Results.read(Path(given)), wanted), encoding="utf-8")

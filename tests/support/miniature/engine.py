@@ -1,0 +1,232 @@
+"""Speaks the driver protocol and knows one query: sums per 10-minute window in append mode with a delay of 25 minutes.
+
+``python engine.py MODE``. Every mode but ``right`` is wrong in one way, named after it. It keeps what it knows in the case's directory,
+so that another process can go on.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MINUTE = 60_000
+DELAY = 25 * MINUTE
+WINDOW = 10 * MINUTE
+
+
+def milliseconds(text):
+    return (datetime.fromisoformat(text) - EPOCH) // timedelta(milliseconds=1)
+
+
+def instant(ms):
+    return (EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Query:
+    def __init__(self, mode):
+        self.mode = mode
+        self.watermark = 0
+        self.state = {}
+        self.batches = 0
+        self.held_back = []
+
+    def load(self, directory):
+        kept = json.loads(Path(directory, "checkpoint.json").read_text())
+        self.watermark, self.batches = kept["watermark"], kept["batches"]
+        self.state = {int(start): total for start, total in kept["state"].items()}
+        if self.mode == "forgets-on-resume":
+            self.state = {}
+
+    def store(self, directory):
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        kept = {"watermark": self.watermark, "batches": self.batches, "state": self.state}
+        Path(directory, "checkpoint.json").write_text(json.dumps(kept))
+
+    def batch(self, rows):
+        ran_with, dropped = self.watermark, 0
+        if self.mode == "forgets-state":
+            self.state = {}
+        for time_ms, count in rows or ():
+            start = time_ms // WINDOW * WINDOW
+            if start + WINDOW <= ran_with and self.mode != "keeps-late-rows":
+                dropped += 1
+                continue
+            self.state[start] = self.state.get(start, 0) + count
+        emitted = sorted((start, total) for start, total in self.state.items() if start + WINDOW <= ran_with)
+        for start, _ in emitted:
+            del self.state[start]
+        if rows:
+            self.watermark = max(self.watermark, max(time_ms for time_ms, _ in rows) - DELAY)
+        out = [[instant(start), instant(start + WINDOW), total] for start, total in emitted]
+        if self.mode == "one-batch-late":
+            out, self.held_back = self.held_back, out
+        if self.mode == "drops-a-column":
+            out = [row[:-1] for row in out]
+        seen = {
+            "id": self.batches,
+            "kind": "no-data" if rows is None else "data",
+            "sources": [{"stream": "events", "rows": len(rows or ()), "moved": rows is not None}],
+            "watermark": ran_with,
+            "logged": ran_with + (1 if self.mode == "two-watermarks" else 0),
+            "next_watermark": self.watermark,
+            "rows": out,
+            "dropped": dropped,
+            "state": [len(self.state)],
+            "event_time": None,
+            "duration_ms": 1,
+            "progress": {"numInputRows": len(rows or ())},
+        }
+        self.batches += 1
+        return seen
+
+    def drain(self, rows):
+        before = self.watermark
+        batches = [self.batch(rows)]
+        if self.watermark > before:
+            batches.append(self.batch(None))
+        return batches
+
+
+def run(request, mode, on_progress):
+    query, directory = Query(mode), request["directory"]
+    for path in request["discard"]:
+        shutil.rmtree(path)
+    if "restore" in request:
+        shutil.copytree(request["restore"], directory)
+    if request["first"] > 1:
+        if mode == "refuses-to-resume":
+            refuse(request, on_progress)
+            return
+        query.load(directory)
+    for number, step in enumerate(request["steps"], request["first"]):
+        arrived = [
+            (milliseconds(row["event_time"]), row["count"])
+            for batch in step["batches"]
+            for rows in batch["events"]
+            for row in rows
+        ]
+        if number == 2 and mode == "dies":
+            sys.stderr.write("OutOfMemoryError: there was no more room\n")
+            sys.stderr.flush()
+            os._exit(137)
+        if number == 2 and mode == "hangs":
+            time.sleep(3600)
+        if number == 2 and mode == "babbles":
+            on_progress("this is no message")
+        if step["action"] == "kill":
+            killed(request, step, number, query, arrived, on_progress)
+        if step["action"] == "restart":
+            batches = []
+        elif mode == "splits-a-batch" and len(arrived) > 1:
+            batches = query.drain(arrived[:1]) + query.drain(arrived[1:])
+        else:
+            batches = query.drain(arrived)
+        seen = {
+            "number": number,
+            "batches": batches,
+            "watermark": query.watermark,
+            "plan": None,
+            "error": None,
+            "wall_ms": 1,
+        }
+        on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+        query.store(directory)
+    if "save" in request:
+        Path(directory).rename(request["save"])
+    else:
+        shutil.rmtree(directory)
+    columns = columns_of(mode)
+    lost = 1 if mode == "loses-executors" else 0
+    on_progress(json.dumps({"kind": "done", "case": request["case"], "columns": columns, "executorsLost": lost}))
+
+
+def killed(request, step, number, query, arrived, on_progress):
+    """The rows are out and nothing is committed: the next process has the checkpoint of before, and runs the step again."""
+    if step["at"] == "emitted":
+        batch = query.batch(arrived)
+        rows = batch["rows"] if query.mode != "loses-what-it-emitted" else [["lost", "lost", 0]]
+        on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": batch["id"], "rows": rows}))
+    if step["at"] == "committed":
+        query.batch(arrived)
+        query.store(request["directory"])
+    seen = {"number": number, "batches": [], "watermark": 0, "plan": None, "error": None, "wall_ms": 1}
+    missed = query.mode == "always-misses"
+    on_progress(json.dumps({"kind": "reached", "case": request["case"], "step": seen, "columns": [], "missed": missed}))
+    time.sleep(3600)
+
+
+def refuse(request, on_progress):
+    error = {"stage": "run", "classes": ["STATE_NOT_COMPATIBLE"], "message": "written by another"}
+    seen = {"number": request["first"], "batches": [], "watermark": 0, "plan": None, "error": error, "wall_ms": 1}
+    on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+    on_progress(json.dumps({"kind": "done", "case": request["case"], "columns": []}))
+
+
+def columns_of(mode):
+    columns = [
+        {"name": name, "type": kind}
+        for name, kind in (("start", "timestamp"), ("end", "timestamp"), ("total", "bigint"))
+    ]
+    if mode == "drops-a-column":
+        del columns[-1]
+    return columns
+
+
+def answer_the_last_first(requests, on_progress):
+    """Several cases at once, their messages in turns."""
+    said = []
+    for request in reversed(requests):
+        said.append([])
+        run(request, "right", said[-1].append)
+    for messages in zip(*said, strict=True):
+        for message in messages:
+            on_progress(message)
+
+
+def main(mode):
+    def on_progress(line):
+        print(line, flush=True)
+
+    if mode == "does-not-start":
+        on_progress(json.dumps({"kind": "failed", "message": "Traceback: no JAVA_HOME"}))
+        return
+    protocol = 99 if mode == "speaks-another-protocol" else 1
+    identity = {
+        "protocol": protocol,
+        "spark": "3.5.9",
+        "scala": "2.12.18",
+        "java": "17",
+        "python": "3.11",
+        "os": "Linux",
+        "apis": [],
+    }
+    on_progress(json.dumps({"kind": "hello", "identity": identity}))
+    if mode == "takes-three-and-answers-the-last-first":
+        answer_the_last_first([json.loads(sys.stdin.readline()) for _ in range(3)], on_progress)
+        return
+    for number, line in enumerate(sys.stdin):
+        if mode == "driver-fails":
+            on_progress(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
+        elif mode == "dies-of-poison":
+            request = json.loads(line)
+            run(request, "dies" if "poison" in request["case"] else "right", on_progress)
+        elif mode == "takes-its-time":
+            time.sleep(0.02)
+            run(json.loads(line), "right", on_progress)
+        elif mode == "is-busy-at-first" and number < 2:
+            busy = {"kind": "failed", "case": json.loads(line)["case"], "message": "no time", "passing": True}
+            on_progress(json.dumps(busy))
+        elif mode == "loses-an-executor-at-first":
+            run(json.loads(line), "right" if number else "loses-executors", on_progress)
+        elif mode == "right-every-other-time":
+            run(json.loads(line), "right" if number % 2 == 0 else "keeps-late-rows", on_progress)
+        else:
+            run(json.loads(line), mode, on_progress)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

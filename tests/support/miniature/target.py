@@ -1,0 +1,9 @@
+"""A target that needs nothing installed."""
+
+from packaging.specifiers import SpecifierSet
+
+from conformance.core.versions import SparkVersion
+from harness.targets.java_need import JavaNeed
+from harness.targets.target import Target
+
+SPARK_359 = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8"), JavaNeed(majors=(17,)))

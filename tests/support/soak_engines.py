@@ -1,0 +1,120 @@
+"""An engine of a soak in a few lines: micro-batches go on where the engine before it was killed."""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+
+from harness.engine.transport import TransportClosed
+from harness.soak.engine import SoakEngine
+
+IDENTITY = {"protocol": 1, "spark": "3.5.9", "scala": "2.12", "java": "17", "python": "3.11", "os": "Linux", "apis": []}
+
+
+class FakeLink:
+    """Speaks as the program of a soak does.
+
+    Args:
+        folder: what is left behind of a killed engine: the number of micro-batches that are over.
+        batches: of how many the stream is.
+        rows: of each.
+        dies_at: the micro-batch at which it ends by itself.
+        ms: how long it says a micro-batch takes.
+        silent: whether it says nothing after its introduction.
+        says: a line of its own in front of every answer.
+        breaks: name of the law that a row of its answers breaks.
+    """
+
+    def __init__(self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None, breaks=None):
+        self.folder, self.batches, self.rows, self.dies_at, self.ms = folder, batches, rows, dies_at, ms
+        self.breaks = breaks
+        self.silent, self.says = silent, says
+        self.requests = []
+        self.killed = self.closed = False
+        self._lines = queue.SimpleQueue()
+        self._progress_callback("hello", identity=IDENTITY)
+
+    def _progress_callback(self, kind, **fields):
+        self._lines.put(json.dumps({"kind": kind, **fields}) + "\n")
+
+    def write(self, line):
+        if self.killed:
+            raise TransportClosed
+        request = json.loads(line)
+        self.requests.append(request)
+        if self.silent:
+            return
+        if self.says is not None:
+            self._lines.put(self.says)
+        if request["kind"] == "run":
+            for batch in range(self.folder.get("over", 0), self.batches):
+                self._lines.put(("batch", batch))
+        for question in request.get("questions", ()):
+            self._answer(question["name"])
+        self._progress_callback("done")
+
+    def _answer(self, name):
+        columns, rows = ["batch"], [[7]] if name == self.breaks else []
+        if name == "books":
+            columns, rows = ["arrived", "counted", "late", "in_state"], [[200, 190, 9, 1]]
+        elif name.endswith(", looked"):
+            rows = [[5]]
+        self._progress_callback("rows", name=name, columns=columns, rows=rows)
+
+    def answers(self):
+        while not self.killed and not self.closed:
+            try:
+                line = self._lines.get(timeout=0.05)
+            except queue.Empty:
+                continue
+            if isinstance(line, tuple):
+                batch = line[1]
+                if batch == self.dies_at:
+                    return
+                yield json.dumps({"kind": "emitted", "batch": batch})
+                time.sleep(0.02)
+                if self.killed:
+                    return
+                self.folder["over"] = batch + 1
+                yield json.dumps(
+                    {"kind": "progressed", "batch": batch, "rows": self.rows, "watermark": 1000 * batch, "ms": self.ms}
+                )
+            else:
+                yield line
+
+    def log(self):
+        yield "java.lang.OutOfMemoryError: Java heap space\n"
+
+    def ending(self):
+        return "signal SIGKILL" if self.killed else "exit code 70"
+
+    def kill(self):
+        self.killed = True
+
+    def close(self):
+        self.closed = True
+
+
+class Garage:
+    """Starts engines one after the other, and remembers them."""
+
+    def __init__(self, **kind):
+        self.folder, self.kind, self.links = {}, kind, []
+
+    def start(self):
+        self.links.append(FakeLink(self.folder, **self.kind))
+        return SoakEngine(self.links[-1], patience=5)
+
+
+class Watching:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.lines, self.rows = [], []
+
+    def __call__(self, line, /):
+        self.lines.append(line)
+
+    def progressed(self, rows, a_second, watermark, kills):
+        self.rows.append((rows, kills))

@@ -1,0 +1,134 @@
+"""``conformance fuzz`` from the outside: what it says, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from conformance.cli import fuzz
+from conformance.cli.duration import seconds
+from conformance.cli.main import app
+from conformance.core.versions import SparkVersion
+from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.language import read_case
+from conformance.model.catalogue import rules_of
+from conformance.model.wrong_models import WRONG_MODELS
+
+WRONG = next(wrong for wrong in WRONG_MODELS if wrong.name == "there is no delay")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["fuzz", *arguments])
+
+
+@pytest.fixture
+def two_versions(monkeypatch):
+    versions = [SparkVersion.parse(text) for text in ("3.3.4", "3.4.4")]
+    monkeypatch.setattr(fuzz, "_newest_of_lines", lambda: versions)
+
+
+@pytest.fixture
+def one_of_them_wrong(monkeypatch, two_versions):
+    def oracle(version):
+        rules = rules_of(version)
+        return ModelOracle(version, WRONG.of(rules) if version.line == "3.4" else rules)
+
+    monkeypatch.setattr(fuzz, "ModelOracle", oracle)
+
+
+def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
+    done = run("--model", "--cases", "40", "--seed", "3", "--out", str(tmp_path / "found"))
+    assert done.exit_code == 0, done.output
+    assert "seed 3" in done.output
+    assert "0 finds" in done.output
+    assert re.search(r"\d+  late_watermark \(SPARK-40925\)", done.output)
+    assert re.search(r"rules reached: \d\d of \d\d; not: ", done.output)
+    assert not (tmp_path / "found").exists()
+
+
+def test_a_find_is_written_and_the_command_ends_with_1(one_of_them_wrong, tmp_path):
+    done = run("--model", "--cases", "5", "--seed", "3", "--family", "windows", "--out", str(tmp_path / "found"))
+    assert done.exit_code == 1, done.output
+    files = sorted((tmp_path / "found").iterdir())
+    assert files
+    for file in files:
+        case = read_case(file, file.stem)
+        assert len(case.steps) <= 2
+        assert f"--model --family windows --seed 3 --out {tmp_path / 'found'}" in file.read_text()
+        assert file.name in done.output.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "nobody to ask"),
+        (["--model", "--family", "joinz"], "joins"),
+        (["--model", "--time", "soon"], "no length of time"),
+        (["--model", "--rocksdb"], "no state in RocksDB"),
+        (["--model", "--seed", "-1"], "seed"),
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments, why):
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli.main", "fuzz", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert why in re.sub(r"[\s│]+", " ", done.stderr)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_is_clean_and_loses_nothing(how, tmp_path):
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "conformance.cli.main",
+            "fuzz",
+            "--model",
+            "--seed",
+            "5",
+            "--out",
+            str(tmp_path / "found"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A process that a shell put in the background would ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr.readline().startswith("seed 5; model-3.0")
+    time.sleep(1)
+    process.send_signal(how)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "rules reached" in out
+    assert "interrupted; the same seed goes the same way: conformance fuzz --model --seed 5" in err
+    assert "Traceback" not in err
+
+
+def test_without_hypothesis_it_says_what_to_install():
+    program = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "from conformance.cli.main import main\nmain(['fuzz', '--model', '--time', '1s'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "pip install 'watermark-conformance[fuzz]'" in done.stderr
+
+
+@pytest.mark.parametrize(("text", "length"), [("90", 90), ("30s", 30), ("10m", 600), ("1h30m", 5400), ("0.5m", 30)])
+def test_a_length_of_time(text, length):
+    assert seconds(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "ten", "10 m", "5d", "m", "-5"])
+def test_what_is_no_length_of_time(text):
+    with pytest.raises(typer.BadParameter):
+        seconds(text)

@@ -1,0 +1,47 @@
+"""What a person sees while a run goes on: on a terminal, and in a log."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from conformance.cli.progress import LiveDisplay, PlainDisplay, introduced, said
+from conformance.core.observation import Identity
+from conformance.judging.verdict import Verdict
+from harness.engine.engine import EngineLocation
+from tests.support.miniature.target import SPARK_359
+
+SPARK = Identity(protocol=1, spark="3.5.9", scala="2.12.18", java="17.0.1", python="3.11.2", os="Linux", apis=())
+
+
+def verdict(status):
+    return Verdict("late-drops/x", SPARK_359.version, status)
+
+
+def test_a_terminal_keeps_only_what_somebody_must_see():
+    screen = io.StringIO()
+    with LiveDisplay(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
+        display.ready(SPARK_359, SPARK, EngineLocation("local"))
+        display.judged(SPARK_359, verdict("conforms"), 1.0)
+        display.judged(SPARK_359, verdict("violates"), 1.0)
+        shown = display._progress.tasks[0]
+        assert (shown.completed, shown.total) == (2, 2)
+    written = screen.getvalue()
+    assert "spark-3.5.9 late-drops/x: violates" in written
+    assert "late-drops/x: conforms" not in written
+    assert "Spark 3.5.9, Scala 2.12.18, Java 17.0.1, Python 3.11.2, local" in written
+
+
+def test_a_log_has_a_line_for_every_cell(capsys):
+    with PlainDisplay(12) as display:
+        display.ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
+        display.judged(SPARK_359, verdict("conforms"), 1.25)
+    engine, cell = capsys.readouterr().err.splitlines()
+    assert engine == f"spark-3.5.9: {introduced(SPARK, EngineLocation('container', 'registry/spark:3.5.9'))}"
+    assert cell.startswith("[ 1/12] spark-3.5.9")
+    assert cell.endswith("late-drops/x  1.2 s")
+
+
+@pytest.mark.parametrize("line", ["starting", "spark-3.5.9: starting"])
+def test_a_target_is_named_once(line):
+    assert said(SPARK_359, line) == "spark-3.5.9: starting"

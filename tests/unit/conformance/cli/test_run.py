@@ -1,0 +1,172 @@
+"""``conformance run`` with miniature engines: what is asked, what is known, and in which parts."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli import running
+from conformance.cli.main import app
+from reports.results.reading import Results
+from tests.support.miniature.runtime import MiniatureRuntime
+
+TEXT = (Path(__file__).parents[3] / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml").read_text()
+
+
+class Here:
+    """A folder with two cases, and ``conformance run`` in it."""
+
+    def __init__(self, folder, monkeypatch):
+        self.folder = folder
+        self.started = 0
+        (folder / "cases").mkdir()
+        for name, minutes in (("one", 25), ("two", 26)):
+            (folder / "cases" / f"{name}.yaml").write_text(TEXT.replace("25 minutes", f"{minutes} minutes"))
+        monkeypatch.setattr(running, "runtime_for", self._runtime)
+        monkeypatch.chdir(folder)
+
+    def run(self, *arguments, code=None):
+        done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+        assert code is None or done.exit_code == code, done.output
+        return done.output
+
+    def _runtime(self, *_, **__):
+        here = self
+
+        class Counted(MiniatureRuntime):
+            def start(self, target, *, on_progress):
+                here.started += 1
+                return super().start(target, on_progress=on_progress)
+
+        return Counted(self.folder, "right", fingerprint="an engine")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    return Here(tmp_path, monkeypatch)
+
+
+def test_a_second_run_says_how_many_answers_were_known(here):
+    assert "known from earlier runs" not in here.run()
+    before = Results.read(here.folder / "results.jsonl")
+    assert "2 of 2 answers known from earlier runs; --fresh asks again" in here.run()
+    assert here.started == 1
+    after = Results.read(here.folder / "results.jsonl")
+    told = [{cell.model_dump_json(exclude={"reused"}) for cell in each.cells} for each in (before, after)]
+    assert told[0] == told[1]
+    assert [{cell.reused for cell in each.cells} for each in (before, after)] == [{False}, {True}]
+    assert after.header.targets == before.header.targets
+    assert "known from earlier runs" not in here.run("--fresh")
+    assert here.started == 2
+
+
+def test_repetitions_are_never_taken_from_earlier_runs(here):
+    here.run()
+    assert "known from earlier runs" not in here.run("--repeat", "2")
+    assert here.started == 2
+
+
+def test_shards_together_are_the_whole(here):
+    here.run("--shard", "1/3", "--results", "1.jsonl")
+    here.run("--shard", "2/3", "--results", "2.jsonl")
+    here.run("--shard", "3/3", "--results", "3.jsonl")
+    done = CliRunner().invoke(app, ["combine", "1.jsonl", "2.jsonl", "3.jsonl"])
+    assert "2 cases × 1 version" in done.output
+    refused = CliRunner().invoke(app, ["combine", "1.jsonl", "3.jsonl"])
+    assert "of the 3 shards of spark-3.5.9 is missing: 2/3" in str(refused.exception)
+
+
+def test_since_runs_what_was_touched(here):
+    for arguments in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *arguments], cwd=here.folder, check=True)
+    assert "nothing to run: no case is touched by what has changed since HEAD" in here.run("--since", "HEAD", code=0)
+    assert not (here.folder / "results.jsonl").exists()
+    (here.folder / "cases" / "two.yaml").write_text(TEXT)
+    here.run("--since", "HEAD")
+    assert Results.read(here.folder / "results.jsonl").header.cases == ("two",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--shard", "6/5"], "'6/5' is no shard: write the second of five parts as 2/5"),
+        (["--since", "HEAD"], "git does not tell what has changed"),
+    ],
+)
+def test_wrong_usage(here, monkeypatch, arguments, said):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(here.folder.parent))
+    done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+    assert said in str(done.exception)
+    assert done.exception.exit_code == 2
+    assert here.started == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--master", "yarn"], "name a folder that all of them share"),
+        (["--master", "spark://127.0.0.1:7077", "--runtime", "container"], "a container has an engine of its own"),
+        (["--conf", "spark.executor.memory=2g", "--runtime", "container"], "a container has an engine of its own"),
+    ],
+)
+def test_a_cluster_that_cannot_be(here, arguments, said):
+    told = " ".join(here.run(*arguments, code=2).replace("│", " ").split())
+    assert said in told
+    assert here.started == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--master", "local[4]"], "'local[4]' is no master of a cluster: write spark://host:7077"),
+        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is no setting: write --conf spark."),
+    ],
+)
+def test_what_is_no_master_and_no_setting(here, arguments, said):
+    done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+    assert said in str(done.exception)
+    assert done.exception.exit_code == 2
+
+
+def test_a_storage_nobody_can_write_to_is_said(here):
+    (here.folder / "file").touch()
+    done = CliRunner().invoke(
+        app, ["run", "cases", "--spark", "3.5.9", "--storage", "file/x", "--results", "kept.jsonl"]
+    )
+    assert str(done.exception).startswith("nothing can be written to file/x: ")
+    assert not (here.folder / "kept.jsonl").exists()
+
+
+def test_a_column_has_the_name_its_user_gives_it(here):
+    here.run("--label", "Databricks 17.3", "--results", "ours.jsonl", code=0)
+    here.run("--results", "apache.jsonl", code=0)
+    (target,) = Results.read(here.folder / "ours.jsonl").header.targets
+    assert (target.name, target.title, target.spark, target.apache) == (
+        "Databricks 17.3",
+        "Databricks 17.3",
+        "3.5.9",
+        False,
+    )
+    compared = CliRunner().invoke(app, ["diff", "apache.jsonl", "ours.jsonl"])
+    assert "2 cells compared: 2 the same, 0 different" in compared.output
+    gated = CliRunner().invoke(
+        app, ["gate", "apache.jsonl", "ours.jsonl", "--from", "3.5.9", "--to", "Databricks 17.3", "--cases", "cases"]
+    )
+    assert "3.5.9 → Databricks 17.3: 2 cases compared" in gated.output, gated.output
+    told = CliRunner().invoke(app, ["report", "apache.jsonl", "ours.jsonl", "--cases", "cases", "--out", "site"])
+    assert told.exit_code == 0, told.output
+    assert "between 3.5.9 and Databricks 17.3" in (here.folder / "site" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("label", ["", "spark-9", "two\nlines"])
+def test_what_is_no_label(here, label):
+    assert "a name of your own" in here.run("--label", label, code=2)
+
+
+def test_a_label_is_of_one_column(here):
+    assert "there are 2" in here.run("--label", "mine", "--spark", "3.4.4", code=2)

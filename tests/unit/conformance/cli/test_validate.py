@@ -1,0 +1,174 @@
+"""``conformance validate`` as it is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.suite.discovery import shipped
+
+CASE = """title: A title
+streams: {events: event_time TIMESTAMP}
+query: [from: events]
+steps: [idle: {}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "good.yaml").write_text(CASE)
+    return mine
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(["validate", *arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, out, err
+
+
+def test_nothing_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "mine") == (0, "", "1 case, no problems\n")
+
+
+def test_every_problem_one_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "bad.yaml").write_text(CASE.replace("title", "titel") + "trigger: never\n")
+    code, out, err = run(capsys, "mine")
+    assert code == 2
+    assert out == (
+        "mine/bad.yaml:1:1: unknown key of a case 'titel': did you mean 'title'?\n"
+        "mine/bad.yaml:5:10: unknown trigger 'never': it must be one of default, once, availableNow\n"
+    )
+    assert err == "2 cases, 2 problems in 1 file\n"
+
+
+def test_paths_elsewhere_are_absolute(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad = folder / "bad.yaml"
+    bad.write_text("title: A title\n")
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    _, out, _ = run(capsys, str(folder))
+    assert all(line.startswith(f"{bad}:1:1: ") for line in out.splitlines())
+
+
+def test_a_missing_path(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "none")
+    assert (code, out) == (2, "none: there is no such file or folder\n")
+    assert err == "0 cases, 1 problem in 1 file\n"
+
+
+def test_what_cannot_run_yet_is_a_note(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
+    text = CASE.replace("[from: events]", "[from: events, transformWithState: {by: [a], with: number_rows}]")
+    (folder / "later.yaml").write_text(text)
+    code, out, err = run(capsys, "mine")
+    assert code == 0
+    assert out == "mine/later.yaml:3:1: note: not yet runnable: transformWithState\n"
+    assert err == "2 cases, no problems\n"
+
+
+def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "bad.yaml").write_text(CASE.replace("title", "titel"))
+    code, out, err = run(capsys, "--json", "mine")
+    found = json.loads(out)
+    assert (code, err) == (2, "")
+    assert found["valid"] is False
+    assert found["cases"] == ["good"]
+    assert found["problems"] == [
+        {
+            "path": str(folder / "bad.yaml"),
+            "line": 1,
+            "column": 1,
+            "message": "unknown key of a case 'titel': did you mean 'title'?",
+        }
+    ]
+    assert found["coverage"] == []
+
+
+def test_coverage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "behaviours.yaml").write_text(
+        "one: The first\ntwo: The second\nthree: {sentence: A, reason: It needs B}\n"
+    )
+    (folder / "good.yaml").write_text(CASE + "behaviour: [one]\nstrength: observed\n")
+    code, out, err = run(capsys, "--coverage", "mine")
+    assert code == 0
+    assert out == (
+        "behaviours 1 of 3\n  ✓ one  good\n  ✗ two  no case: The second\n  ✗ three  no case: A\n      It needs B\n\n"
+    )
+    assert err == "1 case, no problems\npinned: behaviours 1 of 3\n"
+
+
+def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--json")
+    assert (code, err) == (0, "")
+    assert [one["name"] for one in json.loads(out)["coverage"]] == [
+        "behaviours",
+        "founding statements",
+        "Spark's own tests",
+    ]
+
+
+def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--no-such-option")
+    assert (code, out) == (2, "")
+    assert "--no-such-option" in err
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert "conformance validate my/cases" in out
+
+
+def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> None:
+    (folder / "bad.yaml").write_text("title: [\n")
+    source = str(Path(__file__).parents[4])
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli.main", "validate", "mine"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    assert done.returncode == 2
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout.startswith("mine/bad.yaml:2:1: not YAML: ")
+
+
+def test_an_error_that_nobody_expected_is_a_failure_of_ours(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("conformance.suite.discovery.load", broken)
+    code, out, err = run(capsys)
+    assert (code, out) == (3, "")
+    assert "a defect" in err
+
+
+def test_an_error_may_carry_its_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Known(Exception):
+        exit_code = 2
+
+    def broken(_: object) -> None:
+        raise Known("said in one line")
+
+    monkeypatch.setattr("conformance.suite.discovery.load", broken)
+    assert run(capsys) == (2, "", "conformance: said in one line\n")
+
+
+def test_where_the_suite_ships() -> None:
+    assert (shipped() / "behaviours.yaml").is_file()

@@ -1,0 +1,294 @@
+"""A hunt finds what is there, knows what is known, counts the rest, and loses nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance.core.state_stores import StateStore
+from conformance.core.versions import SparkVersion
+from conformance.fuzzing.cached_prediction import FAILS, model_says
+from conformance.fuzzing.campaign import Campaign, Listener
+from conformance.fuzzing.case_files import as_case, written_into
+from conformance.fuzzing.comparison import ByEachOther, ByTheModel
+from conformance.fuzzing.coverage import reached
+from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.oracle import OracleAnswer
+from conformance.judging.divergence import Apart, apart
+from conformance.judging.verdict import AS_THE_CASE_SAYS
+from conformance.language import read_case
+from conformance.language.plain import case_from
+from conformance.model.catalogue import rules_of
+from conformance.model.unpredictable import Unpredictable
+from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle.prediction import judged, predict
+from conformance.strategies import NoSuchFamily
+from conformance.suite.discovery import ID
+
+V334, V344, V359, V430 = map(SparkVersion.parse, ("3.3.4", "3.4.4", "3.5.9", "4.3.0"))
+
+
+def wrong_voice(name, called="a wrong model"):
+    wrong = next(wrong for wrong in WRONG_MODELS if wrong.name == name)
+    return ModelOracle(wrong.version, wrong.of(rules_of(wrong.version)), called)
+
+
+def hunt_for(oracles, judge, cases, *, families=(), seed=3, listener=None):
+    campaign = Campaign(oracles, judge, Drawing(families, seed), listener)
+    return campaign, campaign.run(lambda: campaign.tally.cases >= cases)
+
+
+def test_a_wrong_model_is_found_and_the_case_is_small():
+    _, finds = hunt_for([wrong_voice("a time equal to the watermark is not late")], ByTheModel(), 200)
+    found = next(finds)
+    assert (found.steps, found.rows) <= (2, 3)
+    assert found.difference.other.who == "model-4.3.0"
+    assert apart(found.difference.one.observation, found.difference.other.observation)
+
+
+def test_the_right_model_is_never_found():
+    campaign, finds = hunt_for([ModelOracle(V359)], ByTheModel(), 60)
+    assert [*finds] == []
+    assert campaign.tally.cases >= 60
+    assert len(campaign.tally.rules) > 25
+
+
+def test_versions_that_differ_as_the_model_says_are_counted_by_rule():
+    campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), 120)
+    assert [*finds] == []
+    assert "late_watermark" in {name for rules in campaign.tally.known for name, _ in rules}
+
+
+DEDUPLICATED_BY_ITS_KEYS = {
+    "title": "A deduplication by the keys of an aggregation",
+    "strength": "observed",
+    "streams": {"events": "event_time TIMESTAMP"},
+    "query": [
+        {"from": "events"},
+        {"withWatermark": ["event_time", "1 hour"]},
+        {"groupBy": ["event_time"], "agg": ["count(*) AS n"]},
+        {"dropDuplicates": ["event_time"]},
+    ],
+    "steps": [{"add": {"events": [["12:00"]]}, "expect": {}}],
+}
+
+
+def test_what_a_voice_is_set_to_the_model_knows_of_it():
+    """With RocksDB 4.3 fails over this one (SPARK-51955): that is right of one of them, and known of both."""
+    rocksdb = ModelOracle(V430, called="with rocksdb", conf=StateStore.named("rocksdb").conf)
+    oracles = {oracle.name: oracle for oracle in (ModelOracle(V430), rocksdb)}
+    case = case_from(DEDUPLICATED_BY_ITS_KEYS, "one")
+    answers = {name: oracle.answers([case])[0] for name, oracle in oracles.items()}
+    judgement = ByTheModel().judge(case, answers, oracles)
+    assert not judgement.finds
+    assert judgement.known == ((("store of another operator", "SPARK-51955"),),)
+
+
+def test_what_several_voices_answer_alike_is_one_find():
+    wrong = wrong_voice("there is no delay")
+    campaign, finds = hunt_for([wrong, replace(wrong, called="another")], ByTheModel(), 60)
+    assert len([*finds]) == 1
+    assert campaign.tally.again
+
+
+def test_where_nothing_is_known_beforehand_a_change_is_found_once_by_its_rule():
+    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), 120)
+    rules = [found.difference.rules for found in finds]
+    assert any("late_watermark" in dict(one) for one in rules)
+    assert len(rules) == len({*rules})
+
+
+def test_a_difference_between_engines_of_one_version_is_a_find():
+    """Here one of them is the model, and the model knows that it is right."""
+    oracles = [
+        replace(ModelOracle(V359), called="one"),
+        replace(wrong_voice("there is no delay", "other"), version=V359),
+    ]
+    campaign, finds = hunt_for(oracles, ByTheModel(alone=False), 60)
+    found = next(finds)
+    assert {found.difference.one.who, found.difference.other.who} == {"one", "other"}
+    assert not campaign.tally.known
+
+
+def test_the_same_seed_goes_the_same_way():
+    told = []
+    for _ in range(2):
+        campaign, finds = hunt_for([wrong_voice("no key is remembered")], ByTheModel(), 60, families=["deduplication"])
+        told.append(([found.written for found in finds], campaign.tally.cases, campaign.tally.rules))
+    assert told[0] == told[1]
+    assert told[0][0]
+
+
+def test_a_family_that_is_none():
+    with pytest.raises(NoSuchFamily):
+        Drawing(["windwos"], 1)
+
+
+class Strange:
+    """A voice over the model that can be told how to go wrong."""
+
+    name, version, conf, at_once = "strange", V359, {}, 4
+
+    def __init__(self, change):
+        self.asked = 0
+        self.closed = 0
+        self.change = change
+
+    def answers(self, cases):
+        found = []
+        for case in cases:
+            self.asked += 1
+            found.append(self.change(self.asked, ModelOracle(V359).answers([case])[0]))
+        return found
+
+    def close(self):
+        self.closed += 1
+
+
+def shorter(answer):
+    """It never comes to its last step."""
+    if answer.observation is None:
+        return answer
+    return OracleAnswer(answer.observation.model_copy(update={"steps": answer.observation.steps[:-1]}))
+
+
+def test_an_answer_that_does_not_come_again_is_no_find():
+    campaign, finds = hunt_for([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 24)
+    assert [*finds] == []
+    assert campaign.tally.unsteady == 1
+
+
+def test_who_says_nothing_is_counted():
+    campaign, finds = hunt_for([Strange(lambda n, _: OracleAnswer(None, "the engine died"))], ByTheModel(), 24)
+    assert [*finds] == []
+    assert campaign.tally.unanswered == {"strange": campaign.tally.cases}
+    assert campaign.tally.last_unanswered == "the engine died"
+
+
+def test_what_the_model_does_not_predict_is_counted():
+    campaign, finds = hunt_for([ModelOracle(V359)], ByTheModel(), 24, families=["state-functions"])
+    assert [*finds] == []
+    assert campaign.tally.not_predicted.total() + campaign.tally.unanswered.total() > 5
+
+
+def test_a_model_that_fails_ends_no_hunt(monkeypatch):
+    def broken(*_):
+        raise TypeError("oh")
+
+    monkeypatch.setattr("conformance.fuzzing.cached_prediction.predict", broken)
+    case = case_from(
+        {"title": "t", "streams": {"e": "t TIMESTAMP"}, "query": [{"from": "e"}], "steps": [{"idle": {}}]}, "x"
+    )
+    with pytest.raises(Unpredictable, match=FAILS):
+        model_says(case, V359)
+
+
+def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
+    class Stopped(Listener):
+        smaller = 0
+
+        def shrinking(self, written, tally):
+            self.smaller += 1
+            if self.smaller == 2:
+                raise KeyboardInterrupt
+
+    oracle = Strange(lambda _, answer: shorter(answer))
+    campaign, finds = hunt_for([oracle], ByTheModel(), 100, listener=Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        for _ in finds:
+            pass
+    (found,) = campaign.tally.finds
+    assert not found.whole
+    assert found.written != found.drawn
+    case_from(found.written, "kept")
+
+
+def test_what_was_found_is_not_found_again():
+    campaign, finds = hunt_for([Strange(lambda _, answer: shorter(answer))], ByTheModel(), 48)
+    assert len([*finds]) < campaign.tally.again
+
+
+# What is written.
+
+
+def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path):
+    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), 120)
+    found = next(one for one in finds if "late_watermark" in dict(one.difference.rules))
+    file = written_into(tmp_path / "found", found, "conformance fuzz --seed 3")
+    text = file.read_text()
+    case = read_case(file, file.stem)
+    assert ID.fullmatch(file.stem)
+    assert case.strength == "observed"
+    for version in (V334, V344):
+        assert judged(case, predict(case, version)).status in AS_THE_CASE_SAYS
+    assert case.differs_on(V334).link == "SPARK-40925"
+    assert "The rule that separates them: late_watermark (SPARK-40925)" in text
+    assert "Find it again: conformance fuzz --seed 3" in text
+    assert written_into(tmp_path / "found", found, "x").stem == f"{file.stem}-2"
+
+
+def test_a_find_against_the_model_expects_what_the_engine_did(tmp_path):
+    _, finds = hunt_for([wrong_voice("a row is late by the start of its window")], ByTheModel(), 200)
+    file = written_into(tmp_path, next(finds), "again")
+    case = read_case(file, file.stem)
+    assert judged(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
+    assert "conformance explain" in file.read_text()
+    assert not case.differs
+
+
+def test_a_find_of_which_one_fails_is_a_case():
+    for oracles in (
+        [ModelOracle(V334), ModelOracle(V359)],
+        [ModelOracle(SparkVersion.parse("3.1.3")), ModelOracle(V334)],
+    ):
+        _, finds = hunt_for(oracles, ByEachOther(), 60)
+        for found in finds:
+            case = case_from(as_case(found), "found")
+            assert any(step.expect is not None for step in case.steps)
+
+
+# What a case reaches, and what two answers show.
+
+
+CASE = {
+    "title": "One window",
+    "streams": {"events": "t TIMESTAMP"},
+    "query": [
+        {"from": "events"},
+        {"withWatermark": ["t", "10 seconds"]},
+        {"groupBy": ["window(t, '10 seconds')"], "agg": ["count(*) AS n"]},
+    ],
+    "steps": [
+        {"add": {"events": [["12:00"]]}},
+        {"add": {"events": [["12:01"], ["12:00"]]}},
+        {"add": {"events": [["12:00"]]}},
+    ],
+}
+
+
+def test_a_case_reaches_the_rules_it_is_decided_by():
+    what = reached(case_from(CASE, "x"), V359)
+    assert {"is_over", "is_late", "node_watermark_ms", "append_emits"} <= what.rules
+    assert not {"session_end_us", "within_expires_us", "join_state_goes"} & what.rules
+    assert any(trait.startswith("is_late: True") for trait in what.traits)
+    assert any(trait.startswith("is_over: False") for trait in what.traits)
+
+
+def test_answers_are_apart_where_anybody_could_see_it():
+    said = predict(case_from(CASE, "x"), V359).observation
+    assert apart(said, said) is None
+    last = said.steps[-1]
+
+    def changed(**what):
+        batch = last.batches[-1].model_copy(update=what)
+        steps = (*said.steps[:-1], last.model_copy(update={"batches": (*last.batches[:-1], batch)}))
+        return said.model_copy(update={"steps": steps})
+
+    for what, value in (("rows", (["x"],)), ("state", (7,)), ("dropped", 9), ("watermark", 1), ("kind", "no-data")):
+        if getattr(last.batches[-1], what) != value:
+            assert apart(said, changed(**{what: value})) == Apart(3, what)
+    assert apart(said, changed(dropped=None)) is None
+    assert apart(said, changed(dropped=9), upto=2) is None
+    assert apart(said, said.model_copy(update={"steps": said.steps[:-1]})) == Apart(3, "end")

@@ -1,0 +1,19 @@
+"""The page on drawn cases, followed to the letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.strategies import FAMILIES
+from tests.unit.reports.test_docs import Follower
+
+PAGE = Path(__file__).parents[4] / "docs" / "fuzz.md"
+
+
+def test_the_page(tmp_path: Path) -> None:
+    assert Follower(tmp_path).follow(PAGE) == 2
+    assert not (tmp_path / "found").exists()
+
+
+def test_the_page_names_every_family() -> None:
+    assert [name for name in FAMILIES if f"`{name}`" not in PAGE.read_text()] == []

@@ -1,0 +1,291 @@
+"""Versions that differ: what an entry replaces, and entries that have gone stale."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from conformance.core.case import Case
+from conformance.core.versions import VersionRange
+from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
+from conformance.judging.finding import StaleEntry
+from conformance.judging.verdict import judge
+from tests.support.observations import (
+    NEWEST,
+    OLD,
+    batch,
+    case,
+    change,
+    differs,
+    expect,
+    failed,
+    ms,
+    observed,
+    step,
+    window,
+)
+
+ONE = ["12:00", "12:10", 1]
+TWO = ["12:10", "12:20", 2]
+SEEN_ONE = window("12:00", "12:10", 1)
+SEEN_TWO = window("12:10", "12:20", 2)
+
+
+def with_change(base: dict[str, Any], **changed: Any) -> Case:
+    entry = differs("<3.4", because="it was so", link="SPARK-1", steps={1: change(**changed)})
+    return case(expect(**base), differs=(entry,))
+
+
+def on_old(of: Case, *batches: Any, **keys: Any) -> str:
+    return judge(of, OLD, observed(step(1, *batches, **keys))).status
+
+
+class TestWhatIsExpected:
+    def test_not_applicable(self) -> None:
+        versions = VersionRange.parse(">=3.4")
+        assert expected(case(None, spark=versions), OLD) == NotApplicable(versions)
+
+    def test_unsupported(self) -> None:
+        entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1")
+        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", "SPARK-1", entry)
+
+    def test_other_versions_keep_the_expectation(self) -> None:
+        of = with_change({"rows": [ONE]}, rows=[])
+        newest, old = expected(of, NEWEST), expected(of, OLD)
+        assert isinstance(newest, Steps)
+        assert isinstance(old, Steps)
+        assert newest.differs is None
+        assert newest.steps[0].expectation.rows == (tuple(ONE),)
+        assert old.differs is of.differs[0]
+        assert old.steps[0].expectation.rows == ()
+
+
+class TestOnlyTheKeysGivenAreReplaced:
+    def test_a_key(self) -> None:
+        of = with_change({"rows": [ONE], "watermark": "12:00", "state": 1}, watermark="12:05")
+        assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12, 5)) == "differs"
+        assert on_old(of, batch(0, SEEN_ONE, state=(2,)), watermark=ms(12, 5)) == "violates"
+        assert on_old(of, batch(0), watermark=ms(12, 5)) == "violates"
+
+    def test_rows_that_were_absent(self) -> None:
+        of = with_change({}, rows=[ONE])
+        assert on_old(of, batch(0, SEEN_ONE)) == "differs"
+
+    def test_unchecked_takes_a_key_out(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, unchecked=["state"])
+        assert on_old(of, batch(0, SEEN_ONE, state=(7,))) == "differs"
+        assert on_old(of, batch(0, state=(7,))) == "violates"
+
+    def test_unchecked_rows_may_be_anything(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, unchecked=["rows"])
+        assert on_old(of, batch(0, SEEN_TWO)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO, state=(2,))) == "violates"
+
+    def test_unchecked_event_time_by_the_name_of_the_yaml(self) -> None:
+        of = with_change({"eventTime": {"max": "13:00"}}, unchecked=["eventTime"])
+        assert on_old(of, batch(0)) == "differs"
+
+    def test_an_error_instead_of_rows(self) -> None:
+        of = with_change({"rows": [ONE]}, error={"class": ["AnalysisException"]})
+        assert judge(of, OLD, observed(failed(1, "AnalysisException"))).status == "differs"
+        assert judge(of, OLD, observed(failed(1, "Other"))).status == "violates"
+
+    def test_no_error_where_the_newest_has_one(self) -> None:
+        of = with_change({"error": {"class": ["X"]}, "watermark": "12:00"}, error=None)
+        assert on_old(of, batch(0), watermark=ms(12)) == "differs"
+        assert on_old(of, batch(0), watermark=ms(13)) == "violates"
+        assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12)) == "violates"
+
+    def test_steps_after_an_error_are_for_the_versions_that_reach_them(self) -> None:
+        entry = differs("<3.4", because="b", steps={1: change(error=None)})
+        of = case(expect(error={"class": ["X"]}), expect(rows=[ONE]), differs=(entry,))
+        assert judge(of, OLD, observed(step(1), step(2, batch(0, SEEN_ONE)))).status == "differs"
+        assert judge(of, OLD, observed(step(1), step(2, batch(0)))).status == "violates"
+        assert judge(of, NEWEST, observed(failed(1, "X"))).status == "conforms"
+
+
+class TestReplacedKeysWinOverDerivedOnes:
+    BOTH: ClassVar[dict[str, Any]] = {
+        "batches": [{"kind": "data", "rows": []}, {"kind": "no-data", "rows": [ONE], "dropped": 0}]
+    }
+
+    def test_rows_over_rows_of_batches(self) -> None:
+        of = with_change(self.BOTH, rows=[TWO])
+        seen = batch(0, SEEN_TWO, dropped=None), batch(1, kind="no-data", dropped=None)
+        assert on_old(of, *seen) == "differs"
+        assert on_old(of, batch(0, SEEN_ONE), batch(1, kind="no-data")) == "violates"
+        # What else the batches say stands.
+        assert on_old(of, batch(0, SEEN_TWO), batch(1)) == "violates"
+
+    def test_dropped_over_dropped_of_batches(self) -> None:
+        of = with_change(self.BOTH, dropped=2)
+        assert on_old(of, batch(0), batch(1, SEEN_ONE, kind="no-data", dropped=2)) == "differs"
+        assert on_old(of, batch(0), batch(1, SEEN_ONE, kind="no-data", dropped=1)) == "violates"
+
+    def test_batches_over_rows_taken_from_batches(self) -> None:
+        of = with_change(self.BOTH, batches=[{"rows": [TWO]}])
+        assert on_old(of, batch(0, SEEN_TWO)) == "differs"
+        assert on_old(of, batch(0, SEEN_ONE)) == "violates"
+
+    def test_batches_that_give_all_rows_over_rows_of_the_step(self) -> None:
+        of = with_change({"rows": [ONE], "dropped": 5}, batches=[{"rows": [TWO], "dropped": 1}])
+        assert on_old(of, batch(0, SEEN_TWO, dropped=1)) == "differs"
+        assert on_old(of, batch(0, SEEN_ONE, dropped=5)) == "violates"
+
+    def test_batches_that_give_no_rows_leave_those_of_the_step(self) -> None:
+        of = with_change({**self.BOTH, "rows": [ONE]}, batches=[{"kind": "data"}])
+        assert on_old(of, batch(0, SEEN_ONE)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO)) == "violates"
+
+    def test_batches_that_give_no_rows_leave_those_taken_from_batches(self) -> None:
+        of = with_change(self.BOTH, batches=[{"kind": "data"}])
+        assert on_old(of, batch(0, SEEN_ONE)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO)) == "violates"
+
+    def test_batches_that_give_no_drops_leave_those_of_the_step(self) -> None:
+        of = with_change({"rows": [ONE], "dropped": 5}, batches=[{"rows": [TWO]}])
+        assert on_old(of, batch(0, SEEN_TWO, dropped=5)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO, dropped=4)) == "violates"
+
+    def test_batches_with_rows_where_the_rows_of_the_step_are_not_checked(self) -> None:
+        of = with_change({"rows": [ONE], "state": 1}, batches=[{"rows": [TWO]}], unchecked=["rows"])
+        assert on_old(of, batch(0, SEEN_TWO)) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO), batch(1, SEEN_ONE)) == "violates"
+
+    def test_no_batch_at_all(self) -> None:
+        of = with_change(self.BOTH, batches=[])
+        assert on_old(of) == "differs"
+        assert on_old(of, batch(0, SEEN_ONE)) == "violates"
+
+    def test_unchecked_batches_leave_their_rows_to_the_step(self) -> None:
+        of = with_change(self.BOTH, unchecked=["batches"])
+        assert on_old(of, batch(0, SEEN_ONE)) == "differs"
+        assert on_old(of, batch(0), batch(1)) == "violates"
+
+    def test_unchecked_rows_reach_into_the_batches(self) -> None:
+        of = with_change(self.BOTH, unchecked=["rows"])
+        assert on_old(of, batch(0, SEEN_TWO), batch(1, kind="no-data")) == "differs"
+        assert on_old(of, batch(0, SEEN_TWO), batch(1)) == "violates"
+
+    def test_complete_mode_takes_the_rows_of_the_last_batch(self) -> None:
+        of = case(expect(batches=[{"rows": [ONE]}, {"rows": [TWO]}]), output_mode="complete")
+        wanted = expected(of, NEWEST)
+        assert isinstance(wanted, Steps)
+        assert wanted.steps[0].expectation.rows == (tuple(TWO),)
+
+
+class TestExpectedOfTheStart:
+    def start_fails(self, **error: Any) -> Case:
+        entry = differs("<3.4", because="it was refused", expect=expect(error=error))
+        return case(expect(rows=[ONE]), expect(rows=[TWO]), differs=(entry,))
+
+    def test_instead_of_every_step(self) -> None:
+        of = self.start_fails(**{"class": ["AnalysisException"], "stage": "start"})
+        assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="start"))).status == "differs"
+        assert judge(of, OLD, observed(failed(1, "AnalysisException", stage="run"))).status == "violates"
+        assert judge(of, OLD, observed(step(1), step(2))).status == "violates"
+
+    def test_a_plan_of_the_start_leaves_the_steps_alone_but_for_errors(self) -> None:
+        entry = differs("<3.4", because="b", expect=expect(plan=["Old"]))
+        of = case(expect(rows=[ONE]), expect(rows=[TWO]), differs=(entry,))
+        assert judge(of, OLD, observed(step(1, plan="Old"), step(2))).status == "differs"
+        assert judge(of, OLD, observed(step(1, plan="New"), step(2))).status == "violates"
+        assert judge(of, OLD, observed(step(1, plan="Old"), failed(2, "X"))).status == "violates"
+
+
+class TestUnsupported:
+    OF = case(expect(rows=[ONE]), differs=(differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1"),))
+
+    @pytest.mark.parametrize("stage", ["analysis", "start"])
+    def test_any_error_at_analysis_or_start(self, stage: str) -> None:
+        verdict = judge(self.OF, OLD, observed(failed(1, "AttributeError", stage=stage)))
+        assert (verdict.status, verdict.findings) == ("unsupported", ())
+        assert verdict.describe() == (
+            "late-drops/window-still-open on 3.0.3: unsupported\n  it arrived in 3.4 (SPARK-1)"
+        )
+
+    @pytest.mark.parametrize(
+        ("seen", "text"),
+        [
+            (step(1, batch(0, SEEN_ONE)), "the case runs here, and this version behaves as the newest does"),
+            (step(1, batch(0, SEEN_TWO)), "the case runs here, and not as it should on the newest"),
+            (failed(1, "A", "B"), "the query started and then failed: A < B at run"),
+        ],
+    )
+    def test_stale_where_it_starts(self, seen: Any, text: str) -> None:
+        verdict = judge(self.OF, OLD, observed(seen))
+        assert verdict.status == "violates"
+        assert verdict.describe() == (
+            "late-drops/window-still-open on 3.0.3: violates\n"
+            "  late-drops/window-still-open.yaml:30\n"
+            f"    stale differs entry for <3.4: {text}\n"
+            "      it says: unsupported, it arrived in 3.4 (SPARK-1)"
+        )
+
+    def test_other_versions_are_not_excused(self) -> None:
+        assert judge(self.OF, NEWEST, observed(failed(1, "X", stage="start"))).status == "violates"
+
+
+class TestKnownBug:
+    def of(self, **changed: Any) -> Case:
+        entry = differs("<3.4", because="it is lost", link="SPARK-1", bug=True, steps={1: change(**changed)})
+        return case(expect(rows=[ONE]), differs=(entry,))
+
+    def test_a_status_of_its_own(self) -> None:
+        verdict = judge(self.of(rows=[]), OLD, observed(step(1, batch(0))))
+        assert verdict.status == "bug"
+        assert verdict.describe() == ("late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost (SPARK-1)")
+
+    def test_another_answer_is_not_excused(self) -> None:
+        assert on_old(self.of(rows=[]), batch(0, SEEN_TWO)) == "violates"
+        assert judge(self.of(rows=[]), NEWEST, observed(step(1, batch(0)))).status == "violates"
+
+    def test_stale_where_the_bug_is_not_there(self) -> None:
+        verdict = judge(self.of(rows=[]), OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert verdict.status == "violates"
+        assert "this version behaves as the case says, without the bug" in verdict.describe()
+
+    def test_open_in_every_version(self) -> None:
+        entry = differs(">=3.0", because="it is lost", link="SPARK-1", bug=True, steps={1: change(rows=[])})
+        of = case(expect(rows=[ONE]), differs=(entry,))
+        assert judge(of, NEWEST, observed(step(1, batch(0)))).status == "bug"
+        assert judge(of, NEWEST, observed(step(1, batch(0, SEEN_ONE)))).status == "violates"
+
+
+class TestStale:
+    def test_an_entry_that_the_version_does_not_follow_but_the_case_without_it(self) -> None:
+        verdict = judge(with_change({"rows": [ONE]}, rows=[TWO]), OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert verdict.status == "violates"
+        stale = verdict.findings[0]
+        assert isinstance(stale, StaleEntry)
+        assert stale.describe() == (
+            "late-drops/window-still-open.yaml:30\n"
+            "  stale differs entry for <3.4: this version behaves as the newest does\n"
+            "    it says: it was so (SPARK-1)"
+        )
+
+    def test_not_where_neither_is_matched(self) -> None:
+        verdict = judge(with_change({"rows": [ONE]}, rows=[TWO]), OLD, observed(step(1, batch(0))))
+        assert verdict.status == "violates"
+        assert not any(isinstance(finding, StaleEntry) for finding in verdict.findings)
+
+    def test_an_entry_that_says_what_the_case_says_anyway(self) -> None:
+        of = with_change({"rows": [ONE], "watermark": "12:00"}, watermark=43200)
+        assert on_old(of, batch(0, SEEN_ONE), watermark=ms(12)) == "violates"
+
+    def test_not_where_the_case_leaves_open_what_the_entry_says(self) -> None:
+        assert on_old(with_change({"rows": [ONE]}, state=1), batch(0, SEEN_ONE)) == "differs"
+
+    def test_not_where_the_version_lacks_the_metric_that_would_tell(self) -> None:
+        assert (
+            on_old(with_change({"rows": [ONE], "dropped": 0}, dropped=1), batch(0, SEEN_ONE, dropped=None)) == "differs"
+        )
+
+    def test_not_where_the_entry_only_leaves_something_open(self) -> None:
+        assert on_old(with_change({"rows": [ONE], "state": 1}, unchecked=["state"]), batch(0, SEEN_ONE)) == "differs"
+
+    def test_an_error_of_the_start_that_does_not_come(self) -> None:
+        entry = differs("<3.4", because="it was refused", expect=expect(error={"stage": "start"}))
+        verdict = judge(case(expect(rows=[ONE]), differs=(entry,)), OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert [finding.kind for finding in verdict.findings] == ["stale", "error"]

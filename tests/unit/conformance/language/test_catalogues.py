@@ -1,0 +1,227 @@
+"""The catalogues that cases refer to: complete, well formed, and read alike by YAML 1.1 and YAML 1.2."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
+
+ROOT = Path(__file__).parents[4]
+CATALOGUES = [
+    "cases/behaviours.yaml",
+    "cases/statements.yaml",
+    "cases/spark-tests.yaml",
+    "cases/tags.yaml",
+    "conformance/core/metrics.yaml",
+]
+
+BEHAVIOURS = {
+    "watermark computation": """
+        wm-formula wm-ms-truncation wm-one-batch-lag wm-initial-zero epoch-zero-late wm-monotonic
+        wm-advances-on-any-batch-with-rows future-outlier null-event-time-stats null-event-time-not-late
+        multi-node-stats delay-months-31 delay-parsing delay-zero delay-negative delay-empty-pyspark
+    """,
+    "column rules and metadata": """
+        bad-column wrong-type ntz-rejected wm-on-window-struct nested-column metadata-alias window-inherits window-time
+        window-of-window wm-after-agg-ignored wm-other-column redefine-wm two-event-time-columns batch-noop
+        stateless-no-drop sql-watermark-clause
+    """,
+    "late filtering": """
+        late-predicate late-wm-current late-wm-previous late-after-restart late-per-operator late-at-agg late-at-dedup
+        late-at-join late-at-session late-complete-mode late-update-mode late-fmgws late-tws late-limit limit-reads-no-further late-none
+        dedup-projection-bug
+    """,
+    "eviction and aggregation output": """
+        evict-predicate append-emit-once append-needs-wm only-first-aggregate-checked update-emit-changed
+        update-reappear complete-all group-by-window-plus-key group-by-raw-ts agg-empty-output negative-time-windows
+        numRowsRemoved allUpdatesTimeMs limit-modes
+    """,
+    "no-data batches and triggers": """
+        no-data-batch no-data-needs-plan no-data-not-if-data no-data-once trigger-once available-now
+        processing-time-trigger idle-progress foreachBatch continuous
+    """,
+    "multiple inputs": """
+        min-policy max-policy policy-invalid-value idle-stream-blocks restart-loses-node-values union-of-watermarked
+        self-union pruned-node stream-static
+    """,
+    "chained stateful operators": """
+        chain-3.0 chain-3.1–3.3 chain-3.4 chain-3.5+ semi-below-aggregation chain-redundant chain-check-exempt
+        chain-update-join-4.2 prop-rules chain-timing chain-window-time-boundary allowMultiple=false
+    """,
+    "stream-stream joins": """
+        join-late join-state-key join-state-value join-one-sided join-conditions-supported inner-emit join-pre-filter
+        outer-null-timing outer-needs-wm outer-one-side-wm-incorrect outer-matched-flag same-batch-evict-match semi-once
+        join-inferred-filter self-join join-3way join-no-equality join-null-keys skipNulls join-format join-modes
+    """,
+    "deduplication": """
+        dedup-ts-in-key dedup-ts-not-in-key dedup-no-wm distinct-api-vs-sql dedup-window-key dedup-within
+        dedup-within-needs-wm dedup-within-pruned-ts dedup-order dedup-key-order dedup-incremental-cleanup
+    """,
+    "session windows": """
+        session-extent session-late session-evict session-append session-complete session-dynamic-gap
+        session-local-merge session-complete-metrics
+    """,
+    "arbitrary state": """
+        fmgws-timeout-strict fmgws-data-cancels-timeout fmgws-set-timeout-past fmgws-getCurrentWatermarkMs
+        fmgws-needs-wm fmgws-modes aipws tws-timer-inclusive tws-late-none tws-event-time-col tws-ttl tws-rocksdb-only
+    """,
+    "recovery": """
+        wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
+        upgrade-3.3→3.4 old-checkpoints state-dir-missing
+    """,
+}
+
+# category: visible as BB, as BB*, as INT
+SPARK_TESTS = {
+    "arbitrary-state": (5, 6, 10),
+    "chained-aggregation": (10, 3, 0),
+    "config": (3, 1, 2),
+    "dedup": (10, 3, 0),
+    "eviction": (3, 2, 1),
+    "join-delay": (33, 1, 1),
+    "late-drops": (1, 2, 0),
+    "metadata-propagation": (10, 1, 4),
+    "metrics-progress": (10, 0, 10),
+    "multi-watermark-policy": (3, 0, 1),
+    "no-data-batch": (5, 1, 0),
+    "other": (2, 0, 5),
+    "output-modes": (5, 1, 0),
+    "recovery": (4, 7, 4),
+    "session-window": (10, 0, 0),
+    "timestamp-types": (6, 0, 0),
+    "unsupported-op-error": (27, 7, 3),
+}
+
+
+class OneKeyOnce(yaml.SafeLoader):
+    """A loader that refuses a key that is there twice; PyYAML takes the last one silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = Counter(key.value for key, _ in node.value)
+        twice = [key for key, times in keys.items() if times > 1]
+        assert not twice, f"twice in one mapping: {twice}"
+        return super().construct_mapping(node, deep)
+
+
+def read(path: str) -> dict[str, Any]:
+    found = yaml.load((ROOT / path).read_text(encoding="utf-8"), OneKeyOnce)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.fixture(scope="module")
+def behaviours() -> dict[str, Any]:
+    return read("cases/behaviours.yaml")
+
+
+@pytest.mark.parametrize("path", CATALOGUES)
+def test_begins_with_a_comment_that_says_what_it_is(path: str) -> None:
+    assert re.match(r"# \w.{20}", (ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", CATALOGUES)
+def test_reads_alike_in_yaml_1_1_and_1_2(path: str) -> None:
+    """Unquoted scalars are text in both, or the true and false of both: no 12:00, no 3.1, no `on`."""
+
+    def scalars(value: Any) -> list[Any]:
+        if isinstance(value, dict):
+            return [s for pair in value.items() for part in pair for s in scalars(part)]
+        return [s for item in value for s in scalars(item)] if isinstance(value, list) else [value]
+
+    assert [s for s in scalars(read(path)) if not isinstance(s, str | bool)] == []
+    node = yaml.compose((ROOT / path).read_text(encoding="utf-8"))
+    plain = [
+        t.value
+        for t in yaml.scan((ROOT / path).read_text(encoding="utf-8"))
+        if isinstance(t, yaml.ScalarToken) and t.plain
+    ]
+    assert node is not None
+    assert [p for p in plain if re.fullmatch(r"(?i)y|n|yes|no|on|off|null|~|[-+.]?\d.*", p)] == []
+
+
+@pytest.mark.parametrize("section", BEHAVIOURS)
+def test_every_behaviour_is_there_in_its_section(section: str, behaviours: dict[str, Any]) -> None:
+    assert [slug for slug, entry in behaviours.items() if entry["section"] == section] == BEHAVIOURS[section].split()
+
+
+def test_no_other_section(behaviours: dict[str, Any]) -> None:
+    assert {entry["section"] for entry in behaviours.values()} == set(BEHAVIOURS)
+
+
+def test_behaviours_have_no_other_keys(behaviours: dict[str, Any]) -> None:
+    needed, optional = {"section", "sentence", "versions", "sources"}, {"confs", "reachable", "reason", "why"}
+    assert {slug for slug, entry in behaviours.items() if not needed <= set(entry) <= needed | optional} == set()
+
+
+def test_every_behaviour_is_one_sentence(behaviours: dict[str, Any]) -> None:
+    one = re.compile(r"[A-Za-z].*\w\.")
+    new = re.compile(r"[.!?]\s")
+    texts = {slug: entry[key] for slug, entry in behaviours.items() for key in ("sentence", "why") if key in entry}
+    assert [slug for slug, text in texts.items() if not one.fullmatch(text) or new.search(text)] == []
+
+
+def test_behaviours_hold_on_versions_that_exist(behaviours: dict[str, Any]) -> None:
+    ranges = {slug: entry["versions"] for slug, entry in behaviours.items() if entry["versions"] != "all"}
+    assert [slug for slug, text in ranges.items() if not list(falling_into(VersionRange.parse(text)))] == []
+
+
+def test_every_behaviour_has_sources(behaviours: dict[str, Any]) -> None:
+    good = re.compile(r"SPARK-\d{4,5}|https://\S+|[A-Z]\w+|pyspark(\.\w+)+")
+    for slug, entry in behaviours.items():
+        assert entry["sources"], slug
+        assert all(good.fullmatch(source) for source in entry["sources"]), slug
+        assert len(set(entry["sources"])) == len(entry["sources"]), slug
+        assert all(re.fullmatch(r"spark\.sql\.\w[\w.]+", conf) for conf in entry.get("confs", ())), slug
+
+
+def test_only_what_is_out_of_reach_says_so_and_why(behaviours: dict[str, Any]) -> None:
+    assert {slug for slug, entry in behaviours.items() if ("reachable" in entry) != ("why" in entry)} == set()
+    assert {entry.get("reachable", False) for entry in behaviours.values()} == {False}
+
+
+def test_fifty_three_statements() -> None:
+    statements = read("cases/statements.yaml")
+    assert list(statements) == [f"S{n:02}" for n in range(1, 54)]
+    assert all(
+        set(entry) - {"reason"} == {"source", "concerns", "statement"} and entry["statement"]
+        for entry in statements.values()
+    )
+    assert Counter(entry["source"] for entry in statements.values()) == {"A": 20, "B": 6, "C": 7, "D": 8, "E": 12}
+    concerned = {key: entry["concerns"] for key, entry in statements.items()}
+    assert [key for key, what in concerned.items() if what == "kafka"] == ["S26"]
+    assert [key for key, what in concerned.items() if what == "policies"] == ["S20", *(f"S{n}" for n in range(34, 42))]
+    assert set(concerned.values()) == {"spark", "kafka", "policies"}
+
+
+def test_two_hundred_and_twenty_three_tests_of_spark() -> None:
+    tests = read("cases/spark-tests.yaml")
+    assert list(tests) == [f"T{n:03}" for n in range(1, 224)]
+    assert {frozenset(set(entry) - {"reason"}) for entry in tests.values()} == {
+        frozenset({"suite", "category", "visible", "test", "states"})
+    }
+    assert all(text for entry in tests.values() for text in entry.values())
+    counts = Counter((entry["category"], entry["visible"]) for entry in tests.values())
+    assert {c for c, _ in counts} == set(SPARK_TESTS)
+    assert {c: tuple(counts[c, visible] for visible in ("BB", "BB*", "INT")) for c in SPARK_TESTS} == SPARK_TESTS
+
+
+def test_tags_have_a_meaning() -> None:
+    tags = read("cases/tags.yaml")
+    assert list(tags) == sorted(tags)
+    assert all(re.fullmatch(r"[a-z][a-z-]*", tag) and meaning.endswith(".") for tag, meaning in tags.items())
+
+
+def test_metrics_arrived_in_a_release() -> None:
+    metrics = read("conformance/core/metrics.yaml")
+    for name, entry in metrics.items():
+        assert re.fullmatch(r"[a-z]\w+(\.\w+)*", name)
+        assert set(entry) == {"since", "link"}, name
+        assert SparkVersion.parse(f"{entry['since']}.0") in releases(), name
+        assert re.fullmatch(r"SPARK-\d{5}", entry["link"]), name
+    assert metrics["numRowsDroppedByWatermark"]["since"] == "3.1"

@@ -1,0 +1,111 @@
+"""Intervals, expressions, windows and sessions: the parts below the operators."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.core.versions import SparkVersion
+from conformance.model.catalogue import rules_of
+from conformance.model.columns import BIGINT, INT, TIMESTAMP, Column
+from conformance.model.expressions import evaluate
+from conformance.model.intervals import DAY_US, Interval, NotAnInterval, parse_interval
+from conformance.model.parsing import parse
+from conformance.model.refusals import Refused
+from conformance.model.sessions import Session, merged
+from conformance.model.unpredictable import Unpredictable
+from conformance.model.windows import windows_of
+
+NEWEST = rules_of(SparkVersion(4, 3, 0))
+SECOND = 1_000_000
+T, N, W = (Column(1, "t", TIMESTAMP, delay_ms=10), Column(2, "n", INT), Column(3, "wide", BIGINT))
+INSTANTS = st.integers(-(10**15), 10**15)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10 minutes", Interval(micros=600 * SECOND)),
+        ("INTERVAL 1 hour 30 minutes", Interval(micros=5400 * SECOND)),
+        ("1 month -30 days", Interval(months=1, days=-30)),
+        ("-1 seconds", Interval(micros=-SECOND)),
+        ("1.5 seconds", Interval(micros=1_500_000)),
+        ("INTERVAL '1 2:3:4' DAY TO SECOND", Interval(days=1, micros=7384 * SECOND, ansi=True)),
+        ("INTERVAL '1-2' YEAR TO MONTH", Interval(months=14, ansi=True)),
+    ],
+)
+def test_intervals(text, expected) -> None:
+    assert parse_interval(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "600", "ten minutes", "10", "10 parsecs", "1.5 days"])
+def test_what_is_no_interval(text) -> None:
+    with pytest.raises(NotAnInterval):
+        parse_interval(text)
+
+
+def test_a_month_of_delay_is_31_days_and_less_than_a_millisecond_is_cut() -> None:
+    assert parse_interval("1 month").delay_us == 31 * DAY_US
+    assert parse_interval("2999 microseconds").delay_ms == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("n + 1", 4),
+        ("n > 2 AND t IS NOT NULL", False),
+        ("t > t", None),
+        ("t IS NULL", True),
+        ("n > 2 OR t > t", True),
+        ("t > t AND n < 0", False),
+        ("CASE WHEN n = 3 THEN 'three' ELSE 'other' END", "three"),
+        ("CASE WHEN t > t THEN 1 ELSE 2 END", 2),
+        ("coalesce(t, TIMESTAMP '1970-01-01 00:00:01')", SECOND),
+        ("n BETWEEN 1 AND 3", True),
+        ("NOT n = 3", False),
+        ("struct(n, t)", (3, None)),
+        ("timestamp_seconds(n)", 3 * SECOND),
+    ],
+)
+def test_null_goes_through_what_is_not_about_null(text, value) -> None:
+    assert evaluate(parse(text, (T, N), NEWEST).expression, {1: None, 2: 3}) == value
+
+
+@pytest.mark.parametrize("text", ["soundex(n)", "n / 2", "sum(DISTINCT n)", "CAST(n AS BOOLEAN)", "n +"])
+def test_what_the_model_does_not_know_it_names(text) -> None:
+    with pytest.raises(Unpredictable) as unknown:
+        parse(text, (T, N), NEWEST)
+    assert unknown.value.construct
+
+
+def test_a_name_must_be_there_and_mean_one_thing() -> None:
+    with pytest.raises(Refused, match="seen_at"):
+        parse("seen_at", (T, N), NEWEST)
+    with pytest.raises(Unpredictable, match="ambiguous"):
+        parse("n", (N, Column(4, "N", INT)), NEWEST)
+
+
+@settings(deadline=None, max_examples=60)
+@given(time=INSTANTS, size=st.integers(1, 50), slides=st.integers(1, 5), start=st.integers(0, 30))
+def test_a_row_is_in_as_many_windows_as_slides_fit_one(time, size, slides, start) -> None:
+    size, slide = size * slides * 1000, size * 1000
+    found = list(windows_of(time, size, slide, start * 1000, NEWEST))
+    assert len(found) == slides
+    assert all(first <= time < last and last - first == size for first, last in found)
+    assert [first for first, _ in found] == sorted({first for first, _ in found})
+    assert all((first - start * 1000) % slide == 0 for first, _ in found)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=12), st.randoms())
+def test_sessions_do_not_depend_on_the_order_of_rows(rows, random) -> None:
+    sessions = [Session(start, start + gap, (((start,),),)) for start, gap in rows]
+    found = merged(sessions, NEWEST)
+    random.shuffle(sessions)
+    again = merged(sessions, NEWEST)
+    assert [(one.start, one.end, sorted(one.contributions)) for one in found] == [
+        (one.start, one.end, sorted(one.contributions)) for one in again
+    ]
+    assert all(one.end < other.start for one, other in pairwise(found))
+    assert sum(len(one.contributions) for one in found) == len(rows)

@@ -1,0 +1,60 @@
+"""The three-way verdict: expectation, engine and model; a wrong model plays the engine."""
+
+from conformance.core.versions import SparkVersion
+from conformance.judging.verdict import judge
+from conformance.model.catalogue import rules_of
+from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle.blame import opinion
+from conformance.oracle.prediction import predict
+from conformance.suite import discovery
+
+CASES = {case.id: case for case in discovery.load().cases}
+NEWEST = SparkVersion(4, 3, 0)
+OPEN = "late-drops/window-still-open"
+
+
+def engine(case, name=None):
+    """What an engine shows that is right, or wrong as the model of that name is."""
+    rules = rules_of(NEWEST)
+    if name is not None:
+        rules = next(wrong for wrong in WRONG_MODELS if wrong.name == name).of(rules)
+    return predict(case, NEWEST, rules).observation
+
+
+def expecting_otherwise(case):
+    """The case with another watermark expected of its second step."""
+    first, second, *rest = case.steps
+    wrong = second.model_copy(update={"expect": second.expect.model_copy(update={"watermark": "12:07"})})
+    return case.model_copy(update={"steps": (first, wrong, *rest)})
+
+
+def said(case, observation):
+    verdict = judge(case, NEWEST, observation)
+    assert verdict.status == "violates"
+    return opinion(case, verdict, observation)
+
+
+def test_a_wrong_engine_is_alone() -> None:
+    case = CASES[OPEN]
+    side, step = said(case, engine(case, "the delay is one millisecond too long"))
+    assert side == "the reference model says what the case expects"
+    assert step == "the model on step 1: emits [12:00, 12:10, 1]; watermark 11:35; dropped 0; state [1]"
+
+
+def test_a_wrong_expectation_is_alone() -> None:
+    case = expecting_otherwise(CASES[OPEN])
+    side, step = said(case, engine(case))
+    assert side == "the reference model says what the engine did: doubt the expectation"
+    assert step.startswith("the model on step 2: emits [12:30, 12:40, 1]; watermark 12:05")
+
+
+def test_nobody_agrees() -> None:
+    case = expecting_otherwise(CASES[OPEN])
+    assert said(case, engine(case, "there is no delay"))[0] == "the reference model says otherwise than both"
+
+
+def test_an_error_has_its_place() -> None:
+    case = CASES["event-time-column/second-watermark-on-a-branch-is-refused"]
+    side, step = said(case, engine(case, "a watermark may be defined twice"))
+    assert side == "the reference model says what the case expects"
+    assert step == "the model on step 1: fails at run: AnalysisException: Redefining watermark is disallowed."

@@ -1,0 +1,64 @@
+"""Beam's KafkaIO against CustomTimestampPolicyWithLimitedDelayTest: times are offsets from a now, in milliseconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.policies.catalogue import rules
+from conformance.policies.int64 import MIN
+from conformance.policies.limited_delay import LimitedDelay
+from conformance.policies.reading import read
+from conformance.policies.trace import Boundary, Clock, Event, Idle, Trace
+
+NOW = 1_700_000_000_000
+POLICY = LimitedDelay(60_000)
+BEHIND = [-200_000, -150_000, -120_000, -140_000, -100_000, -110_000]
+AHEAD = [-200_000, -150_000, -120_000, -140_000, 100_000, -100_000, -110_000]
+
+
+def after(*offsets: int) -> LimitedDelay:
+    policy = POLICY
+    for offset in offsets:
+        policy = policy.event(NOW + offset, NOW)
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "now", "backlog", "checked", "watermark"),
+    [
+        pytest.param(POLICY, NOW, 100, NOW, MIN, id="before any record"),
+        pytest.param(after(*BEHIND), NOW, 100, NOW, NOW - 100_000 - 60_000, id="(1) highest minus delay"),
+        pytest.param(after(*BEHIND, *AHEAD), NOW, 100, NOW, NOW - 60_000, id="(2) capped at now"),
+        pytest.param(
+            after(*BEHIND, *AHEAD),
+            NOW + 300_000,
+            0,
+            NOW + 290_000,
+            NOW + 290_000 - 60_000,
+            id="(3) advances when there is no backlog",
+        ),
+        pytest.param(POLICY, NOW, 0, NOW, MIN, id="idle and never a record: beam issue 20908"),
+    ],
+)
+def test_limited_delay(policy: LimitedDelay, now: int, backlog: int, checked: int, watermark: int) -> None:
+    assert policy.at(now, backlog, checked) == watermark
+
+
+def test_the_watermark_never_goes_back() -> None:
+    """A future row capped at now, then the clock set back: the runner keeps what it has."""
+    policy = after(100_000).boundary(NOW)
+    assert policy.watermark == NOW - 60_000
+    assert policy.boundary(NOW - 10_000).watermark == NOW - 60_000
+
+
+def test_an_idle_partition_follows_the_clock() -> None:
+    entries = (Clock(NOW), Event(NOW), Boundary(), Clock(NOW + 60_000), Idle(), Clock(NOW + 60_001), Idle())
+    reading = read(Trace(entries), rules("limited-delay", {"maxDelay": 60_000}))
+    assert [moment.downstream - NOW for moment in reading.moments[2:]] == [-60_000, -60_000, -60_000, -60_000, 1]
+
+
+def test_a_window_is_expired_when_the_watermark_has_left_it() -> None:
+    trace = Trace((Clock(100), Event(5), Event(10), Boundary(), Event(3)), window=10)
+    reading = read(trace, rules("limited-delay", {"maxDelay": 0}))
+    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 4}
+    assert [moment.number for moment in reading.late] == [5]

@@ -1,0 +1,103 @@
+"""Flink's watermarks against BoundedOutOfOrdernessWatermarksTest and WatermarksWithIdlenessTest."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.policies.bounded_out_of_orderness import BoundedOutOfOrderness
+from conformance.policies.catalogue import rules
+from conformance.policies.idleness import IdlenessTimer, WithIdleness
+from conformance.policies.int64 import MIN
+from conformance.policies.policy import NotAPolicy, Policy
+from conformance.policies.reading import read
+from conformance.policies.trace import Boundary, Clock, Event, Idle, Trace
+
+
+@pytest.mark.parametrize(
+    ("events", "watermark"),
+    [
+        pytest.param([], MIN, id="testWatermarkBeforeRecords"),
+        pytest.param([1337], 1326, id="testWatermarkAfterEvent"),
+        pytest.param([12345, 12300, 12340, 12280], 12334, id="testWatermarkAfterNonMonotonousEvents"),
+        pytest.param([723456], 723445, id="testRepeatedProbe"),
+    ],
+)
+def test_the_watermark_of_bound_10(events: list[int], watermark: int) -> None:
+    policy: Policy = BoundedOutOfOrderness(10)
+    for at in events:
+        policy = policy.event(at, 0)
+        assert policy.watermark == MIN, "nothing before the periodic emission"
+    policy = policy.boundary(0)
+    assert policy.watermark == watermark
+    assert policy.boundary(0).watermark == watermark
+
+
+def checks(timer: IdlenessTimer, *steps: int | str) -> list[bool]:
+    """What each check finds; a number is a check at that millisecond, ``event`` is activity."""
+    found = []
+    for step in steps:
+        if isinstance(step, str):
+            timer = timer.activity()
+        else:
+            timer, idle = timer.check(step)
+            found.append(idle)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("timeout", "steps", "idle"),
+    [
+        pytest.param(10, [0], [False], id="testInitiallyActive"),
+        pytest.param(10, [0, 11], [False, True], id="testIdleWithoutEvents"),
+        pytest.param(122, [0, 123, 123, 223], [False, True, True, True], id="testRepeatedIdleChecks"),
+        pytest.param(10, [0, 11, "event", 11], [False, True, False], id="testActiveAfterIdleness"),
+        pytest.param(122, [0, 123, "event", 123, 123, 246], [False, True, False, False, True], id="testIdleActiveIdle"),
+        pytest.param(10, [0, 10, 11], [False, False, True], id="strictly more than the timeout"),
+        pytest.param(
+            10, ["event", 0, 5, 15, 16], [False, False, False, True], id="counts from the first empty emission"
+        ),
+    ],
+)
+def test_the_idleness_timer(timeout: int, steps: list[int | str], idle: list[bool]) -> None:
+    assert checks(IdlenessTimer(timeout), *steps) == idle
+
+
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_the_timeout_is_positive(timeout: int) -> None:
+    """testZeroTimeout, testNegativeTimeout"""
+    with pytest.raises(NotAPolicy):
+        WithIdleness.of(BoundedOutOfOrderness(10), timeout)
+
+
+def test_an_idle_input_is_left_out_until_its_next_event() -> None:
+    entries = (
+        *(Clock(0), Event(1000, "a"), Event(500, "b"), Boundary()),
+        *(Clock(200), Event(1200, "a"), Boundary()),
+        *(Clock(400), Event(1400, "a"), Boundary()),
+        *(Clock(401), Event(1500, "b"), Event(1600, "a"), Boundary()),
+    )
+    reading = read(Trace(entries, ("a", "b")), rules("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100}))
+    boundaries = [moment for moment in reading.moments if isinstance(moment.entry, Boundary)]
+    assert [moment.downstream for moment in boundaries] == [499, 499, 1399, 1499]
+    assert [moment.idle for moment in boundaries] == [(), (), ("b",), ()]
+
+
+def test_where_all_are_idle_the_watermark_stays() -> None:
+    entries = (Event(1000, "a"), Event(500, "b"), Idle(), Clock(1), Idle(), Clock(102), Idle())
+    reading = read(Trace(entries, ("a", "b")), rules("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100}))
+    assert reading.moments[-1].idle == ("a", "b")
+    assert reading.downstream == 499
+
+
+@pytest.mark.parametrize(("at", "late"), [(9, True), (10, False)])
+def test_an_event_at_the_watermark_is_late(at: int, late: bool) -> None:
+    reading = read(Trace((Event(10), Boundary(), Event(at))), rules("bounded-out-of-orderness", {"bound": 0}))
+    assert reading.downstream == 9
+    assert reading.moments[-1].late is late
+
+
+def test_a_window_fires_at_its_last_millisecond() -> None:
+    trace = Trace((Event(5), Event(9), Boundary(), Event(10), Boundary(), Event(3)), window=10)
+    reading = read(trace, rules("bounded-out-of-orderness", {"bound": 0}))
+    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 5}
+    assert [moment.number for moment in reading.late] == [6]

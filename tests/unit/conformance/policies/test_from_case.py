@@ -1,0 +1,158 @@
+"""Spark cases as traces: what becomes of rows, micro-batches and times, and that Spark's rules then say what the cases say."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Add, Backlog, Case, Idle
+from conformance.core.values import instant_ms
+from conformance.policies import trace
+from conformance.policies.catalogue import POLICIES, comparable, rules
+from conformance.policies.from_case import NoTrace, trace_of
+from conformance.policies.reading import read
+from conformance.policies.trace import Boundary, Clock, Event
+from conformance.suite.discovery import load
+
+SPARK_CASE = """
+title: A title
+streams: {{left: "at TIMESTAMP, n INT", right: at TIMESTAMP}}
+query:
+  - from: left
+  - withWatermark: [at, 10 seconds]
+  - groupBy: ["{group}"]
+    agg: [count(*) AS total]
+  - union: [from: right, withWatermark: [at, {other}]]
+steps:
+  - add: {{left: {{partitions: [[[100, 1], {{at: 90.5, n: 2}}], [[null, 3]]]}}}}
+  - backlog: [{{left: [[110, 1]], right: [[7]]}}, {{right: []}}]
+  - idle: {{}}
+  - restart: graceful
+"""
+
+
+def case(folder: Path, text: str) -> Case:
+    (folder / "case.yaml").write_text(text)
+    loaded = load([folder / "case.yaml"])
+    assert [str(problem) for problem in loaded.problems] == []
+    return loaded.cases[0]
+
+
+def test_rows_are_events_and_micro_batches_boundaries(tmp_path: Path) -> None:
+    made = trace_of(case(tmp_path, SPARK_CASE.format(group="window(at, '5 seconds')", other="10 seconds")))
+    assert made.delay == 10_000
+    assert (made.trace.inputs, made.trace.window) == (("left", "right"), 5_000)
+    assert made.trace.entries == (
+        *(Clock(100_000), Event(100_000, "left"), Event(90_500, "left"), Boundary()),
+        *(Clock(110_000), Event(110_000, "left"), Event(7_000, "right"), Boundary()),
+        *(Clock(120_000), Boundary()),
+        *(Clock(130_000), trace.Idle()),
+    )
+    assert made.trace.assumptions == (
+        "The clock, which a Spark case has not, starts at the highest event time of the first micro-batch and is 10 s "
+        "further at each step.",
+        "Left out, for want of an event time: 1 row.",
+        "Restarts are left out.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("group", "other", "said"),
+    [
+        ("window(at, '5 seconds')", "20 seconds", "Left out, for want of a watermark with the same delay: right."),
+        (
+            "window(at, '10 seconds', '5 seconds')",
+            "10 seconds",
+            "Only tumbling windows on the event time are read, and this query has others: rows are judged one by one.",
+        ),
+    ],
+)
+def test_what_is_left_out_is_said(tmp_path: Path, group: str, other: str, said: str) -> None:
+    assert said in trace_of(case(tmp_path, SPARK_CASE.format(group=group, other=other))).trace.assumptions
+
+
+@pytest.mark.parametrize(
+    ("id", "why"),
+    [
+        ("deduplication/distinct-needs-no-watermark", "its query has no withWatermark"),
+        ("event-time-column/negative-delay-is-refused", "its delay '-1 seconds' is negative"),
+        ("event-time-column/delay-that-is-no-interval-is-refused", "its delay 'ten minutes' is no interval"),
+        ("event-time-column/other-types-are-refused.string", "is no TIMESTAMP column of the stream 'events'"),
+        ("event-time-column/unknown-column-is-refused", "its event time 'seen_at' is no column of the stream 'events'"),
+    ],
+)
+def test_no_trace(id: str, why: str) -> None:
+    found = next(one for one in suite() if one.id == id)
+    with pytest.raises(NoTrace, match=f"^{id} cannot be read under watermark policies: .*{why}"):
+        trace_of(found)
+
+
+@cache
+def suite() -> tuple[Case, ...]:
+    return load().cases
+
+
+def readable() -> list[Case]:
+    found = []
+    for one in suite():
+        try:
+            trace_of(one)
+        except NoTrace:
+            continue
+        found.append(one)
+    return found
+
+
+def test_most_cases_can_be_read_under_every_policy() -> None:
+    cases = readable()
+    assert len(cases) > 0.8 * len(suite())
+    for one in cases:
+        made = trace_of(one)
+        for name in POLICIES:
+            assert len(read(made.trace, comparable(name, made.delay)).moments) == len(made.trace.entries)
+
+
+HIDDEN_FILTERS = {
+    "arbitrary-state/watermark-of-a-view-reaches-transform-with-state": "the SQL of a view filters rows away",
+    "event-time-column/cte-over-a-view-stays-streaming": "the SQL of a view filters rows away",
+    "event-time-column/redefined-watermark-with-allow-multiple-off": "a second watermark holds the first one back",
+    "event-time-column/second-watermark-on-a-branch-is-refused": "a branch has a delay of its own",
+    "join-delays/constant-of-one-side-keeps-rows-of-the-other-out": "a constant of the other side does",
+    "join-delays/rows-filtered-in-the-condition-do-not-move-the-watermark": "the condition of a join does",
+    "late-drops/limit-hides-the-rows-it-does-not-read-from-the-watermark": "a limit does not read them",
+}
+"""Cases whose watermark a trace of all rows cannot tell, though nothing says so."""
+
+
+def test_spark_s_rules_say_what_the_cases_say() -> None:
+    """The watermark after each step, wherever a case for Spark expects one: two accounts of the same engine."""
+    compared, different = 0, set()
+    for one in readable():
+        made = trace_of(one)
+        if any(
+            word in said for word in ("want of a watermark", "filters", "Restarts") for said in made.trace.assumptions
+        ):
+            continue
+        policy = one.conf.get("spark.sql.streaming.multipleWatermarkPolicy", "min").lower()
+        if policy not in ("min", "max"):
+            continue
+        reading = read(made.trace, rules("spark", {"delay": made.delay, "multipleWatermarkPolicy": policy}))
+        batches = [moment for moment in reading.moments if isinstance(moment.entry, Boundary | trace.Idle)]
+        done = 0
+        for step in one.steps:
+            match step.action:
+                case Backlog(entries=entries):
+                    done += len(entries)
+                case Add() | Idle():
+                    done += 1
+                case _:
+                    continue
+            expected = step.expect.watermark if step.expect else None
+            if expected is not None:
+                compared += 1
+                if batches[done - 1].downstream != instant_ms(expected):
+                    different.add(one.id)
+    assert different == set(HIDDEN_FILTERS)
+    assert compared > 450

@@ -1,0 +1,135 @@
+"""Whole traces through Hazelcast Jet: the tables of InsertWatermarksPTest (0.5 and 0.6) and of EventTimeMapperTest (0.6 on).
+
+An entry of a table is an event; what comes out is each watermark as ``wm(n)`` and each event that is not dropped, in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.policies.catalogue import rules
+from conformance.policies.int64 import MIN
+from conformance.policies.reading import Reading, read
+from conformance.policies.trace import Clock, Entry, Event, Idle, Trace
+
+
+def wm(watermark: int) -> str:
+    return f"wm({watermark})"
+
+
+def output(reading: Reading) -> list[Any]:
+    found: list[Any] = []
+    for moment in reading.moments:
+        if moment.emitted is not None:
+            found.append(wm(moment.emitted))
+        if isinstance(moment.entry, Event) and not moment.late:
+            found.append(moment.entry.at)
+    return found
+
+
+FRAME_2 = ("emit-by-frame", {"frame": 2})
+FRAME_10 = ("emit-by-frame", {"frame": 10})
+STEP_2 = ("emit-by-min-step", {"step": 2})
+LAG_3 = {"lag": 3}
+
+TABLES: list[tuple[str, str, Any, Any, list[int], list[Any]]] = [
+    ("when_manyEvents_then_oneWm", "both", LAG_3, None, [10, 10], [wm(7), 10, 10]),
+    ("when_eventsIncrease_then_wmIncreases", "both", LAG_3, None, [10, 11], [wm(7), 10, wm(8), 11]),
+    ("when_eventsDecrease_then_oneWm", "both", LAG_3, None, [11, 10], [wm(8), 11, 10]),
+    ("when_lateEvent_then_dropped", "0.5", LAG_3, None, [11, 7], [wm(8), 11]),
+    ("when_lateEvent_then_notDropped", "0.6", LAG_3, None, [11, 7], [wm(8), 11, 7]),
+    ("when_gapBetweenEvents_then_oneWm", "both", LAG_3, None, [10, 13], [wm(7), 10, wm(10), 13]),
+    ("when_zeroLag", "both", {"lag": 0}, None, [10, 13], [wm(10), 10, wm(13), 13]),
+    ("emitByFrame increases", "0.5", LAG_3, FRAME_2, [10, 11, 12, 13], [wm(7), 10, wm(8), 11, 12, wm(10), 13]),
+    ("emitByFrame increases", "0.6", LAG_3, FRAME_2, [10, 11, 12, 13], [wm(6), 10, wm(8), 11, 12, wm(10), 13]),
+    ("emitByFrame at verge", "both", LAG_3, FRAME_2, [11, 12, 13, 14], [wm(8), 11, 12, wm(10), 13, 14]),
+    ("emitByFrame not at verge", "0.6", LAG_3, FRAME_10, [14, 15, 24], [wm(10), 14, 15, wm(20), 24]),
+    ("emitByFrame gap", "both", LAG_3, FRAME_2, [11, 15], [wm(8), 11, wm(12), 15]),
+    ("emitByMinStep increases", "both", LAG_3, STEP_2, [11, 12, 13, 14], [wm(8), 11, 12, wm(10), 13, 14]),
+    ("emitByMinStep gap", "both", LAG_3, STEP_2, [10, 15, 20], [wm(7), 10, wm(12), 15, wm(17), 20]),
+]
+
+
+@pytest.mark.parametrize(
+    ("release", "given", "throttle", "events", "expected"),
+    [
+        pytest.param(release, given, throttle, events, expected, id=f"{name} in {release}")
+        for name, releases, given, throttle, events, expected in TABLES
+        for release in (["0.5", "0.6"] if releases == "both" else [releases])
+    ],
+)
+def test_insert_watermarks(release: str, given: Any, throttle: Any, events: list[int], expected: list[Any]) -> None:
+    trace = Trace(tuple(Event(at) for at in events))
+    assert output(read(trace, rules("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle))) == expected
+
+
+def test_an_event_behind_the_wall_clock_is_dropped() -> None:
+    """when_zeroLag with limitingTimestampAndWallClockLag, the clock at 100."""
+    given = {"timestampLag": 0, "wallClockLag": 0}
+    reading = read(Trace((Clock(100), Event(99))), rules("limiting-timestamp-and-wall-clock-lag", given))
+    assert output(reading) == [wm(100)]
+
+
+def partitions(
+    entries: list[Entry], inputs: int, timeout: int, lag: int = 3
+) -> list[tuple[int | None, tuple[str, ...]]]:
+    """What is emitted and which partitions are idle, entry by entry; the clock starts at 0."""
+    names = tuple(f"p{number}" for number in range(inputs))
+    given = {"lag": lag, "release": "jet-0.6", "idleTimeout": timeout}
+    moments = read(Trace((Clock(0), *entries), names), rules("with-fixed-lag", given)).moments[1:]
+    return [(moment.emitted, moment.idle) for moment in moments if not isinstance(moment.entry, Clock)]
+
+
+class TestPartitions:
+    """EventTimeMapperTest, lag 3; IDLE_MESSAGE shows as all partitions being idle."""
+
+    def test_smoke(self) -> None:
+        entries = [Clock(1), Idle(), Clock(5), Idle(), Idle(), Event(100, "p0"), Event(90, "p0"), Event(101, "p0")]
+        both, second = ("p0", "p1"), ("p1",)
+        assert partitions(entries, 2, timeout=5) == [
+            (None, ()),
+            (None, both),
+            (None, both),
+            (97, second),
+            (None, second),
+            (98, second),
+        ]
+
+    def test_smoke_with_the_timeout_off(self) -> None:
+        entries: list[Entry] = [Idle()]
+        entries += [
+            Event(10, "p0"),
+            Event(11, "p0"),
+            Event(10, "p1"),
+            Event(11, "p1"),
+            Event(12, "p1"),
+            Event(13, "p0"),
+        ]
+        emitted = [None, None, None, 7, 8, None, 9]
+        assert partitions(entries, 2, timeout=0) == [(one, ()) for one in emitted]
+
+    def test_idle_event_idle(self) -> None:
+        entries = [Event(10, "p0"), Clock(10), Idle(), Event(10, "p0"), Idle(), Clock(20), Idle()]
+        alone = ("p0",)
+        assert partitions(entries, 1, timeout=10) == [(7, ()), (None, alone), (None, ()), (None, ()), (None, alone)]
+
+    def test_when_all_are_idle_the_highest_is_forwarded(self) -> None:
+        """when_eventInOneOfTwoPartitions_then_wmAndIdleMessageForwardedAfterTimeout"""
+        entries = [Event(10, "p0"), Clock(10), Idle()]
+        assert partitions(entries, 2, timeout=10) == [(None, ()), (7, ("p0", "p1"))]
+
+    def test_the_lowest_partition_counts(self) -> None:
+        """when_twoActiveQueues…, before a partition is removed; lag 0"""
+        assert partitions([Event(10, "p0"), Event(11, "p1")], 2, timeout=5, lag=0) == [(None, ()), (10, ())]
+
+    def test_three_partitions_of_which_one_falls_idle(self) -> None:
+        """when_threePartitions_laggingOneRemoved_secondLaggingOneIdle_then_noWmForwarded, without the removal"""
+        entries = [Event(10, "p0"), Clock(1), Event(11, "p1"), Event(12, "p2"), Clock(5), Idle()]
+        assert partitions(entries, 3, timeout=5, lag=0) == [(None, ()), (None, ()), (10, ()), (11, ("p0",))]
+
+
+def test_0_5_waits_for_an_input_that_never_sends() -> None:
+    trace = Trace((Event(10, "a"), Clock(10**9), Idle()), ("a", "b"))
+    assert read(trace, rules("with-fixed-lag", LAG_3)).downstream == MIN

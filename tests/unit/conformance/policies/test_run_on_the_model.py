@@ -1,0 +1,42 @@
+"""``conformance run --spark model``: cases on policies as a column of their own, and what cannot run there."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli.main import app
+from reports.results.reading import Results
+
+CASES = Path(__file__).parents[4] / "cases"
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        done = CliRunner().invoke(app, ["run", *map(str, arguments), "--results", str(tmp_path / "r.jsonl")])
+        return done.exit_code, " ".join(done.output.replace("│", " ").split())
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [("--spark", "model"), ()])
+def test_cases_on_policies_run_on_the_model(run, tmp_path, arguments):
+    code, said = run(CASES / "policies", *arguments)
+    assert code == 0, said
+    found = Results.read(tmp_path / "r.jsonl")
+    assert [target.name for target in found.header.targets] == ["model"]
+    assert len(found.cells) == len(list((CASES / "policies").glob("*.yaml")))
+    assert "0 violate" in said
+
+
+def test_they_run_on_no_spark(run):
+    code, said = run(CASES / "policies", "--spark", "3.5")
+    assert code == 2
+    assert "run on the model, and on no Spark: --spark model" in said
+
+
+def test_cases_for_spark_do_not_run_on_the_model(run):
+    code, said = run(CASES / "late-drops", "--spark", "model")
+    assert code == 2
+    assert "conformance explain" in said

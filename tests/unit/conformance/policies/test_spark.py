@@ -1,0 +1,97 @@
+"""Spark's own rules, and the quantile once proposed for it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from conformance.policies.catalogue import rules
+from conformance.policies.int64 import MIN
+from conformance.policies.max_minus_delay import MaxMinusDelay
+from conformance.policies.policy import NotAPolicy, Policy
+from conformance.policies.quantile import Quantile
+from conformance.policies.reading import Reading, read
+from conformance.policies.trace import Boundary, Entry, Event, Trace
+
+
+def batches(*all_rows: list[int], input: str = "events") -> list[Entry]:
+    return [entry for rows in all_rows for entry in (*(Event(at, input) for at in rows), Boundary())]
+
+
+def spark(entries: list[Entry], delay: int = 10, inputs: tuple[str, ...] = ("events",), policy: str = "min") -> Reading:
+    return read(Trace(tuple(entries), inputs), rules("spark", {"delay": delay, "multipleWatermarkPolicy": policy}))
+
+
+def at_boundaries(reading: Reading) -> list[int]:
+    return [moment.downstream for moment in reading.moments if isinstance(moment.entry, Boundary)]
+
+
+def test_it_moves_when_a_micro_batch_has_ended() -> None:
+    reading = spark(batches([25, 15], [10], [40], []))
+    assert at_boundaries(reading) == [15, 15, 30, 30]
+    assert [moment.downstream for moment in reading.moments[:2]] == [0, 0]
+
+
+def test_it_starts_at_the_epoch_and_stays_above() -> None:
+    assert at_boundaries(spark(batches([5]))) == [0]
+    assert spark(batches([0])).moments[0].late is True
+    assert spark(batches([1])).moments[0].late is False
+
+
+@pytest.mark.parametrize(("at", "late"), [(15, True), (16, False)])
+def test_a_row_at_the_watermark_is_late(at: int, late: bool) -> None:
+    assert spark(batches([25], [at])).moments[2].late is late
+
+
+def test_rows_of_one_micro_batch_do_not_make_each_other_late() -> None:
+    assert spark(batches([100, 1])).late == ()
+
+
+@pytest.mark.parametrize(("policy", "watermarks"), [("min", [0, 5]), ("max", [90, 90])])
+def test_several_watermarks(policy: str, watermarks: list[int]) -> None:
+    entries = [*batches([100], input="fast"), *batches([15], input="slow")]
+    assert at_boundaries(spark(entries, inputs=("fast", "slow"), policy=policy)) == watermarks
+
+
+def test_a_window_is_complete_when_the_watermark_has_reached_its_end() -> None:
+    trace = Trace(tuple(batches([5], [19], [20], [3])), window=10)
+    reading = read(trace, rules("spark", {"delay": 10}))
+    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 6}
+    assert [moment.number for moment in reading.late] == [7]
+    assert reading.open == (20, 30)
+
+
+QUANTILES = [
+    ("1", [1, 2, 3, 1000], 1000),
+    ("0.75", [1, 2, 3, 1000], 3),
+    ("0.5", [1000, 3, 2, 1], 2),
+    ("0.51", [1, 2, 3, 1000], 3),
+    ("0.01", [7, 8], 7),
+    ("0.9", [42], 42),
+]
+
+
+@pytest.mark.parametrize(("share", "rows", "watermark"), QUANTILES)
+def test_a_quantile_by_nearest_rank(share: str, rows: list[int], watermark: int) -> None:
+    policy: Policy = Quantile(Decimal(share))
+    for at in rows:
+        policy = policy.event(at, 0)
+    assert policy.watermark == MIN
+    assert policy.boundary(0).watermark == watermark
+
+
+def test_the_share_1_is_the_maximum() -> None:
+    quantile: Policy = Quantile(Decimal(1), delay=10)
+    maximum: Policy = MaxMinusDelay(10)
+    for rows in ([25, 15], [10], [40], []):
+        for at in rows:
+            quantile, maximum = quantile.event(at, 0), maximum.event(at, 0)
+        quantile, maximum = quantile.boundary(0), maximum.boundary(0)
+        assert quantile.watermark == maximum.watermark
+
+
+@pytest.mark.parametrize("share", ["0", "1.01", "-1"])
+def test_no_quantile(share: str) -> None:
+    with pytest.raises(NotAPolicy, match="above 0 and at most 1"):
+        Quantile(Decimal(share))

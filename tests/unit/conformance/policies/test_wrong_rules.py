@@ -1,0 +1,241 @@
+"""Rules that are wrong on purpose: at least one case of ``cases/policies`` must disagree with each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.policies import catalogue
+from conformance.policies.bounded_out_of_orderness import BoundedOutOfOrderness
+from conformance.policies.checking import check
+from conformance.policies.coalescing import Lowest, LowestOfActive, SparkGlobal
+from conformance.policies.fixed_lag import FixedLag
+from conformance.policies.idle_timeout import IdleTimeout
+from conformance.policies.idleness import IdlenessTimer
+from conformance.policies.int64 import MIN
+from conformance.policies.lateness import BeamLateness, BelowOwnWatermark, FlinkLateness, OnlyByWindow, SparkLateness
+from conformance.policies.limited_delay import LimitedDelay
+from conformance.policies.limiting_lag_and_delay import LimitingLagAndDelay
+from conformance.policies.limiting_lag_and_lull import LimitingLagAndLull
+from conformance.policies.limiting_timestamp_and_wall_clock_lag import LimitingTimestampAndWallClockLag
+from conformance.policies.max_minus_delay import MaxMinusDelay
+from conformance.policies.quantile import Quantile
+from conformance.policies.stream_time import StreamTime
+from conformance.policies.throttling import ByFrame, FrameBorder, MinStep
+from conformance.suite.discovery import load, shipped
+
+CASES = load([shipped() / "policies"]).policy_cases
+
+WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
+    "spark: a row at the watermark is on time": (
+        SparkLateness,
+        "late",
+        lambda self, at, window, own, downstream: (at if window is None else window) < downstream,
+    ),
+    "spark: late by the highest event time so far": (
+        MaxMinusDelay,
+        "event",
+        lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.delay)),
+    ),
+    "spark: goes back": (
+        MaxMinusDelay,
+        "boundary",
+        lambda self, now: (
+            self if self.highest is None else replace(self, watermark=self.highest - self.delay, highest=None)
+        ),
+    ),
+    "spark: one millisecond more delay": (
+        MaxMinusDelay,
+        "boundary",
+        lambda self, now: (
+            self
+            if self.highest is None
+            else replace(self, watermark=max(self.watermark, self.highest - self.delay - 1), highest=None)
+        ),
+    ),
+    "spark: starts before the epoch": (SparkGlobal, "initial", property(lambda self: MIN)),
+    "spark: the highest of several": (
+        SparkGlobal,
+        "together",
+        lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
+    ),
+    "quantile: the maximum": (
+        Quantile,
+        "boundary",
+        lambda self, now: (
+            replace(self, watermark=max(self.watermark, max(self.seen) - self.delay), seen=()) if self.seen else self
+        ),
+    ),
+    "quantile: goes back": (
+        Quantile,
+        "boundary",
+        lambda self, now: replace(self, watermark=max(self.seen) - self.delay, seen=()) if self.seen else self,
+    ),
+    "jet: an event at the watermark is late": (
+        BelowOwnWatermark,
+        "late",
+        lambda self, at, window, own, downstream: at <= own,
+    ),
+    "jet: late by what was emitted": (
+        BelowOwnWatermark,
+        "late",
+        lambda self, at, window, own, downstream: at < downstream,
+    ),
+    "fixed lag: goes back": (
+        FixedLag,
+        "event",
+        lambda self, timestamp, now: replace(self, watermark=timestamp - self.lag),
+    ),
+    "lag and delay: no delay": (LimitingLagAndDelay, "poll", lambda self, now: self),
+    "lag and delay: at once": (
+        LimitingLagAndDelay,
+        "poll",
+        lambda self, now: replace(self, watermark=max(self.watermark, self.highest)),
+    ),
+    "lag and lull: no lull": (LimitingLagAndLull, "poll", lambda self, now: self),
+    "lag and lull: jumps to the clock": (
+        LimitingLagAndLull,
+        "poll",
+        lambda self, now: replace(self, watermark=max(self.watermark, now)),
+    ),
+    "lag and lull: an event does not end the lull": (
+        LimitingLagAndLull,
+        "event",
+        lambda self, timestamp, now: replace(
+            self,
+            watermark=max(self.watermark, timestamp - self.lag),
+            over_at=now + self.max_lull if self.over_at is None else self.over_at,
+        ),
+    ),
+    "wall clock: only where there was an event": (
+        LimitingTimestampAndWallClockLag,
+        "poll",
+        lambda self, now: (
+            self if self.watermark == MIN else replace(self, watermark=max(self.watermark, now - self.wall_clock_lag))
+        ),
+    ),
+    "wall clock: not looked at for events": (
+        LimitingTimestampAndWallClockLag,
+        "event",
+        lambda self, timestamp, now: replace(self, watermark=max(self.watermark, timestamp - self.timestamp_lag)),
+    ),
+    "by min step: strictly more": (
+        MinStep,
+        "emit",
+        lambda self, current, last: current if current > last + self.step else None,
+    ),
+    "by frame: every watermark": (ByFrame, "emit", lambda self, current, last: current if current > last else None),
+    "by frame: the border in 0.5": (ByFrame, "emit", FrameBorder.emit),
+    "by frame: the watermark in 0.6": (FrameBorder, "emit", ByFrame.emit),
+    "several: the highest": (
+        Lowest,
+        "together",
+        lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
+    ),
+    "several: idle ones count": (
+        LowestOfActive,
+        "together",
+        lambda self, inputs, before: max(before, min(one.watermark for one in inputs)),
+    ),
+    "several: idle ones are all forgotten": (
+        LowestOfActive,
+        "together",
+        lambda self, inputs, before: max(
+            before, min((one.watermark for one in inputs if not one.idle), default=before)
+        ),
+    ),
+    "jet 0.6: idle a moment later": (
+        IdleTimeout,
+        "idle",
+        lambda self, now: self.timeout > 0 and self.idle_from < now,
+    ),
+    "jet 0.6 and kafka: a window that ends at the watermark is open": (
+        OnlyByWindow,
+        "late",
+        lambda self, at, window, own, downstream: window is not None and window < downstream,
+    ),
+    "flink: no millisecond less": (
+        BoundedOutOfOrderness,
+        "boundary",
+        lambda self, now: self if self.highest is None else replace(self, watermark=self.highest - self.bound),
+    ),
+    "flink: with every event": (
+        BoundedOutOfOrderness,
+        "event",
+        lambda self, timestamp, now: replace(
+            self, highest=max(self.highest or timestamp, timestamp), watermark=timestamp - self.bound - 1
+        ),
+    ),
+    "flink: late by the end of the window": (
+        FlinkLateness,
+        "late",
+        lambda self, at, window, own, downstream: (at if window is None else window) <= downstream,
+    ),
+    "flink: a window fires at its end": (
+        FlinkLateness,
+        "complete",
+        lambda self, window, downstream: window <= downstream,
+    ),
+    "flink: idle at the timeout": (
+        IdlenessTimer,
+        "check",
+        lambda self, now: (
+            (replace(self, active=False, since=None), False)
+            if self.active
+            else (replace(self, since=now), False)
+            if self.since is None
+            else (self, now - self.since >= self.timeout)
+        ),
+    ),
+    "beam: no cap": (
+        LimitedDelay,
+        "at",
+        lambda self, now, backlog, checked: MIN if self.highest is None else self.highest - self.max_delay,
+    ),
+    "beam: follows the clock without a record": (
+        LimitedDelay,
+        "at",
+        lambda self, now, backlog, checked: now - self.max_delay,
+    ),
+    "beam: goes back": (LimitedDelay, "_kept", lambda self, said: replace(self, watermark=said)),
+    "beam: an event at the watermark is late": (
+        BeamLateness,
+        "late",
+        lambda self, at, window, own, downstream: (at if window is None else window - 1) <= downstream,
+    ),
+    "kafka: stream time goes back": (
+        StreamTime,
+        "event",
+        lambda self, timestamp, now: replace(self, stream_time=timestamp),
+    ),
+    "kafka: no grace": (StreamTime, "watermark", property(lambda self: self.stream_time)),
+}
+
+
+def disagreeing() -> list[str]:
+    return [case.id for case in CASES if check(case)]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_case_disagrees(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert disagreeing() == []
+    owner, method, wrong = WRONG[name]
+    monkeypatch.setattr(owner, method, wrong)
+    assert disagreeing() != []
+
+
+@pytest.mark.parametrize(
+    ("policy", "switched"),
+    [("stream-time", {"one_task": False}), ("with-fixed-lag", {"one_source": False})],
+    ids=["kafka: each input has its own stream time", "jet 0.6: each partition is throttled by itself"],
+)
+def test_a_case_disagrees_on_how_inputs_belong_together(
+    policy: str, switched: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = catalogue.POLICIES[policy]
+    wrong = replace(right, make=lambda given, throttle: replace(right.make(given, throttle), **switched))
+    monkeypatch.setattr(catalogue, "POLICIES", {**catalogue.POLICIES, policy: wrong})
+    assert disagreeing() != []

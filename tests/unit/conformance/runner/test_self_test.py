@@ -1,0 +1,171 @@
+"""The suite tests itself first: engines that are wrong on purpose are each caught, and by what they do wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance.runner.run import run_cases
+from conformance.suite import discovery
+from harness.scheduling.scheduler import Limits
+from tests.support.miniature.runtime import MiniatureRuntime
+from tests.support.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
+
+
+class Remembering:
+    """Display and sink in one: remembers."""
+
+    def __init__(self):
+        self.verdicts = {}
+        self.identities = []
+        self.runs = {}
+
+    def says(self, target, line): ...
+    def ready(self, target, identity, place): ...
+    def started(self, case, target): ...
+    def judged(self, target, verdict, seconds): ...
+
+    def introduce(self, target, identity, place):
+        self.identities.append(identity)
+
+    def keep(self, target, case, verdict, run):
+        self.verdicts[case.id] = verdict
+        self.runs[case.id] = run
+
+
+@pytest.fixture
+def verdict_of(tmp_path):
+    def verdict_of(mode, *, repeat=1, step_timeout=5.0, only_first=False):
+        loaded = discovery.load([CASES])
+        loaded.raise_for_problems()
+        seen = Remembering()
+        runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
+        limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
+        run_cases(loaded.cases, [SPARK_359], runtime, limits, display=seen, sink=seen)
+        return seen.verdicts["late-drops/windows"]
+
+    return verdict_of
+
+
+def test_a_right_engine_conforms(verdict_of):
+    assert verdict_of("right").status == "conforms"
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("one-batch-late", "step 2"),
+        ("forgets-state", "expected, not emitted"),
+        ("keeps-late-rows", "dropped: expected 1, observed 0"),
+        ("drops-a-column", "3 values"),
+        ("two-watermarks", "offset log"),
+    ],
+)
+def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said):
+    verdict = verdict_of(mode)
+    assert verdict.status == "violates"
+    assert said in verdict.describe()
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("dies", "the engine's process ended with exit code 137 at step 2 of late-drops/windows"),
+        ("hangs", "no answer within 1 s at step 2 of late-drops/windows; the engine was ended"),
+        ("babbles", "what is no message: 'this is no message"),
+        ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
+        ("does-not-start", "the engine did not start"),
+        ("speaks-another-protocol", "version 99 of the protocol"),
+        ("splits-a-batch", "the rows of step 1 came in micro-batches 0, 2"),
+    ],
+)
+def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):
+    verdict = verdict_of(mode, step_timeout=1.0)
+    assert verdict.status == "broken"
+    assert said in verdict.describe()
+
+
+def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
+    (case,) = discovery.load([CASES]).cases
+    other = case.model_copy(update={"id": "late-drops/other"})
+    seen = Remembering()
+    runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
+    run_cases([case, other], [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
+    assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
+        "late-drops/windows": "broken",
+        "late-drops/other": "conforms",
+    }
+    assert runtime.started == 2
+
+
+def test_repeated_runs_of_an_engine_that_changes_its_mind_are_flaky(verdict_of):
+    verdict = verdict_of("right-every-other-time", repeat=2)
+    assert verdict.status == "flaky"
+    assert "run 1: conforms" in verdict.describe()
+    assert "run 2: violates" in verdict.describe()
+
+
+def test_repeated_runs_that_agree_are_one_answer(verdict_of):
+    assert verdict_of("right", repeat=20).status == "conforms"
+
+
+def run_text(tmp_path, text, mode):
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(text)
+    loaded = discovery.load([folder])
+    loaded.raise_for_problems()
+    seen = Remembering()
+    runtime = MiniatureRuntime(tmp_path, mode)
+    run_cases(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
+    return seen.verdicts["mine"], runtime
+
+
+def test_a_case_that_is_not_yet_runnable_is_not_run_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
+    text = (CASES / "late-drops" / "windows.yaml").read_text()
+    text = text.replace(
+        "  - from: events\n", "  - from: events\n  - transformWithState: {by: [count], with: number_rows}\n"
+    )
+    verdict, runtime = run_text(tmp_path, text, "right")
+    assert verdict.status == "not-run"
+    assert "transformWithState" in verdict.describe()
+    assert runtime.started == 0
+
+
+KILLED = """
+  - name: killed at rest
+    restart: kill
+    expect: {watermark: "12:10"}
+  - name: killed with its rows out
+    restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
+    expect: {rows: [], unchecked_here: true}
+  - name: the window of 12:35 comes out of the state of before
+    add: {events: [["13:10", 1]]}
+    expect: {rows: [["12:30", "12:40", 1]], watermark: "12:45"}
+"""
+
+
+def killed(at):
+    text = (CASES / "late-drops" / "windows.yaml").read_text() + KILLED.replace(", unchecked_here: true", "")
+    return text.replace("at: emitted", f"at: {at}")
+
+
+def test_an_engine_that_is_killed_is_replaced_and_the_next_goes_on_from_the_checkpoint(tmp_path):
+    verdict, runtime = run_text(tmp_path, killed("emitted"), "right")
+    assert verdict.status == "conforms", verdict.describe()
+    assert runtime.started == 3
+
+
+def test_an_engine_that_forgets_over_a_kill_violates(tmp_path):
+    verdict, _ = run_text(tmp_path, killed("emitted"), "forgets-on-resume")
+    assert verdict.status == "violates"
+    assert "expected, not emitted" in verdict.describe()
+
+
+def test_an_engine_that_was_always_killed_too_late_is_broken(tmp_path):
+    verdict, runtime = run_text(tmp_path, killed("emitted"), "always-misses")
+    assert verdict.status == "broken"
+    assert "the engine was killed too late at step 4" in verdict.describe()
+    assert runtime.started == 5

@@ -1,0 +1,94 @@
+"""How engines are killed and followed by others, with an engine of a few lines in place of Spark."""
+
+import pytest
+
+from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
+from harness.soak.engine import SoakEngine
+from harness.soak.kill_schedule import moments
+from harness.soak.messages import Generate, Stream
+from harness.soak.soak import Soak
+from tests.support.soak_engines import FakeLink, Garage, Watching
+
+STREAM = Stream(rows=200, seed=1, batches=20, files=1)
+
+
+def soaked(garage, kills, stream=STREAM):
+    watching = Watching()
+    return Soak(garage.start, "/soak", stream, kills, watching).run(), watching
+
+
+def test_one_engine_reads_everything():
+    garage = Garage()
+    done, watching = soaked(garage, 0)
+    assert (done.rows, done.kills) == (200, 0)
+    assert [request["kind"] for request in garage.links[0].requests] == ["generate", "run"]
+    assert watching.rows[-1] == (200, 0)
+    assert garage.links[0].closed
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_engine_but_the_last_is_killed_and_the_next_goes_on(seed):
+    garage = Garage()
+    done, watching = soaked(garage, 3, STREAM.model_copy(update={"seed": seed}))
+    assert done.kills == 3
+    assert [transport.killed for transport in garage.links] == [True, True, True, False]
+    assert all(transport.closed for transport in garage.links)
+    # Nobody generates twice, and each says which attempt it is.
+    asked = [[request["kind"] for request in transport.requests] for transport in garage.links]
+    assert asked == [["generate", "run"], ["run"], ["run"], ["run"]]
+    assert [transport.requests[-1]["attempt"] for transport in garage.links] == [0, 1, 2, 3]
+    # A micro-batch that is replayed does not count twice.
+    assert done.rows == 200
+    assert [rows for rows, _ in watching.rows] == sorted(rows for rows, _ in watching.rows)
+
+
+def test_a_kill_that_comes_too_late_is_not_counted():
+    # A micro-batch that says it took a minute: the moment after it never comes.
+    garage = Garage(ms=60_000)
+    seed = next(
+        seed for seed in range(100) if [moment.when for moment in moments(2, 200, seed)] == ["emitted", "anywhere"]
+    )
+    done, _ = soaked(garage, 2, STREAM.model_copy(update={"seed": seed}))
+    assert done.kills == 1
+    assert len(garage.links) == 2
+
+
+def test_an_engine_that_dies_by_itself_is_no_kill():
+    garage = Garage(dies_at=7)
+    with pytest.raises(EngineDied, match="exit code 70") as caught:
+        soaked(garage, 0)
+    assert "OutOfMemoryError" in str(caught.value)
+    assert garage.links[-1].closed
+
+
+def ask(**kind):
+    engine = SoakEngine(FakeLink({}, **kind), patience=0.2)
+    try:
+        return list(engine.ask(Generate(folder="/soak", stream=STREAM)))
+    finally:
+        engine.close()
+
+
+def test_an_engine_that_says_nothing_is_ended():
+    with pytest.raises(StepTimedOut, match=r"no word from the engine for 0\.2 s"):
+        ask(silent=True)
+
+
+def test_an_engine_that_babbles_is_ended():
+    with pytest.raises(ProtocolBroken, match="no message: 'Exception in thread"):
+        ask(says="Exception in thread main\n")
+
+
+def test_what_goes_wrong_in_the_program_is_told():
+    with pytest.raises(DriverFailed, match="no space left"):
+        ask(says='{"kind": "failed", "message": "no space left"}\n')
+
+
+def test_moments_follow_from_the_seed():
+    assert moments(5, 1000, 7) == moments(5, 1000, 7) != moments(5, 1000, 8)
+    assert moments(0, 1000, 7) == ()
+    for seed in range(50):
+        found = moments(3, 1000, seed)
+        assert [moment.rows for moment in found] == sorted(moment.rows for moment in found)
+        assert all(50 <= moment.rows <= 900 for moment in found)
+        assert found[0].when == "emitted"

@@ -1,0 +1,69 @@
+"""Nothing lost and nothing twice, over every interruption in the suite: what a case says against the same case without it."""
+
+import pytest
+
+from conformance.core.case import Add, Restart
+from conformance.core.observation import Observation
+from conformance.core.versions import releases
+from conformance.judging.verdict import not_applicable
+from conformance.model.unpredictable import Unpredictable
+from conformance.oracle.prediction import predict
+from conformance.runner.uninterrupted import emitted, same_rows, uninterrupted
+from conformance.suite import discovery
+from tests.support.observations import batch, failed, observed, step, window
+
+CASES = {case.id: case for case in discovery.load().cases}
+INTERRUPTED = {id: whole for id, case in CASES.items() if (whole := uninterrupted(case)) is not None}
+NEWEST = {one.line: one for one in releases()}.values()
+"""Of each line."""
+FIRST, SECOND = window("12:00", "12:10", 1), window("12:10", "12:20", 1)
+
+
+def observations(case, version):
+    return [predict(one, version).observation for one in (case, INTERRUPTED[case.id])]
+
+
+@pytest.mark.parametrize("id", INTERRUPTED)
+def test_nothing_lost_and_nothing_twice(id):
+    compared = 0
+    for version in NEWEST:
+        if not_applicable(CASES[id], version) is not None:
+            continue
+        try:
+            over, without = observations(CASES[id], version)
+        except Unpredictable:
+            continue
+        assert same_rows(CASES[id], over, without), f"{version}: {emitted(over)} over it, {emitted(without)} without"
+        compared += 1
+    assert compared or id.startswith("arbitrary-state/")
+
+
+def test_rows_that_arrive_in_an_interruption_arrive_all_the_same():
+    killed = CASES["recovery/killed-while-it-runs-counts-no-row-twice"]
+    whole = INTERRUPTED[killed.id]
+    assert [one.number for one in whole.steps] == list(range(1, len(whole.steps) + 1))
+    assert not any(isinstance(one.action, Restart) for one in whole.steps)
+    (kill,) = [one for one in killed.steps if isinstance(one.action, Restart)]
+    assert Add(streams=kill.action.add) in [one.action for one in whole.steps]
+
+
+def test_a_case_that_changes_its_query_has_no_other_run():
+    assert uninterrupted(CASES["recovery/shorter-delay-after-restart-jumps-ahead"]) is None
+
+
+@pytest.mark.parametrize(
+    ("over", "same"),
+    [
+        (observed(step(1, batch(0, FIRST)), step(2, batch(0, FIRST), batch(1, SECOND))), True),
+        (observed(step(1, batch(0, FIRST)), step(2, batch(1, SECOND))), True),
+        (observed(step(1, batch(0, FIRST)), step(2, batch(1, SECOND), batch(2, FIRST))), False),
+        (observed(step(1, batch(0, FIRST)), step(2, batch(1))), False),
+        (observed(step(1, batch(0, FIRST)), step(2, batch(1), batch(2, SECOND))), False),
+        (observed(step(1, batch(0, FIRST)), failed(2, "IOException")), True),
+        (observed(step(1, batch(0)), failed(2, "IOException")), False),
+    ],
+    ids=["again", "once", "twice", "lost", "later", "as far as it went", "lost before it failed"],
+)
+def test_what_counts_as_the_same(over: Observation, same):
+    case = CASES["recovery/commit-gone-is-replayed"]
+    assert same_rows(case, over, observed(step(1, batch(0, FIRST)), step(2, batch(1, SECOND)))) is same

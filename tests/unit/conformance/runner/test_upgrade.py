@@ -1,0 +1,352 @@
+"""Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose on the way what they must not."""
+
+from __future__ import annotations
+
+import io
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from conformance.cli import running
+from conformance.cli.main import app
+from conformance.core.versions import SparkVersion
+from conformance.judging.handoff_verdict import CheckpointHandoff, cuts, handoffs
+from conformance.runner.upgrade import run_upgrades
+from conformance.suite import discovery
+from harness.engine.driver_engine import DriverEngine
+from harness.engine.engine import EngineLocation
+from harness.engine.subprocess_transport import SubprocessTransport
+from harness.scheduling.answer_cache import AnswerCache
+from harness.scheduling.scheduler import Limits
+from reports.results.errors import MissingCells, TruncatedResults
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Header, Target, UpgradeCell
+from reports.results.upgrades import exit_code, show, summary
+from tests.support.miniature.runtime import PROGRAM
+from tests.support.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
+OLD = SPARK_359
+NEW = replace(SPARK_359, version=SparkVersion(4, 0, 5))
+
+
+class TwoVersions:
+    """A runtime whose engines are miniatures, each version wrong in its own way."""
+
+    name = "miniature"
+
+    def __init__(self, root, modes, *, known=False):
+        self.root, self.modes, self._known = root, modes, known
+        self.started = []
+        self.engines = []
+
+    def fingerprint(self, target):
+        return f"miniature {target.name}" if self._known else None
+
+    def start(self, target, *, on_progress):
+        self.started.append(target.name)
+        work = self.root / f"{target.name}-{len(self.started)}"
+        work.mkdir()
+        transport = SubprocessTransport([sys.executable, str(PROGRAM), self.modes.get(target.name, "right")])
+        self.engines.append(DriverEngine(transport, work=str(work), place=EngineLocation(self.name), start_timeout=10))
+        return self.engines[-1]
+
+    def close(self):
+        pass
+
+
+class Remembering:
+    def __init__(self):
+        self.verdicts = {}
+        self.kept = []
+
+    def says(self, target, line): ...
+    def ready(self, target, identity, place): ...
+    def introduce(self, target, identity, place): ...
+    def crossed(self, verdict, seconds): ...
+
+    def keep(self, case, pair, verdict, observation, seconds):
+        self.verdicts[case.id, pair[0].name, pair[1].name, verdict.cut] = verdict
+        self.kept.append(UpgradeCell.of(case, (pair[0].name, pair[1].name), verdict, observation, 12))
+
+
+def case_with(tmp_path, more="", text=None):
+    folder = tmp_path / "cases"
+    folder.mkdir(exist_ok=True)
+    written = text or (CASES / "late-drops" / "windows.yaml").read_text()
+    (folder / "mine.yaml").write_text(written + textwrap.dedent(more))
+    loaded = discovery.load([folder])
+    loaded.raise_for_problems()
+    return loaded.cases[0]
+
+
+def crossed(tmp_path, case, *, old="right", new="right", each=True, back=False, jobs=1):
+    runtime = TwoVersions(tmp_path, {OLD.name: old, NEW.name: new})
+    seen = Remembering()
+    pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
+    limits = Limits(jobs=jobs, step_timeout=5.0)
+    run_upgrades(handoffs([case], each=each), pairs, runtime, limits, display=seen, sink=seen)
+    return seen, runtime
+
+
+def test_a_checkpoint_goes_on_at_every_cut_and_every_version_has_one_engine(tmp_path):
+    seen, runtime = crossed(tmp_path, case_with(tmp_path), back=True, jobs=2)
+    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items()} == {
+        (OLD.name, NEW.name, 2): "resumes",
+        (OLD.name, NEW.name, 3): "resumes",
+        (NEW.name, OLD.name, 2): "resumes",
+        (NEW.name, OLD.name, 3): "resumes",
+    }
+    assert sorted(runtime.started) == [OLD.name, NEW.name]
+    assert all(engine.ended for engine in runtime.engines)
+
+
+def test_each_goes_on_from_a_copy_of_its_own(tmp_path):
+    case = case_with(tmp_path)
+    third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
+    runtime, seen = TwoVersions(tmp_path, {}), Remembering()
+    run_upgrades(
+        handoffs([case]),
+        [(OLD, NEW), (OLD, third)],
+        runtime,
+        Limits(jobs=1, step_timeout=5.0),
+        display=seen,
+        sink=seen,
+    )
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
+    assert len({cell.behaviour for cell in seen.kept}) == 1
+    (first,) = [engine for engine in runtime.engines if "3.5.9" in engine._work]
+    left = sorted(path.name for path in Path(first._work, "cases").iterdir())
+    assert left == ["1-mine.saved"]
+
+
+def test_state_that_is_forgotten_on_the_way_is_found(tmp_path):
+    seen, _ = crossed(tmp_path, case_with(tmp_path), new="forgets-on-resume", each=False)
+    (verdict,) = seen.verdicts.values()
+    assert verdict.status == "violates"
+    assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
+
+
+def test_what_two_engines_have_answered_is_not_asked_again(tmp_path):
+    case = case_with(tmp_path)
+    pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=5.0, side_by_side=2)
+    ran, reused, asked = [], [], 0
+    with AnswerCache(tmp_path / "answers.sqlite") as known:
+        for round in ("first", "second"):
+            (tmp_path / round).mkdir()
+            runtime, seen = TwoVersions(tmp_path / round, {}, known=True), Remembering()
+            handed = handoffs([case], each=True)
+            reused.append(run_upgrades(handed, pairs, runtime, limits, display=seen, sink=seen, known=known))
+            ran.append(seen.verdicts)
+            asked += len(runtime.started)
+    assert reused == [0, 4]
+    assert asked == 2
+    assert ran[0] == ran[1]
+
+
+REFUSED = """
+upgrades:
+  - from: <4
+    to: ">=4"
+    because: the format of the state is another
+    link: SPARK-57003
+    wayRound: start with a new checkpoint
+    refused: {class: STATE_NOT_COMPATIBLE, stage: run}
+"""
+
+
+def test_a_refusal_that_is_documented_is_expected(tmp_path):
+    seen, _ = crossed(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
+    (verdict,) = seen.verdicts.values()
+    assert verdict.status == "refused"
+    assert verdict.entry.link == "SPARK-57003"
+
+
+def test_a_refusal_that_nobody_documented_violates(tmp_path):
+    seen, _ = crossed(tmp_path, case_with(tmp_path), new="refuses-to-resume", each=False)
+    (verdict,) = seen.verdicts.values()
+    assert verdict.status == "violates"
+    assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
+
+
+def test_a_documented_refusal_that_does_not_come_is_stale(tmp_path):
+    seen, _ = crossed(tmp_path, case_with(tmp_path, REFUSED), each=False)
+    (verdict,) = seen.verdicts.values()
+    assert verdict.status == "violates"
+    assert verdict.findings[0].describe().splitlines()[1] == (
+        "  stale upgrades entry for 3.5.9 → 4.0.5: the checkpoint is resumed to the end of the case"
+    )
+
+
+def test_another_error_than_the_documented_one_violates(tmp_path):
+    seen, _ = crossed(
+        tmp_path,
+        case_with(tmp_path, REFUSED.replace("STATE_NOT", "STATE_SCHEMA_NOT")),
+        new="refuses-to-resume",
+        each=False,
+    )
+    (verdict,) = seen.verdicts.values()
+    assert (verdict.status, verdict.findings[0].mismatches) == ("violates", ("class",))
+
+
+OTHERWISE = """
+upgrades:
+  - from: <4
+    cuts: 2
+    because: it forgets
+    steps:
+      2: {rows: [], batches: [{kind: data}, {kind: no-data}]}
+"""
+
+
+def test_another_answer_that_is_documented_is_expected_and_stale_where_it_is_the_same(tmp_path):
+    case = case_with(tmp_path, OTHERWISE)
+    seen, _ = crossed(tmp_path, case, new="forgets-on-resume", each=False)
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["differs"]
+    seen, _ = crossed(tmp_path / "cases", case, each=False)
+    (verdict,) = seen.verdicts.values()
+    assert verdict.status == "violates"
+    assert "stale upgrades entry" in verdict.findings[0].describe()
+
+
+def test_what_only_the_old_version_does_wrong_is_found_before_the_cut(tmp_path):
+    seen, _ = crossed(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
+    seen, _ = crossed(tmp_path / "cases", case_with(tmp_path), old="forgets-state", each=True)
+    found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
+    assert found[3].status == "violates"
+    assert found[3].findings[0].place.step < 3
+
+
+def test_an_engine_that_gives_no_answer_is_broken(tmp_path):
+    seen, runtime = crossed(tmp_path, case_with(tmp_path), old="dies", each=True)
+    found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
+    assert (found[2].status, found[3].status) == ("resumes", "broken")
+    assert "exit code 137 at step 2" in found[3].notes[0]
+    assert runtime.started.count(OLD.name) == 1
+
+
+def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
+    more = """
+    differs:
+      - spark: <4
+        unsupported: not there yet
+      - spark: ">=4"
+        because: it is refused
+        steps: {2: {error: {class: X}}}
+    """
+    case = case_with(tmp_path, more)
+    seen, runtime = crossed(tmp_path, case, back=True, each=True)
+    assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == {
+        (OLD.name, NEW.name, 2): "not-applicable",
+        (OLD.name, NEW.name, 3): "not-applicable",
+    }
+    back = {key[3]: verdict for key, verdict in seen.verdicts.items() if key[1] == NEW.name}
+    assert back[3].status == "not-applicable"
+    assert back[2].status == "violates"
+    assert runtime.started.count(NEW.name) == 1
+
+
+def test_a_kill_at_the_cut_is_of_the_version_that_writes(tmp_path):
+    more = """
+      - name: killed with its rows out
+        restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
+      - name: the window of 12:35 comes out
+        add: {events: [["13:10", 1]]}
+        expect: {rows: [["12:30", "12:40", 1]], watermark: "12:45"}
+    """
+    text = (CASES / "late-drops" / "windows.yaml").read_text() + textwrap.indent(textwrap.dedent(more), "  ")
+    case = case_with(tmp_path, text=text)
+    assert cuts(case) == (4,)
+    seen, runtime = crossed(tmp_path, case, each=False)
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes"]
+    assert sorted(runtime.started) == [OLD.name, OLD.name, NEW.name]
+
+
+def test_cuts(tmp_path):
+    case = case_with(tmp_path)
+    assert cuts(case) == (2,)
+    assert cuts(case, each=True) == (2, 3)
+    one = case.model_copy(update={"steps": case.steps[:1]})
+    assert cuts(one) == cuts(one, each=True) == ()
+    assert handoffs([case, one]) == (CheckpointHandoff(case, 2),)
+
+
+def results_of(tmp_path, seen, finish=True):
+    path = tmp_path / "upgrades.jsonl"
+    header = Header(
+        suite="5" * 64,
+        cases=(),
+        targets=tuple(Target(name=target.name, spark=str(target.version)) for target in (OLD, NEW)),
+        started="2026-01-02T03:04:05Z",
+        pairs=((OLD.name, NEW.name),),
+        cuts={"mine": (2,)},
+    )
+    with ResultsWriter(path, header) as writer:
+        for cell in seen.kept:
+            writer.write_upgrade(cell)
+        if finish:
+            writer.finish()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("new", "more", "code", "said"),
+    [
+        ("right", "", 0, "● 1 checkpoint of 1 go on: (no family)"),
+        ("refuses-to-resume", REFUSED, 0, "way round: start with a new checkpoint"),
+        ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected: STATE_NOT_COMPATIBLE"),
+        ("dies", "", 3, "! 1 checkpoint no answer"),
+    ],
+)
+def test_what_a_person_reads_at_the_end(tmp_path, new, more, code, said):
+    seen, _ = crossed(tmp_path, case_with(tmp_path, more), new=new, each=False)
+    results = Results.read(results_of(tmp_path, seen))
+    assert exit_code(results) == code
+    console = Console(file=io.StringIO(), width=120)
+    show(results, console)
+    assert said in console.file.getvalue()
+    assert summary(results) in console.file.getvalue()
+    assert "3.5.9 → 4.0.5" in console.file.getvalue()
+
+
+def test_results_with_a_missing_cell_are_never_green(tmp_path):
+    seen = Remembering()
+    with pytest.raises(MissingCells, match=r"mine on spark-3\.5\.9 → spark-4\.0\.5 before step 2"):
+        Results.read(results_of(tmp_path, seen))
+    text = results_of(tmp_path, seen).read_text().splitlines()
+    (tmp_path / "cut.jsonl").write_text(text[0] + "\n")
+    with pytest.raises(TruncatedResults, match="after 0 of 1 cells"):
+        Results.read(tmp_path / "cut.jsonl")
+
+
+def test_the_command(tmp_path, monkeypatch):
+    case_with(tmp_path, REFUSED)
+    monkeypatch.setattr(running, "runtime_for", lambda *_, **__: TwoVersions(tmp_path, {NEW.name: "refuses-to-resume"}))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["upgrade", "cases", "--from", "3.5.9", "--to", "4.0.5"])
+    assert done.exit_code == 0, done.output
+    assert (
+        "1 checkpoint refused: STATE_NOT_COMPATIBLE — the format of the state is another (SPARK-57003)" in done.output
+    )
+    assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].status == "refused"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--from", "3.5.9", "--pairs", "lts", "--to", "3.0"], "no pair of versions is left"),
+        (["--from", "3.5.9", "--to", "4.0.5", "--memory", "3g"], "only containers have it"),
+    ],
+)
+def test_wrong_usage(tmp_path, monkeypatch, arguments, said):
+    case_with(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["upgrade", "cases", *arguments])
+    assert done.exit_code == 2
+    assert said in done.output

@@ -1,0 +1,180 @@
+"""Where cases are found, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.language import InvalidCase
+from conformance.language.catalogue import Catalogue
+from conformance.suite.coverage import coverage
+from conformance.suite.discovery import Suite, discover, load, shipped
+
+CASE = """title: A title
+streams: {events: event_time TIMESTAMP}
+query: [from: events]
+steps: [idle: {}]
+"""
+IN_SUITE = CASE + "behaviour: [late-predicate]\nstrength: observed\n"
+
+
+def write(path: Path, text: str = CASE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def ids(suite: Suite) -> list[str]:
+    return [case.id for case in suite.cases]
+
+
+def messages(suite: Suite) -> list[str]:
+    return [problem.message for problem in suite.problems]
+
+
+def test_the_suite_that_ships_is_valid() -> None:
+    suite = load()
+    assert [str(problem) for problem in suite.problems] == []
+    assert suite.cases
+    assert suite.roots == (shipped(),)
+    suite.raise_for_problems()
+
+
+def test_a_folder_given_is_the_root(tmp_path: Path) -> None:
+    write(tmp_path / "mine" / "a.yaml")
+    write(tmp_path / "mine" / "family" / "b.yml")
+    suite = discover([tmp_path / "mine"])
+    assert ids(suite) == ["a", "family/b"]
+    assert suite.cases[1].family == "family"
+    assert suite.roots == (tmp_path / "mine",)
+    assert suite.catalogues == {}
+
+
+def test_a_folder_named_cases_is_the_root_of_what_is_in_it(tmp_path: Path) -> None:
+    write(tmp_path / "cases" / "family" / "a.yaml")
+    assert ids(discover([tmp_path / "cases" / "family"])) == ["family/a"]
+    assert ids(discover([tmp_path])) == ["family/a"]
+    assert ids(discover([tmp_path / "cases" / "family" / "a.yaml"])) == ["family/a"]
+
+
+def test_behaviours_make_a_folder_a_suite(tmp_path: Path) -> None:
+    write(tmp_path / "cases" / "mine" / "behaviours.yaml", "late-predicate: The rule\n")
+    write(tmp_path / "cases" / "mine" / "tags.yaml", "smoke: Runs first\n")
+    file = write(tmp_path / "cases" / "mine" / "family" / "a.yaml", IN_SUITE)
+    write(tmp_path / "cases" / "mine" / "family" / "behaviours.yml", IN_SUITE)
+    suite = discover([file])
+    assert ids(suite) == ["family/a"]
+    catalogue = suite.catalogues[tmp_path / "cases" / "mine"]
+    assert catalogue.behaviours == {"late-predicate": {"sentence": "The rule"}}
+    assert catalogue.tags == {"smoke": {"sentence": "Runs first"}}
+    assert catalogue.statements is None
+    assert ids(discover([tmp_path / "cases"])) == ["family/a", "family/behaviours"]
+
+
+def test_without_behaviours_nothing_is_asked_of_a_case(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", CASE + "behaviour: [anything]\ntags: [own]\nmirrors: [S99]\n")
+    assert messages(discover([file])) == []
+
+
+def test_a_file_given_twice_is_read_once(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml")
+    assert ids(discover([file, tmp_path, file])) == ["a"]
+
+
+def test_ids_are_those_of_one_case(tmp_path: Path) -> None:
+    write(tmp_path / "one" / "a.yaml")
+    other = write(tmp_path / "two" / "a.yaml")
+    suite = discover([tmp_path / "one", tmp_path / "two"])
+    assert [problem.path for problem in suite.problems] == [other]
+    assert messages(suite) == [f"the id 'a' is that of {tmp_path / 'one' / 'a.yaml'} already"]
+
+
+def test_hidden_files_and_others_are_no_cases(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml")
+    write(tmp_path / ".hidden.yaml", "x")
+    write(tmp_path / ".git" / "b.yaml", "x")
+    write(tmp_path / "README.md", "x")
+    write(tmp_path / "schema.json", "{}")
+    assert ids(discover([tmp_path])) == ["a"]
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    suite = discover([tmp_path / "none", write(tmp_path / "a.yaml")])
+    assert [str(problem) for problem in suite.problems] == [f"{tmp_path / 'none'}: there is no such file or folder"]
+    assert ids(suite) == ["a"]
+
+
+def test_a_folder_without_cases(tmp_path: Path) -> None:
+    write(tmp_path / "behaviours.yaml", "late-predicate: The rule\n")
+    assert messages(discover([tmp_path])) == ["no cases here: a case is a file ending in .yaml"]
+    assert messages(discover([tmp_path / "behaviours.yaml"])) == ["no cases here: a case is a file ending in .yaml"]
+
+
+def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml")
+    write(tmp_path / "b.yaml", "title: A title\n")
+    suite = discover([tmp_path])
+    assert ids(suite) == ["a"]
+    assert suite.invalid == 1
+    assert len(suite.problems) == 3
+    with pytest.raises(InvalidCase) as caught:
+        suite.raise_for_problems()
+    assert caught.value.problems == suite.problems
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- late-predicate\n", "a catalogue is a mapping from id to entry"),
+        ("a: 1\na: 2\n", "the key 'a' is there twice: first in line 1"),
+        ("a: [\n", "not YAML"),
+    ],
+)
+def test_a_catalogue_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+    write(tmp_path / "behaviours.yaml", text)
+    write(tmp_path / "a.yaml", IN_SUITE)
+    suite = discover([tmp_path])
+    assert len(suite.problems) == 1
+    assert suite.problems[0].path == tmp_path / "behaviours.yaml"
+    assert suite.problems[0].message.startswith(message)
+    assert ids(suite) == ["a"]
+
+
+def test_the_digest_is_over_ids_and_contents(tmp_path: Path) -> None:
+    for folder, name, text in [
+        ("one", "a", CASE),
+        ("two", "a", "# a comment\n" + CASE),
+        ("three", "b", CASE),
+        ("four", "a", CASE + "outputMode: update\n"),
+    ]:
+        write(tmp_path / folder / f"{name}.yaml", text)
+    digests = [discover([tmp_path / folder]).digest for folder in ("one", "two", "three", "four")]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+def test_coverage_counts_what_can_run_and_what_can_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
+    write(tmp_path / "behaviours.yaml", "one: A\ntwo: B\ninternal: {sentence: C, reachable: false}\n")
+    write(tmp_path / "statements.yaml", "S01: {statement: A}\nS02: {statement: B}\n")
+    tests = "T001: {suite: S, test: a, visible: BB}\nT002: {suite: S, test: b, visible: INT}\n"
+    write(tmp_path / "spark-tests.yaml", tests + "T003: {suite: S, test: c, visible: BB*}\n")
+    first = CASE + "strength: observed\nbehaviour: [one]\nmirrors: [S01, T003]\n"
+    write(tmp_path / "a.yaml", first)
+    write(tmp_path / "b.yaml", first)
+    later = CASE.replace("from: events", "from: events, transformWithState: {by: [a], with: number_rows}")
+    write(tmp_path / "c.yaml", later + "strength: observed\nbehaviour: [two]\nmirrors: [S02]\n")
+    suite = discover([tmp_path])
+    assert messages(suite) == []
+    found = coverage(suite.cases, suite.catalogues[tmp_path])
+    assert list(map(str, found)) == ["behaviours 1 of 2", "founding statements 1 of 2", "Spark's own tests 1 of 2"]
+    assert found[0].pinned == {"one": ("a", "b")}
+    assert found[0].holes == ("two",)
+    assert found[2].entries == {"T001": "S: a", "T003": "S: c"}
+    assert found[2].holes == ("T001",)
+
+
+def test_a_folder_without_behaviours_has_no_catalogue(tmp_path: Path) -> None:
+    assert Catalogue.at(tmp_path) is None

@@ -1,0 +1,25 @@
+"""The order in which an engine gets its cases."""
+
+from conformance.suite import discovery
+from conformance.suite.running_time import length, longest_first
+from harness.engine.segments import kills_its_engine
+from harness.scheduling.scheduler import TargetQueue
+from tests.support.miniature.target import SPARK_359
+
+
+def test_long_cases_first():
+    cases = discovery.load().cases
+    ordered = longest_first(cases)
+    assert sorted(case.id for case in ordered) == sorted(case.id for case in cases)
+    lengths = [length(case) for case in ordered]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1]
+
+
+def test_cases_that_kill_their_engine_run_in_one_of_their_own():
+    cases = discovery.load().cases
+    gentle, killing = TargetQueue(SPARK_359, cases).parts()
+    assert len(gentle.cases) + len(killing.cases) == len(cases)
+    assert [kills_its_engine(case) for case in killing.cases] == [True] * len(killing.cases)
+    assert not any(kills_its_engine(case) for case in gentle.cases)
+    assert list(gentle.parts()) == [gentle]

@@ -1,0 +1,246 @@
+"""Variants: what each makes of a case, and that what it shows is told as of the case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Case, Restart
+from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.versions import SparkVersion
+from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
+from conformance.language import InvalidCase, read_case
+from conformance.language.variant_names import MEANINGS
+from conformance.model.unpredictable import Unpredictable
+from conformance.oracle.prediction import predict
+from conformance.runner.run import verdict_on
+from conformance.suite import discovery
+from conformance.variants.catalogue import NoSuchVariant, variants, varied
+from conformance.variants.shifted_epoch import SHIFT_MS
+from conformance.variants.variant import VariedCase
+from harness.scheduling.scheduler import CellRun
+from harness.targets.catalogue import Targets
+from reports.results.records import Cell
+
+NEWEST = next(one for one in Targets.load().choose(["4.3.0"]).targets)
+
+CASE = """
+title: A title
+streams: {events: "event_time TIMESTAMP, id STRING"}
+query:
+  - from: events
+  - withWatermark: [event_time, 10 minutes]
+  - groupBy: ["window(event_time, '10 minutes')"]
+    agg: [count(*) AS total]
+  - select: [window.start, total]
+steps:
+  - add: {events: [["12:01", a], ["12:02", b], ["12:03", c], ["12:04", d]]}
+    expect: {rows: [], watermark: "11:54"}
+  - add: {events: [["12:20", a]]}
+    expect: {rows: [["12:00", 4]], watermark: "12:10"}
+  - add: {events: [["12:05", a]]}
+    expect: {rows: [], dropped: 1}
+"""
+
+
+def case(tmp_path: Path, more: str = "", text: str = CASE) -> Case:
+    path = tmp_path / "case.yaml"
+    path.write_text(text + more)
+    return read_case(path, "case")
+
+
+def made(of: Case, name: str) -> list[VariedCase]:
+    return list(varied([of], [name]))
+
+
+def rows(of: Case, step: int = 1) -> tuple[tuple[object, ...], ...]:
+    return of.steps[step - 1].action.streams["events"].partitions  # type: ignore[union-attr, return-value]
+
+
+def judged(of: Case, observation: Observation) -> Verdict:
+    return verdict_on(CellRun(of, NEWEST, (observation,), None, runnable=True, seconds=0.0))
+
+
+def test_every_name_is_that_of_a_variant() -> None:
+    assert [variant.name for variant in variants()] == list(MEANINGS)
+
+
+def test_ids_say_which(tmp_path: Path) -> None:
+    found = varied([case(tmp_path)], [])
+    assert [one.id for one in found] == [
+        "case@reversed-rows",
+        "case@spread-rows",
+        "case@four-shuffle-partitions",
+        "case@rocksdb",
+        "case@no-codegen",
+        "case@adaptive",
+        "case@time-zone",
+        "case@shifted-epoch",
+        "case@restart-2",
+        "case@restart-3",
+    ]
+    assert {one.variant for one in found} == {one.id.removeprefix("case@") for one in found}
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(NoSuchVariant, match=r"unknown variant 'rocksbd': did you mean 'rocksdb'\?"):
+        varied([], ["rocksbd"])
+
+
+def test_a_case_may_opt_out_with_a_reason(tmp_path: Path) -> None:
+    of = case(tmp_path, "variants: {not: {restart: it forgets, rocksdb: it does not fit}}\n")
+    names = {one.variant.partition("-")[0] for one in varied([of], [])}
+    assert not names & {"restart", "rocksdb"}
+    assert "reversed" in names
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (
+            "{not: {rocksbd: a reason}}",
+            "unknown key of the variants that are left out 'rocksbd': did you mean 'rocksdb'?",
+        ),
+        ("{not: {rocksdb: }}", "null is not a reason"),
+        ("{nott: {rocksdb: a reason}}", "unknown key of variants 'nott': did you mean 'not'?"),
+        ("{not: {}}", "is empty"),
+    ],
+)
+def test_what_is_wrong_with_opting_out(tmp_path: Path, said: str, problem: str) -> None:
+    with pytest.raises(InvalidCase) as caught:
+        case(tmp_path, f"variants: {said}\n")
+    assert problem in str(caught.value)
+
+
+class TestRows:
+    def test_reversed(self, tmp_path: Path) -> None:
+        (other,) = made(case(tmp_path), "reversed-rows")
+        assert rows(other) == ((("12:04", "d"), ("12:03", "c"), ("12:02", "b"), ("12:01", "a")),)
+
+    def test_spread(self, tmp_path: Path) -> None:
+        (other,) = made(case(tmp_path), "spread-rows")
+        assert rows(other) == ((("12:01", "a"), ("12:04", "d")), (("12:02", "b"),), (("12:03", "c"),))
+        assert rows(other, 2) == ((("12:20", "a"),),)
+
+    def test_partitions_of_the_case_stay(self, tmp_path: Path) -> None:
+        text = CASE.replace(
+            '[["12:01", a], ["12:02", b], ["12:03", c], ["12:04", d]]', '{partitions: [[["12:01", a]], []]}'
+        )
+        assert made(case(tmp_path, text=text), "spread-rows") == []
+
+    def test_nothing_to_change(self, tmp_path: Path) -> None:
+        text = CASE.replace(', ["12:02", b], ["12:03", c], ["12:04", d]', "")
+        of = case(tmp_path, text=text)
+        assert made(of, "reversed-rows") == made(of, "spread-rows") == []
+
+
+class TestSettings:
+    def test_they_come_beside_those_of_the_case(self, tmp_path: Path) -> None:
+        (other,) = made(case(tmp_path, "conf: {spark.sql.ansi.enabled: true}\n"), "four-shuffle-partitions")
+        assert other.conf == {"spark.sql.ansi.enabled": "true", "spark.sql.shuffle.partitions": "4"}
+
+    def test_a_case_that_sets_them_itself(self, tmp_path: Path) -> None:
+        of = case(tmp_path, "conf: {spark.sql.shuffle.partitions: 3}\n")
+        assert made(of, "four-shuffle-partitions") == []
+        assert [one.conf for one in made(of, "one-shuffle-partition")] == [{"spark.sql.shuffle.partitions": "1"}]
+        assert made(case(tmp_path), "one-shuffle-partition") == []
+
+    def test_a_case_that_looks_at_the_plan(self, tmp_path: Path) -> None:
+        of = case(tmp_path, text=CASE.replace("dropped: 1", "dropped: 1, plan: [StateStoreSave]"))
+        assert made(of, "adaptive") == []
+
+    def test_a_case_that_spoils_files(self, tmp_path: Path) -> None:
+        of = case(tmp_path, "  - restart: {how: graceful, damage: {gone: delta}}\n    expect: {error: {stage: run}}\n")
+        assert made(of, "rocksdb") == []
+
+    def test_versions(self, tmp_path: Path) -> None:
+        (everywhere,), (later,) = (
+            made(of, "rocksdb") for of in (case(tmp_path), case(tmp_path, 'spark: ["<3.3", ">=4.0"]\n'))
+        )
+        old, three, new = (SparkVersion.parse(text) for text in ("3.1.3", "3.3.4", "4.3.0"))
+        assert [everywhere.applies_to(version) for version in (old, three, new)] == [False, True, True]
+        assert [later.applies_to(version) for version in (old, three, new)] == [False, False, True]
+        assert later.applies_to(SparkVersion.parse("3.2.4"))
+
+
+class TestRestart:
+    def test_before_each_step_but_the_first(self, tmp_path: Path) -> None:
+        second, third = made(case(tmp_path), "restart")
+        assert [isinstance(step.action, Restart) for step in second.steps] == [False, True, False, False]
+        assert [step.number for step in third.steps] == [1, 2, 3, 4]
+
+    def test_not_where_the_case_says_that_the_same_version_does_not_go_on(self, tmp_path: Path) -> None:
+        told = "upgrades: [{cuts: 2, because: it forgets, steps: {2: {rows: []}}}]\n"
+        assert [one.variant for one in made(case(tmp_path, told), "restart")] == ["restart-3"]
+        other = "upgrades: [{from: '<4', to: '>=4', because: it forgets, steps: {2: {rows: []}}}]\n"
+        assert len(made(case(tmp_path, other), "restart")) == 2
+
+    def test_not_beside_a_restart_or_a_start(self, tmp_path: Path) -> None:
+        more = "  - restart: graceful\n  - idle: {}\n"
+        assert [one.variant for one in made(case(tmp_path, more), "restart")] == ["restart-2", "restart-3"]
+
+    def test_what_runs_in_it_is_told_with_the_step_behind_it(self, tmp_path: Path) -> None:
+        _, third = made(case(tmp_path), "restart")
+        seen = predict(third, NEWEST.version).observation
+        ran_again = seen.steps[1].batches[-1]
+        steps = list(seen.steps)
+        steps[2] = steps[2].model_copy(update={"batches": (ran_again,)})
+        told = third.said_of_the_original(seen.model_copy(update={"steps": tuple(steps)}))
+        assert [step.number for step in told.steps] == [1, 2, 3]
+        assert told.steps[2].batches[0] == ran_again
+        assert judged(third, seen).status == "conforms"
+        assert judged(third, seen.model_copy(update={"steps": tuple(steps)})).status == "violates"
+
+    def test_a_restart_that_fails_is_a_failure_of_the_step_behind_it(self, tmp_path: Path) -> None:
+        second, _ = made(case(tmp_path), "restart")
+        seen = predict(second, NEWEST.version).observation
+        failed = seen.steps[1].model_copy(update={"error": ErrorSeen(stage="run", classes=("X",), message="m")})
+        stopped = seen.model_copy(update={"steps": (seen.steps[0], failed)})
+        verdict = judged(second, stopped)
+        assert (verdict.case, verdict.status) == ("case@restart-2", "violates")
+        assert verdict.findings[0].place.step == 2
+
+
+class TestShifted:
+    def test_rows_come_later_and_what_is_seen_is_told_earlier(self, tmp_path: Path) -> None:
+        of = case(tmp_path)
+        (other,) = made(of, "shifted-epoch")
+        assert rows(other, 2) == ((("1970-12-31 12:20", "a"),),)
+        seen = predict(other, NEWEST.version).observation
+        assert seen.steps[0].watermark > SHIFT_MS
+        told, straight = other.said_of_the_original(seen), predict(of, NEWEST.version).observation
+        assert [step.watermark for step in told.steps] == [step.watermark for step in straight.steps]
+        assert judged(other, seen).status == "conforms"
+
+    def test_a_query_that_speaks_of_a_certain_time(self, tmp_path: Path) -> None:
+        text = CASE.replace("  - withWatermark", "  - where: event_time > '1970-01-01 11:00'\n  - withWatermark")
+        assert made(case(tmp_path, text=text), "shifted-epoch") == []
+
+
+def test_a_cell_says_which_variant_and_holds_what_was_seen_as_of_the_case(tmp_path: Path) -> None:
+    second, _ = made(case(tmp_path), "restart")
+    seen = predict(second, NEWEST.version).observation
+    cell = Cell.of(second, NEWEST.name, judged(second, seen), [seen])
+    assert (cell.case, cell.variant, cell.written, cell.file) == ("case@restart-2", "restart-2", "case", "case.yaml")
+    assert cell.observation is not None
+    assert len(cell.observation.steps) == 3
+
+
+FAMILIES = ("window-eviction", "several-watermarks", "no-data-batches")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_model_answers_every_variant_as_the_case(family: str) -> None:
+    cases = [one for one in discovery.load([discovery.shipped() / family]).cases if one.applies_to(NEWEST.version)]
+    wrong, told = [], 0
+    for one in varied(cases, []):
+        try:
+            verdict = judged(one, predict(one, NEWEST.version).observation)
+        except Unpredictable:
+            continue
+        told += 1
+        if verdict.status not in AS_THE_CASE_SAYS:
+            wrong.append(verdict.describe())
+    assert wrong == []
+    assert told > 4 * len(cases)

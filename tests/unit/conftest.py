@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.environments import java as javas
+from harness.environments import pythons
+from tests.support import environments as fakes
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The variables of a machine with a shell and nothing else: no Java anywhere, one Python 3.11.7 on PATH."""
+    monkeypatch.setattr(javas, "_INSTALLED_UNDER", ())
+    monkeypatch.setattr(sys, "executable", str(fakes.python(tmp_path / "own" / "python3", "3.20.0")))
+    fakes.python(tmp_path / "path" / "python3.11", "3.11.7")
+    return {
+        "PATH": str(tmp_path / "path"),
+        "HOME": str(tmp_path / "home"),
+        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
+    }
+
+
+@pytest.fixture
+def with_java(bare: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The same machine, with a Java 17."""
+    return bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk-17", "17.0.15", "java.base"))}
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """What a binary once answered is remembered for the life of a process; not from one test to the next."""
+    yield
+    pythons.ask.cache_clear()
+    javas._heard.cache_clear()

@@ -1,1 +1,0 @@
-"""What containers need and no daemon is needed for."""

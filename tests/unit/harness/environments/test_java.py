@@ -1,0 +1,84 @@
+"""Which Java serves, and what is said where none does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.environments import java as javas
+from harness.environments.java import NoSuchJava
+from harness.targets.java_need import JavaNeed
+from tests.support import environments as fakes
+
+SPARK_3 = JavaNeed(majors=(8, 11, 17))
+SPARK_4 = JavaNeed(majors=(17, 21), modules=("jdk.incubator.vector",))
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("1.8.0_392", 8), ("11.0.13", 11), ("17", 17), ("21.0.8", 21), ("25-ea", 25)]
+)
+def test_the_major_version(version: str, major: int) -> None:
+    assert javas.Java(Path("/jdk"), version, frozenset()).major == major
+
+
+def test_java_home_comes_before_path(bare: dict[str, str], tmp_path: Path) -> None:
+    fakes.java(tmp_path / "path-jdk", "11.0.1", "java.base")
+    (tmp_path / "path" / "java").symlink_to(tmp_path / "path-jdk" / "bin" / "java")
+    home = fakes.java(tmp_path / "jdk", "17.0.1", "java.base")
+    assert javas.find(SPARK_3, bare | {"JAVA_HOME": str(home)}).version == "17.0.1"
+    assert javas.find(SPARK_3, bare).version == "11.0.1"
+
+
+def test_a_java_that_does_not_serve_is_passed_over(bare: dict[str, str], tmp_path: Path) -> None:
+    fakes.java(tmp_path / "path-jdk", "21.0.8", "java.base", "jdk.incubator.vector")
+    (tmp_path / "path" / "java").symlink_to(tmp_path / "path-jdk" / "bin" / "java")
+    found = javas.find(SPARK_4, bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk", "11.0.1", "java.base"))})
+    assert found.home == tmp_path / "path-jdk"
+
+
+def test_java_8_knows_no_modules_and_serves(bare: dict[str, str], tmp_path: Path) -> None:
+    found = javas.find(SPARK_3, bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk", "1.8.0_392"))})
+    assert found.major == 8
+
+
+def test_usual_places(bare: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes.java(tmp_path / "home" / ".sdkman" / "candidates" / "java" / "17", "17.0.1", "java.base")
+    monkeypatch.setattr(javas, "_INSTALLED_UNDER", ("~/.sdkman/candidates/java/*",))
+    assert javas.find(SPARK_3, bare).version == "17.0.1"
+
+
+def test_where_none_serves_each_place_says_why(
+    bare: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(javas, "_INSTALLED_UNDER", (f"{tmp_path}/jvm/*",))
+    fakes.java(tmp_path / "jvm" / "small", "17.0.9", "java.base")
+    fakes.script(tmp_path / "jvm" / "stub" / "bin" / "java", "echo No Java runtime present; exit 1")
+    fakes.script(tmp_path / "jvm" / "talker" / "bin" / "java", "echo hello")
+    fakes.java(tmp_path / "jdk-11", "11.0.1", "java.base")
+    (tmp_path / "path" / "java").symlink_to(tmp_path / "jdk-11" / "bin" / "java")
+    with pytest.raises(NoSuchJava) as caught:
+        javas.find(SPARK_4, bare | {"JAVA_HOME": str(tmp_path / "gone")})
+    assert caught.value.need == SPARK_4
+    assert caught.value.found == {
+        f"JAVA_HOME={tmp_path / 'gone'}": f"has no {tmp_path / 'gone' / 'bin' / 'java'}",
+        f"{tmp_path / 'path' / 'java'}": "is Java 11.0.1",
+        f"{tmp_path / 'jvm' / 'small'}": "is Java 17.0.9 without the module jdk.incubator.vector",
+        f"{tmp_path / 'jvm' / 'stub'}": "fails with exit code 1: No Java runtime present",
+        f"{tmp_path / 'jvm' / 'talker'}": "does not answer like a Java: hello",
+    }
+    assert str(caught.value).startswith("Java 17 or 21 with the module jdk.incubator.vector is needed.")
+    assert "point JAVA_HOME at it" in str(caught.value)
+
+
+def test_a_machine_without_any(bare: dict[str, str]) -> None:
+    with pytest.raises(NoSuchJava, match="no Java at all"):
+        javas.find(SPARK_3, bare)
+
+
+def test_a_java_is_asked_once(bare: dict[str, str], tmp_path: Path) -> None:
+    home = fakes.java(tmp_path / "jdk", "17.0.1", "java.base")
+    environ = bare | {"JAVA_HOME": str(home)}
+    first = javas.find(SPARK_3, environ)
+    fakes.script(home / "bin" / "java", "exit 1")
+    assert javas.find(SPARK_3, environ) == first

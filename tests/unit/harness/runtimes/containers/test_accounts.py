@@ -1,0 +1,46 @@
+"""Which user of an image a driver runs as."""
+
+import pytest
+
+from harness.runtimes.containers.accounts import Account, accounts, choose
+
+PASSWD = """\
+root:x:0:0:root:/root:/bin/bash
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+spark:x:185:185::/home/spark:/bin/sh
+app:x:1001:0::/home/app:/bin/sh
+not a line
+"""
+
+
+@pytest.mark.parametrize(
+    ("configured", "expected"),
+    [
+        ("spark", "185:185"),
+        ("185", "185:185"),
+        ("185:0", "185:185"),
+        ("1001", "1001:0"),
+        ("app", "1001:0"),
+        ("", "185:185"),
+        ("root", "185:185"),
+        ("0", "185:185"),
+        ("4711", "185:185"),
+    ],
+)
+def test_the_images_own_user_unless_it_is_root_or_has_no_name(configured, expected):
+    assert str(choose(PASSWD, configured)) == expected
+
+
+def test_nobody_where_there_is_no_spark():
+    without = PASSWD.replace("spark:x:185", "sshd:x:104")
+    assert choose(without, "") == Account("nobody", 65534, 65534)
+    assert choose(without, "185") == Account("nobody", 65534, 65534)
+
+
+@pytest.mark.parametrize("passwd", ["", "root:x:0:0::/:/bin/sh\n", "toor:x:0:0::/:/bin/sh\n"])
+def test_nobody_but_root_is_nobody(passwd):
+    assert choose(passwd, "root") is None
+
+
+def test_lines_that_are_no_accounts_are_passed_over():
+    assert [account.name for account in accounts(PASSWD)] == ["root", "nobody", "spark", "app"]

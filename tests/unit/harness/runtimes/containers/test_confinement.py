@@ -1,0 +1,44 @@
+"""What docker is asked for."""
+
+import pytest
+
+from harness.runtimes.containers.confinement import Confinement, NotALimit
+from harness.runtimes.containers.daemon import Abilities
+
+EVERYTHING = Abilities(memory=True, swap=True, cpu=True, pids=True)
+
+
+def test_it_is_safe_by_default():
+    asked = Confinement().arguments(EVERYTHING)
+    assert asked["network"] == "none"
+    assert asked["cap_drop"] == ["ALL"]
+    assert asked["security_opt"] == ["no-new-privileges"]
+    assert asked["read_only"] is True
+    assert set(asked["tmpfs"]) == {"/tmp"}
+    assert asked["mem_limit"] == asked["memswap_limit"] == "3g"
+    assert asked["nano_cpus"] == 2_000_000_000
+    assert asked["pids_limit"] == 2048
+
+
+def test_what_a_daemon_cannot_limit_is_not_asked_for_but_told():
+    rootless = Abilities(memory=False, swap=False, cpu=False, pids=True)
+    asked = Confinement().arguments(rootless)
+    assert not {"mem_limit", "memswap_limit", "nano_cpus"} & asked.keys()
+    assert rootless.missing == ("memory", "CPU")
+    assert EVERYTHING.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"memory": "3 GB"}, "--memory 3 GB: give a size in bytes, or with k, m or g behind it, such as 3g"),
+        ({"memory": ""}, "--memory : give a size"),
+        ({"cpus": 0}, "--cpus 0: give how many processors"),
+        ({"cpus": -1.0}, "--cpus -1.0: give how many processors"),
+    ],
+)
+def test_what_is_no_limit(limits, message):
+    with pytest.raises(NotALimit) as caught:
+        Confinement(**limits)
+    assert str(caught.value).startswith(message)
+    assert caught.value.exit_code == 2

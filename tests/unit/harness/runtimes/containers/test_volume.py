@@ -1,0 +1,41 @@
+"""What is copied into a container, and what comes back."""
+
+import io
+import tarfile
+
+from harness.runtimes.containers.code import modules
+from harness.runtimes.containers.volume import _Stream, packed
+
+
+def members(archive):
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        return {member.name: (member.isdir(), oct(member.mode)) for member in tar}
+
+
+def test_an_engines_directory_is_for_any_user(tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "a.py").write_text("x = 1")
+    packed_ = packed("spark-3.5.9-1", [("code", tmp_path, [tmp_path / "pkg" / "a.py"])])
+    assert members(packed_) == {
+        "spark-3.5.9-1": (True, "0o777"),
+        "spark-3.5.9-1/code": (True, "0o777"),
+        "spark-3.5.9-1/code/pkg": (True, "0o777"),
+        "spark-3.5.9-1/code/pkg/a.py": (False, "0o644"),
+    }
+
+
+def test_only_modules_of_ones_own_are_copied(tmp_path):
+    for name in ("job.py", "pkg/__init__.py", ".git/x.py", "env/lib/y.py", "node_modules/z.py", "pkg/data.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    assert [path.relative_to(tmp_path).as_posix() for path in modules(tmp_path)] == ["job.py", "pkg/__init__.py"]
+
+
+def test_chunks_are_read_as_a_file():
+    stream = _Stream([b"ab", b"", b"cde", b"f"])
+    assert stream.read(1) == b"a"
+    assert stream.read(3) == b"bcd"
+    assert stream.read() == b"ef"
+    assert stream.read(5) == b""

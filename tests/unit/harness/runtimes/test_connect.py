@@ -1,0 +1,72 @@
+"""Addresses of Connect servers, what is secret in them, and what such engines lack."""
+
+from itertools import product
+
+import pytest
+
+from conformance.suite import discovery
+from harness.progress import ignore_progress
+from harness.runtimes.connect import ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
+from harness.runtimes.storage import StorageUrl
+from harness.targets.catalogue import Targets
+
+OPEN = "sc://localhost:15002"
+LOCKED = "sc://spark.example:443/;use_ssl=true;token=dapi-4711;user_id=me;x-cluster=0815-abc"
+
+
+@pytest.mark.parametrize("url", [OPEN, OPEN + "/", LOCKED, "sc://[::1]:15002"])
+def test_addresses(url):
+    assert Endpoint.parse(url).url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:15002", "http://localhost:15002", "sc://", "sc://host:443/token=dapi-4711"]
+)
+def test_what_is_no_address(url):
+    with pytest.raises(NotAnEndpoint, match="sc://host:15002") as raised:
+        Endpoint.parse(url)
+    assert "dapi-4711" not in str(raised.value)
+
+
+def test_nobody_is_shown_what_opens_it():
+    endpoint = Endpoint.parse(LOCKED)
+    assert str(endpoint) == "sc://spark.example:443"
+    for shown in (
+        str(endpoint),
+        repr(endpoint),
+        f"{endpoint!s}",
+        endpoint.hidden(f"no session at {LOCKED}: dapi-4711"),
+    ):
+        assert "dapi-4711" not in shown
+        assert "0815-abc" not in shown
+    assert endpoint.hidden("use_ssl=true for me") == "use_ssl=true for me"
+
+
+def test_which_see_this_machines_files():
+    assert Endpoint.parse(OPEN).on_this_machine
+    assert not Endpoint.parse(LOCKED).on_this_machine
+    assert not Endpoint.parse("sc://localhost.example:15002").on_this_machine
+
+
+def test_what_cannot_be_had_through_connect_is_little(tmp_path):
+    cases = discovery.load().cases
+    for storage, line in product((None, StorageUrl("hdfs://host/tests")), ("3.5", "newest")):
+        runtime = ConnectRuntime(tmp_path, Endpoint.parse(OPEN), storage=storage)
+        (target,) = Targets.load().select([line])
+        lacking = {case.id: why for case in cases if (why := runtime.lacks(case, target))}
+        assert "cannot be killed" in lacking["recovery/killed-while-it-runs-counts-no-row-twice"]
+        assert ("recovery/truncated-commit-is-refused" in lacking) == (storage is not None)
+        assert ("late-drops/limit-drops-no-late-rows" in lacking) == (line == "3.5")
+        assert len(lacking) < 0.15 * len(cases)
+
+
+def test_before_3_5_there_is_no_such_engine(tmp_path):
+    with pytest.raises(NoConnect, match="runs no streaming query through Spark Connect"):
+        ConnectRuntime(tmp_path, Endpoint.parse(OPEN)).start(
+            Targets.load().select(["3.4"])[0], on_progress=ignore_progress
+        )
+
+
+def test_any_release_may_be_at_an_endpoint():
+    (target,) = Targets.load().with_releases(["4.0.0"]).select(["4.0.0"])
+    assert (str(target.version), target.python) == ("4.0.0", Targets.load().select(["4.0"])[0].python)

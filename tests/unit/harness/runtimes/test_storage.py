@@ -1,0 +1,53 @@
+"""Where cases have their files: what is a folder and what a URL, and what is not tuned where it is no disk of the engine's."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from conformance.cli import running
+from conformance.core.versions import SparkVersion
+from harness.runtimes.storage import StorageUrl, storage
+from harness.targets.tuning import settings
+
+
+@pytest.mark.parametrize(
+    "text", ["hdfs://namenode:8020/tests", "s3a://bucket/tests", "dbfs:/Volumes/a/b/c", "file:///mnt/x"]
+)
+def test_urls(text):
+    assert storage(text) == StorageUrl(text)
+
+
+@pytest.mark.parametrize("text", ["/mnt/shared", "shared", "./a:b", "C:\\shared"])
+def test_folders(text):
+    assert storage(text) == Path(text)
+
+
+def test_each_run_has_a_directory_of_its_own():
+    one, other = StorageUrl("hdfs://host/tests/").of_a_run(), StorageUrl("hdfs://host/tests").of_a_run()
+    assert one != other
+    assert one.url.startswith("hdfs://host/tests/conformance-")
+
+
+@pytest.mark.parametrize("version", ["3.5.9", "4.3.0"])
+def test_what_holds_of_a_disk_only_is_left_out_elsewhere(version):
+    at = SparkVersion.parse(version)
+    elsewhere = settings(at, own_disk=False)
+    assert elsewhere.items() < settings(at).items()
+    assert "spark.driver.extraJavaOptions" in elsewhere
+    assert "spark.sql.streaming.checkpointFileManagerClass" not in elsewhere
+
+
+def test_machines_of_a_cluster_may_share_a_url():
+    wished = running.wishes("local", master="spark://elsewhere:7077", storage="hdfs://host/tests")
+    assert wished.storage == StorageUrl("hdfs://host/tests")
+
+
+def test_containers_have_a_volume_of_their_own():
+    with pytest.raises(typer.BadParameter, match="a volume of their own"):
+        running.wishes("container", storage="hdfs://host/tests")
+
+
+def test_other_machines_need_one():
+    with pytest.raises(typer.BadParameter, match="a folder that all of them share, or a URL"):
+        running.wishes("local", connect="sc://elsewhere:15002")

@@ -1,0 +1,45 @@
+"""How cores and memory are divided."""
+
+import pytest
+
+from harness.scheduling.budget import ENGINE_MEMORY, MOST_SIDE_BY_SIDE, Budget, budget
+from harness.scheduling.machine import Machine
+
+ROOMY = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "targets", "asked", "given"),
+    [
+        (2, ROOMY, 10, {}, Budget(2, 2)),
+        (2, ROOMY, 1, {}, Budget(1, 4)),
+        (1, ROOMY, 5, {}, Budget(1, 2)),
+        (8, ROOMY, 16, {}, Budget(5, 4)),
+        (64, ROOMY, 1, {}, Budget(1, MOST_SIDE_BY_SIDE)),
+        (8, 2 * ENGINE_MEMORY, 16, {}, Budget(2, 8)),
+        (8, 2 * ENGINE_MEMORY, 16, {"jobs": 6}, Budget(2, 8)),
+        (8, 0, 16, {}, Budget(1, 8)),
+        (2, ROOMY, 10, {"jobs": 5}, Budget(5, 1)),
+        (2, ROOMY, 10, {"side_by_side": 1}, Budget(2, 1)),
+        (2, ROOMY, 10, {"side_by_side": 20}, Budget(2, 20)),
+        (2, ROOMY, 0, {}, Budget(1, 4)),
+    ],
+)
+def test_engines_as_cores_and_memory_allow_and_cases_to_keep_the_cores_busy(cores, memory, targets, asked, given):
+    assert budget(Machine(cores, memory), targets, **asked) == given
+
+
+def test_this_machine_has_something_to_give():
+    here = Machine.here()
+    assert here.cores >= 1
+    assert here.memory > 0
+
+
+def test_a_container_has_what_its_group_may_still_take(tmp_path, monkeypatch):
+    most, taken = tmp_path / "memory.max", tmp_path / "memory.current"
+    most.write_text("1000\n")
+    taken.write_text("400\n")
+    monkeypatch.setattr("harness.scheduling.machine._LIMITS", ((most, taken),))
+    assert Machine.here().memory == 600
+    most.write_text("max\n")
+    assert Machine.here().memory > 600

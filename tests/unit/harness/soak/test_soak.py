@@ -1,0 +1,207 @@
+"""What is asked, for which version, and what a person gets to read."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from conformance.cli import running
+from conformance.cli.main import main
+from conformance.core.versions import SparkVersion
+from conformance.invariants.catalogue import INVARIANTS
+from conformance.invariants.verdict import InvariantVerdict
+from conformance.runner.soak import late_by, settings, stream
+from harness.runtimes import program
+from harness.soak.engine import SoakEngine
+from reports.results.soak import LawRecord, SoakRecord, show
+from tests.support.miniature.target import SPARK_359
+from tests.support.soak_engines import Garage
+
+MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
+
+
+@pytest.mark.parametrize(
+    ("version", "conf", "late"),
+    [
+        ("3.3.4", {}, "own batch"),
+        ("3.4.0", {}, "batch before"),
+        ("4.3.0", {}, "batch before"),
+        ("4.3.0", {MULTIPLE: "false"}, "own batch"),
+        ("4.3.0", {MULTIPLE: "true"}, "batch before"),
+    ],
+)
+def test_by_whose_watermark_rows_are_late(version, conf, late):
+    assert late_by(SparkVersion.parse(version), conf) == late
+
+
+@pytest.mark.parametrize(
+    ("rows", "batches"), [(1000, 12), (50_000, 12), (500_000, 50), (10_000_000, 100), (10**9, 100)]
+)
+def test_micro_batches_of_a_stream(rows, batches):
+    assert stream(rows, 1, 4).batches == batches
+
+
+def test_settings_that_somebody_wishes_count_most():
+    found = settings(stream(1000, 1, 4), {"spark.sql.shuffle.partitions": "7", "spark.x": "y"})
+    assert found["spark.sql.shuffle.partitions"] == "7"
+    assert found["spark.x"] == "y"
+    assert int(found["spark.sql.streaming.minBatchesToRetain"]) > 10_000
+
+
+def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
+    work = program.stage(SPARK_359, tmp_path, "__init__.py", "driver", "soak_driver", into="harness")
+    (work / "engine" / "harness" / "soak_driver" / "__pycache__").mkdir()
+    staged = {path.name for path in (work / "engine" / "harness").iterdir()}
+    assert staged == {"__init__.py", "driver", "soak_driver"}
+    other = program.stage(SPARK_359, tmp_path, "driver")
+    assert (other / "engine" / "driver" / "__main__.py").is_file()
+
+
+def record(**changes):
+    holds = [InvariantVerdict(law, 5) for law in INVARIANTS]
+    values = {
+        "command": "conformance soak",
+        "started": "2026-11-21T00:00:00Z",
+        "target": "spark-3.5.9",
+        "spark": "3.5.9",
+        "java": "17",
+        "master": None,
+        "rows": 100,
+        "seed": 7,
+        "kills_wanted": 3,
+        "kills": 3,
+        "seconds": 2.0,
+        "arrived": 100,
+        "counted": 90,
+        "late": 9,
+        "in_state": 1,
+        "laws": tuple(map(LawRecord.of, holds)),
+    }
+    return SoakRecord.model_validate(values | changes)
+
+
+BROKEN = LawRecord.of(
+    InvariantVerdict(INVARIANTS[0], 5, ({"window_end": 1704067500000, "sensor": 3, "times": 2, "first_batch": 4},))
+)
+SILENT = LawRecord.of(InvariantVerdict(INVARIANTS[1], 0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "exit_code"),
+    [
+        ({}, 0),
+        ({"laws": (SILENT,)}, 0),
+        ({"laws": (BROKEN,)}, 1),
+        ({"counted": 89}, 1),
+        ({"kills": 2}, 3),
+        ({"kills": 2, "laws": (BROKEN,)}, 1),
+    ],
+)
+def test_exit_codes(changes, exit_code):
+    assert record(**changes).exit_code == exit_code
+
+
+def told(found):
+    console = Console(record=True, width=300, file=io.StringIO())
+    show(found, console)
+    return console.export_text().splitlines()
+
+
+def test_what_is_printed():
+    holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
+    assert told(record(laws=(holds, SILENT, BROKEN))) == [
+        "● no window is emitted before its end is at or behind the watermark  (5,000 rows emitted, in any attempt)",
+        "– a replayed micro-batch emits what its first attempt did  (0 micro-batches replayed whose first output was complete)",
+        "✗ no window is emitted twice  (5 rows emitted)",
+        "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
+        f"    {INVARIANTS[0].source}",
+        "100 rows = 90 counted + 9 late + 1 in the state",
+        "Spark 3.5.9, seed 7: 100 rows in 2 s, 50 rows a second, 3 of 3 kills",
+    ]
+    assert "100 rows ≠ 89 counted + 9 late + 1 in the state" in told(record(counted=89))
+
+
+def test_the_record_is_read_as_it_was_written(tmp_path):
+    found = record(laws=(BROKEN, SILENT))
+    found.write(tmp_path / "soak.json")
+    assert SoakRecord.model_validate_json((tmp_path / "soak.json").read_text()) == found
+
+
+def exit_code_of(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(["soak", *arguments])
+    return ended.value.code
+
+
+@pytest.fixture
+def fake_engines(monkeypatch, tmp_path):
+    """Engines of a few lines in place of Spark."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(**kind):
+        garage = Garage(**kind)
+        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: garage.start())
+        return garage
+
+    return put
+
+
+def test_a_soak_from_the_command_to_the_file(fake_engines, tmp_path, capsys):
+    garage = fake_engines(rows=50)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "2", "--seed", "7") == 0
+    said = capsys.readouterr()
+    assert "1,000 rows, seed 7, 2 kills, on spark-3.5.9; into soak.json" in said.err
+    assert "kill 2: engine 3 goes on" in said.err
+    assert len([line for line in said.out.splitlines() if line.startswith("● ")]) == len(INVARIANTS)
+    found = SoakRecord.model_validate_json((tmp_path / "soak.json").read_text())
+    assert (found.kills, found.seed, found.exit_code) == (2, 7, 0)
+    # Three engines read, and a fourth answers.
+    assert [request["kind"] for request in garage.links[3].requests] == ["ask"]
+    assert garage.links[3].requests[0]["late"] == "batch before"
+    assert all(transport.closed for transport in garage.links)
+
+
+def test_a_broken_law_fails_the_command(fake_engines, capsys):
+    fake_engines(breaks="nothing-lost")
+    assert exit_code_of("--spark", "3.5", "--rows", "1000") == 1
+    assert "✗ every emitted window counts the rows that were not late" in capsys.readouterr().out
+
+
+def test_too_few_kills_are_said(fake_engines, capsys):
+    # The stream is read to its end before its first moment comes.
+    fake_engines(batches=0)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "1") == 3
+    assert "only 0 of 1 kills hit the running query" in capsys.readouterr().err
+
+
+def test_an_engine_that_dies_is_no_verdict(fake_engines, tmp_path, capsys):
+    fake_engines(dies_at=3)
+    assert exit_code_of("--spark", "3.5", "--rows", "1000") == 3
+    assert "OutOfMemoryError" in capsys.readouterr().err
+    assert not (tmp_path / "soak.json").exists()
+
+
+def test_one_version_only(capsys):
+    assert exit_code_of("--spark", "lines") == 2
+    assert "a soak has one" in capsys.readouterr().err
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
+    (tmp_path / "mine").touch()
+    assert exit_code_of("--spark", "3.5", "--work", str(tmp_path)) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_cluster_elsewhere_needs_a_folder_that_it_shares(capsys):
+    assert exit_code_of("--master", "spark://cluster.example:7077") == 2
+    assert "--storage" in capsys.readouterr().err
+
+
+def test_a_working_folder_that_was_named_is_kept(tmp_path):
+    with running.working_folder(tmp_path / "mine") as folder:
+        (folder / "file").touch()
+    assert (tmp_path / "mine" / "file").exists()
+    with running.working_folder(storage=tmp_path) as folder:
+        assert folder.parent == tmp_path
+    assert not folder.exists()

@@ -1,0 +1,62 @@
+"""What `harness/targets/targets.yaml` says."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+import yaml
+from packaging.version import Version
+
+from conformance.core.versions import releases
+from harness.targets.catalogue import Target, Targets
+
+CATALOGUE = Targets.load().entries
+
+
+@pytest.mark.parametrize("target", CATALOGUE, ids=str)
+def test_each_target_is_a_release(target: Target) -> None:
+    assert target.version in releases()
+
+
+def test_the_newest_patch_of_every_line_is_a_target() -> None:
+    newest = {release.line: release for release in releases()}
+    assert [target.version for target in Targets.load().lines()] == list(newest.values())
+
+
+def test_they_are_ordered_and_none_is_there_twice() -> None:
+    versions = [target.version for target in CATALOGUE]
+    assert versions == sorted(set(versions))
+
+
+@pytest.mark.parametrize("target", CATALOGUE, ids=str)
+def test_the_image_is_named_by_a_tag_that_does_not_move(target: Target) -> None:
+    if target.image is not None:
+        repository, tag = target.image.split(":")
+        assert repository.startswith("apache/spark")
+        assert str(target.version) in tag
+        assert "java" in tag or repository == "apache/spark-py"
+
+
+@pytest.mark.parametrize("target", CATALOGUE, ids=str)
+def test_the_range_of_pythons_is_closed_on_both_sides(target: Target) -> None:
+    """An open one would take whatever interpreter comes out next, untried."""
+    assert Version("3.7.17") not in target.python
+    assert Version("3.30.0") not in target.python
+    assert any(Version(f"3.{minor}.5") in target.python for minor in range(8, 20))
+
+
+@pytest.mark.parametrize("target", CATALOGUE, ids=str)
+def test_a_machine_without_java_can_run_every_target(target: Target) -> None:
+    need = target.java
+    assert need.embedded is not None
+    assert int(need.embedded.split("==")[1].split(".")[0]) in need.majors
+    assert set(need.embedded_lacks) <= set(need.modules)
+
+
+def test_no_entry_holds_a_key_nobody_reads() -> None:
+    catalogue = yaml.safe_load((files("harness.targets") / "targets.yaml").read_text(encoding="utf-8"))
+    assert catalogue.keys() == {"lines", "targets"}
+    for entry in (*catalogue["lines"].values(), *catalogue["targets"]):
+        assert entry.keys() <= {"spark", "python", "java", "image", "build", "packages", "connect", "connect_lacks"}
+        assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_lacks"}

@@ -1,0 +1,48 @@
+"""Which versions go on from whose checkpoints: the policy, on the catalogue there is."""
+
+import pytest
+
+from conformance.core.state_stores import StateStore
+from harness.targets.catalogue import Targets
+from harness.targets.state_store_support import NoSuchStore, having
+from harness.targets.upgrade_paths import POLICIES, between, pairs
+
+TARGETS = Targets.load()
+LINES = TARGETS.lines()
+
+
+def test_every_line_meets_its_neighbours_both_ways():
+    found = pairs(TARGETS, "neighbours")
+    assert len(found) == 2 * (len(LINES) - 1)
+    assert (LINES[-2], LINES[-1]) in found
+    assert (LINES[-1], LINES[-2]) in found
+
+
+def test_the_jumps_people_make_are_all_there_by_default():
+    default, jumps = pairs(TARGETS), pairs(TARGETS, "lts")
+    assert set(jumps) < set(default)
+    lines = {(origin.version.line, to.version.line) for origin, to in default}
+    newest = LINES[-1].version.line
+    assert {("3.3", "3.5"), ("3.5", "4.0"), ("3.5", newest), ("4.0", newest), (newest, "3.5")} <= lines
+    assert len(default) == len(set(default))
+
+
+def test_all_is_every_line_to_every_other():
+    assert len(pairs(TARGETS, "all")) == len(LINES) * (len(LINES) - 1)
+    assert POLICIES == ("neighbours", "lts", "all")
+
+
+def test_pairs_that_are_asked_for_by_name():
+    old, new = LINES[0], LINES[-1]
+    assert between([old, new], [new]) == ((old, new),)
+    assert between([new], [new]) == ((new, new),)
+
+
+def test_a_state_store_is_only_where_spark_has_it():
+    rocksdb = StateStore.named("rocksdb")
+    found = having(rocksdb, LINES)
+    assert 0 < len(found) < len(LINES)
+    assert list(rocksdb.conf) == ["spark.sql.streaming.stateStore.providerClass"]
+    assert having(StateStore.named("hdfs"), LINES) == LINES
+    with pytest.raises(NoSuchStore, match="No version that was asked for has the state store 'rocksdb'"):
+        having(rocksdb, [LINES[0]])

@@ -1,9 +1,0 @@
-"""A target that needs nothing installed."""
-
-from packaging.specifiers import SpecifierSet
-
-from conformance.versions import SparkVersion
-from harness.java import JavaNeed
-from harness.target import Target
-
-SPARK_359 = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8"), JavaNeed(majors=(17,)))

@@ -1,0 +1,145 @@
+"""Two results files beside each other, and the commands that show and combine them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli.main import app
+from reports.analysis.difference import NothingInCommon, compare
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Cell
+from tests.support.observations import batch, observed, step, window
+from tests.support.runs import cell, header
+
+CASES = ("late/a", "late/b")
+SPARK = "spark-3.5.9"
+
+
+def write(path, cells, cases=CASES, targets=(SPARK,), suite="5" * 64):
+    with ResultsWriter(path, header(cases, targets, suite)) as writer:
+        for one in cells:
+            writer.write(one)
+    return path
+
+
+def results(tmp_path, name, *cells, **more):
+    return Results.read(write(tmp_path / name, cells, **more))
+
+
+@pytest.fixture
+def run():
+    def run(*arguments):
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        return done.exit_code, done.output
+
+    return run
+
+
+def test_runs_that_saw_the_same(tmp_path):
+    cells = [cell(case, SPARK) for case in CASES]
+    found = compare(results(tmp_path, "a", *cells), results(tmp_path, "b", *cells))
+    assert (found.compared, found.different, found.exit_code) == (2, (), 0)
+
+
+def test_the_first_place_where_they_part(tmp_path):
+    a = results(tmp_path, "a", cell("late/a", SPARK), cell("late/b", SPARK))
+    b = results(tmp_path, "b", cell("late/a", SPARK), cell("late/b", SPARK, "violates"))
+    (different,) = compare(a, b).different
+    assert different.case == "late/b"
+    assert (different.divergence.step, different.divergence.batch, different.divergence.what) == (1, 0, "rows")
+    assert "only here: " in different.divergence.a
+    assert different.divergence.a != different.divergence.b
+
+
+def test_an_answer_against_none(tmp_path):
+    a = results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",))
+    b = results(tmp_path, "b", cell("late/a", SPARK, "broken"), cases=("late/a",))
+    (different,) = compare(a, b).different
+    assert str(different.divergence) == "status conforms | broken"
+
+
+def test_no_answer_on_both_sides_is_the_same_only_in_that_nobody_knows(tmp_path):
+    a = results(tmp_path, "a", cell("late/a", SPARK, "broken"), cases=("late/a",))
+    assert compare(a, a).different == ()
+    assert compare(a, a).silent == 1
+
+
+def test_columns_of_other_names_are_paired_by_version(tmp_path):
+    ours = cell("late/a", SPARK).model_copy(update={"target": "installed-3.5.9"})
+    path = tmp_path / "b"
+    named = header(("late/a",), (SPARK,))
+    target = named.targets[0].model_copy(update={"name": "installed-3.5.9"})
+    with ResultsWriter(path, named.model_copy(update={"targets": (target,)})) as writer:
+        writer.write(ours)
+    found = compare(results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",)), Results.read(path))
+    assert [(pair.a.name, pair.b.name) for pair in found.pairs] == [(SPARK, "installed-3.5.9")]
+    assert found.compared == 1
+
+
+def test_a_case_that_was_changed_is_not_compared(tmp_path):
+    changed = cell("late/a", SPARK, "violates").model_copy(update={"case_digest": "1" * 64})
+    found = compare(
+        results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",)),
+        results(tmp_path, "b", changed, cases=("late/a",)),
+    )
+    assert (found.changed, found.compared, found.different) == (("late/a",), 0, ())
+
+
+def test_what_only_one_has_is_counted(tmp_path, run):
+    write(tmp_path / "a", [cell(case, SPARK) for case in CASES])
+    write(tmp_path / "b", [cell("late/a", SPARK)], cases=("late/a",))
+    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    assert code == 0
+    assert f"1 cell only in {tmp_path / 'a'}" in said
+    assert "1 cells compared" not in said
+    assert "1 cell compared: 1 the same, 0 different" in said
+
+
+def test_nothing_in_common(tmp_path):
+    a = results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",))
+    b = results(tmp_path, "b", cell("late/a", "spark-4.0.5"), cases=("late/a",), targets=("spark-4.0.5",))
+    with pytest.raises(NothingInCommon, match=r"one has 1 cases on spark-3\.5\.9, the other 1 on spark-4\.0\.5"):
+        compare(a, b)
+
+
+def test_diff_for_a_program(tmp_path, run):
+    write(tmp_path / "a", [cell(case, SPARK) for case in CASES])
+    write(tmp_path / "b", [cell("late/a", SPARK), cell("late/b", SPARK, "violates")])
+    code, said = run("diff", tmp_path / "a", tmp_path / "b", "--json")
+    assert code == 1
+    told = json.loads(said)
+    assert told["compared"] == 2
+    assert [(one["case"], one["statuses"], one["step"]) for one in told["different"]] == [
+        ("late/b", ["conforms", "violates"], 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "what"),
+    [
+        ([batch(0, window("12:00", "12:10", 1)), batch(1)], "micro-batches"),
+        ([batch(0, window("12:00", "12:10", 1), dropped=1)], "dropped"),
+        ([batch(0, window("12:00", "12:10", 1), state=(7,))], "state"),
+    ],
+)
+def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
+    seen = observed(step(1, *second)).model_copy(update={"case": "late/a"})
+    one = cell("late/a", SPARK)
+    other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})
+    found = compare(results(tmp_path, "a", one, cases=("late/a",)), results(tmp_path, "b", other, cases=("late/a",)))
+    assert [different.divergence.what for different in found.different] == [what]
+
+
+def test_combine_makes_one_matrix_and_one_file(tmp_path, run):
+    write(tmp_path / "a", [cell("late/a", SPARK)], cases=("late/a",))
+    write(tmp_path / "b", [cell("late/a", "spark-4.0.5")], cases=("late/a",), targets=("spark-4.0.5",))
+    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--into", tmp_path / "all")
+    assert code == 0, said
+    assert "1 case × 2 versions: 2 conform; 0 violate" in said
+    assert [target.name for target in Results.read(tmp_path / "all").header.targets] == [SPARK, "spark-4.0.5"]
+
+
+def test_combine_exits_as_a_run_does(tmp_path, run):
+    write(tmp_path / "a", [cell("late/a", SPARK, "violates")], cases=("late/a",))
+    assert run("combine", tmp_path / "a")[0] == 1

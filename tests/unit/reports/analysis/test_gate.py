@@ -1,0 +1,218 @@
+"""``conformance gate``: what may pass, what may not, and what cannot be said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+from reports.analysis.gate import published
+from tests.support import cells as a
+from tests.support.observations import differs
+
+BEFORE = differs("<4", because="it was late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+ANSWERS = {
+    "f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM},
+    "f/rows": {"3.5.9": a.LOST, "4.3.0": a.CALM},
+    "f/metric": {"3.5.9": a.CALM, "4.3.0": a.FULLER},
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    a.results(tmp_path / "results.jsonl", ANSWERS, {"f/rows": (BEFORE,)})
+    return tmp_path
+
+
+def gate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(["gate", *(arguments or ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0"))])
+    out, err = capsys.readouterr()
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, out + err
+
+
+PAIR = ("results.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+
+
+def test_a_change_fails_and_is_told_with_its_reason(capsys) -> None:
+    code, out = gate(capsys, *PAIR)
+    assert code == 1
+    assert "f/rows  1 more row than before, 1 fewer dropped as late  [fails the gate]" in out
+    assert "3.5.9: it was late (SPARK-1)" in out
+    assert "no case gives a reason; step 1, micro-batch 1: state [1] | [7]" in out
+    assert out.strip().endswith("3.5.9 → 4.3.0: 3 cases compared, 2 changes: 2 fail the gate.")
+
+
+def test_nothing_changes(capsys, tmp_path) -> None:
+    a.results(tmp_path / "calm.jsonl", {"f/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
+    code, out = gate(capsys, "calm.jsonl", "--from", "3.5", "--to", "4.3")
+    assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
+
+
+@pytest.mark.parametrize(("fail_on", "failing"), [("any", 2), ("documented", 2), ("guaranteed", 1)])
+def test_what_it_fails_on(capsys, fail_on, failing) -> None:
+    code, out = gate(capsys, *PAIR, "--fail-on", fail_on, "--json")
+    assert code == 1
+    assert sum(change["passing"] == "fails" for change in json.loads(out)["changes"]) == failing
+
+
+def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
+    from reports.analysis.gate import gate as decide
+    from reports.results.reading import Results
+
+    answer = decide(
+        Results.read(tmp_path / "results.jsonl"),
+        "3.5.9",
+        "4.3.0",
+        fail_on="documented",
+        strengths={"f/rows": "observed"},
+    )
+    assert [(ruling.change.case, ruling.passing) for ruling in answer.rulings] == [
+        ("f/rows", "tolerated"),
+        ("f/metric", "fails"),
+    ]
+
+
+class TestKnownBugs:
+    ENTRY = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    ALL = differs(">=3", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+
+    def test_one_that_only_the_later_version_has_fails_whatever_is_chosen(self, capsys, tmp_path) -> None:
+        from reports.analysis.gate import gate as decide
+        from reports.results.reading import Results
+
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
+        read = Results.read(tmp_path / "bug.jsonl")
+        observed: dict[str, object] = {"fail_on": "guaranteed", "strengths": {"f/a": "observed"}}
+        into, out_of = decide(read, "4.3.0", "3.5.9", **observed), decide(read, "3.5.9", "4.3.0", **observed)  # type: ignore[arg-type]
+        assert [ruling.passing for ruling in (*into.rulings, *out_of.rulings)] == ["fails", "tolerated"]
+        code, out = gate(capsys, "bug.jsonl", "--from", "4.3.0", "--to", "3.5.9")
+        assert code == 1
+        assert "3.5.9: ▲ known bug, gone in 4.0.0: it is lost (SPARK-2)" in out
+
+    def test_one_that_both_have_is_told_and_fails_nothing(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (self.ALL,)})
+        code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert code == 0
+        assert "f/a  known bug, in no release mended: it is lost (SPARK-2)" in out
+        assert out.strip().endswith("nothing changes; 1 known bug in both.")
+
+
+class TestAccepting:
+    def write(self, text: str) -> None:
+        Path("accepted.yaml").write_text(text)
+
+    def test_by_case_by_link_and_by_kind(self, capsys) -> None:
+        self.write(
+            "accepted:\n  - link: SPARK-1\n    because: we keep a day of slack\n"
+            "  - case: f/metric\n    change: metric\n    from: 3.5.9\n    because: nobody reads it\n"
+        )
+        code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
+        assert code == 0
+        assert "[accepted: we keep a day of slack]" in out
+        assert out.strip().endswith("2 changes: 2 accepted.")
+
+    def test_another_kind_of_change_is_not_what_was_accepted(self, capsys) -> None:
+        self.write("accepted:\n  - {case: f/rows, change: timing, because: later is fine}\n")
+        code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
+        assert code == 1
+        assert "stale: accepted.yaml:2: f/rows, change: timing" in out
+
+    def test_a_stale_acceptance_fails(self, capsys) -> None:
+        self.write(
+            "accepted:\n  - {case: f/rows, because: slack}\n  - {case: f/metric, because: unread}\n"
+            "  - {case: f/same, because: it changed once}\n"
+        )
+        code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
+        assert code == 1
+        assert "stale: accepted.yaml:4: f/same: nothing changes there any more" in out
+
+    def test_what_speaks_of_other_versions_is_not_stale(self, capsys) -> None:
+        self.write(
+            "accepted:\n  - {case: f/rows, because: slack}\n  - {case: f/metric, because: unread}\n"
+            "  - {case: f/same, from: 3.0.3, because: for the other job}\n"
+        )
+        assert gate(capsys, *PAIR, "--accept", "accepted.yaml")[0] == 0
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("accepted:\n  - case: f/rows\n", "accepted.yaml:2:5: an accepted change needs a reason: add `because`"),
+            ("accepted:\n  - case: f/rows\n    because:\n", "accepted.yaml:3:"),
+            ("accepted:\n  - because: I say so\n", "what is accepted? Name a `case`, or the `link` of a reason"),
+            ("accepted:\n  - {case: x, because: y, why: z}\n", "unknown key 'why'"),
+            ("accepted:\n  - {case: x, because: y, change: row}\n", "did you mean 'rows'"),
+            ("acepted: []\n", "did you mean 'accepted'"),
+            ("- case: x\n", "it must be a mapping with one key"),
+            ("accepted:\n  - hello\n", "an entry is a mapping"),
+        ],
+    )
+    def test_what_is_wrong_is_told_by_line(self, capsys, text, problem) -> None:
+        self.write(text)
+        code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
+        assert code == 2
+        assert problem in out
+
+    def test_a_draft_is_valid_once_reasons_are_written(self, capsys) -> None:
+        assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 1
+        assert gate(capsys, *PAIR, "--accept", "accepted.yaml")[0] == 2
+        self.write(Path("accepted.yaml").read_text().replace("because:", "because: looked at"))
+        assert gate(capsys, *PAIR, "--accept", "accepted.yaml")[0] == 0
+
+
+class TestBaseline:
+    def test_only_what_is_new_fails(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
+        code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
+        assert code == 1
+        assert "f/rows  1 more row than before, 1 fewer dropped as late  [there before]" in out
+        assert out.strip().endswith("2 changes: 1 fails the gate, 1 there before.")
+
+    def test_the_same_passes(self, capsys) -> None:
+        assert gate(capsys, *PAIR, "--baseline", "results.jsonl")[0] == 0
+
+    def test_another_change_of_the_same_case_is_new(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "old.jsonl", {**ANSWERS, "f/rows": {"3.5.9": a.OTHER, "4.3.0": a.CALM}})
+        assert gate(capsys, *PAIR, "--baseline", "old.jsonl")[0] == 1
+
+
+def test_missing_cells_fail(capsys, tmp_path) -> None:
+    a.results(
+        tmp_path / "open.jsonl",
+        {"f/a": {"3.5.9": a.CALM, "4.3.0": a.BROKEN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}},
+    )
+    code, out = gate(capsys, "open.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+    assert code == 3
+    assert "no answer: f/a on spark-4.3.0 (broken)" in out
+
+
+def test_nothing_compared_is_no_pass(capsys, tmp_path) -> None:
+    a.results(tmp_path / "none.jsonl", {"f/a": {"3.5.9": a.OUTSIDE, "4.3.0": a.OUTSIDE}})
+    assert gate(capsys, "none.jsonl", "--from", "3.5.9", "--to", "4.3.0")[0] == 3
+
+
+@pytest.mark.parametrize("asked", ["4.0.5", "4", "spark-9"])
+def test_a_version_that_is_not_there(capsys, asked) -> None:
+    code, out = gate(capsys, "results.jsonl", "--from", "3.5", "--to", asked)
+    assert code == 2
+    assert f"results.jsonl has no {asked}; the versions there are: 3.5.9, 4.3.0" in out
+
+
+def test_a_damaged_file(capsys, tmp_path) -> None:
+    lines = (tmp_path / "results.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(lines[:-1]))
+    code, out = gate(capsys, "cut.jsonl", "--from", "3.5", "--to", "4.3")
+    assert code == 3
+    assert "there is no footer; run it again" in out
+
+
+def test_the_published_results_answer_without_a_spark(capsys) -> None:
+    assert published()
+    code, out = gate(capsys, "--from", "3.5.9", "--to", "4.3.0")
+    assert code == 1
+    assert "SPARK-50046" in out
+    assert "without an answer" not in out

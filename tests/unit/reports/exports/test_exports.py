@@ -1,0 +1,243 @@
+"""What CI systems read: each format as its schema says, and hostile text as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import jsonschema
+import pytest
+import xmlschema
+
+import reports.exports.everything as everything_module
+from conformance.cli.main import main
+from conformance.suite import discovery
+from reports.analysis.change import changes
+from reports.analysis.matrix import Matrix
+from reports.analysis.report import Report
+from reports.exports.badge import badge
+from reports.exports.ctrf import ctrf
+from reports.exports.everything import everything, json_schema
+from reports.exports.junit import junit
+from reports.exports.step_summary import MOST_BYTES, step_summary
+from reports.exports.workflow_commands import workflow_commands
+from reports.results.reading import Results
+from tests.support import cells as a
+from tests.support.runs import written
+
+SCHEMAS = Path(__file__).with_name("schemas")
+STATUSES = (
+    "conforms",
+    "differs",
+    "bug",
+    "unsupported",
+    "violates",
+    "broken",
+    "not-run",
+    "not-applicable",
+    "flaky",
+)
+HOSTILE = "</pre><script>alert(1)</script> | `x` \u202e ::error:: %0A \x1b[31m \x00 \ufffe"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    ids = tuple(f"f/{status}" for status in STATUSES)
+    targets = ("spark-3.5.9", "spark-4.3.0")
+    return Results.read(written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in STATUSES for t in targets}))  # type: ignore[misc]
+
+
+@pytest.fixture
+def hostile(results: Results) -> Results:
+    cells = tuple(
+        cell.model_copy(
+            update={
+                "notes": (HOSTILE,),
+                "differs": cell.differs and cell.differs.model_copy(update={"because": HOSTILE}),
+            }
+        )
+        for cell in results.cells
+    )
+    return Results(results.header, cells, results.footer)
+
+
+class TestJUnit:
+    SCHEMA = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
+
+    def test_it_is_as_the_schema_says(self, results, hostile) -> None:
+        self.SCHEMA.validate(junit(results))
+        self.SCHEMA.validate(junit(hostile))
+
+    def test_the_schema_refuses_what_jenkins_refuses(self, results) -> None:
+        assert not self.SCHEMA.is_valid("<testsuites><testsuite name='a'><testcase/></testsuite></testsuites>")
+        assert not self.SCHEMA.is_valid(junit(results).replace("<testcase ", "<testcase file='x' ", 1))
+
+    def test_names_are_unique(self, results) -> None:
+        cases = [(case.get("name"), case.get("classname")) for case in Xml.fromstring(junit(results)).iter("testcase")]
+        assert len({name for name, _ in cases}) == len(cases) == 18
+
+    def test_statuses(self, results) -> None:
+        root = Xml.fromstring(junit(results))
+        assert {key: root.get(key) for key in ("tests", "failures", "errors")} == {
+            "tests": "18",
+            "failures": "4",
+            "errors": "4",
+        }
+        child = {case.get("name"): [one.tag for one in case] for case in root.iter("testcase")}
+        assert child["f/violates [spark-3.5.9]"] == ["failure"]
+        assert child["f/flaky [spark-3.5.9]"] == ["failure"]
+        assert child["f/broken [spark-3.5.9]"] == child["f/not-run [spark-3.5.9]"] == ["error"]
+        assert child["f/not-applicable [spark-3.5.9]"] == ["skipped"]
+        assert child["f/conforms [spark-3.5.9]"] == []
+        assert child["f/differs [spark-3.5.9]"] == child["f/bug [spark-3.5.9]"] == ["system-out"]
+        said = {case.get("name"): case.findtext("system-out") for case in root.iter("testcase")}
+        assert said["f/bug [spark-3.5.9]"] == "known bug of these versions: rows are lost (SPARK-2)"
+
+    def test_what_was_found_is_in_it(self, results) -> None:
+        failure = next(Xml.fromstring(junit(results)).iter("failure"))
+        assert failure.get("type") in ("violates", "flaky")
+        text = "".join(one.text or "" for one in Xml.fromstring(junit(results)).iter("failure"))
+        assert "expected, not emitted" in text
+
+
+class TestStepSummary:
+    def test_what_is_wrong_is_told_before_what_changes_and_the_numbers(self, tmp_path) -> None:
+        found = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.LOST}})
+        matrix = Matrix.of(found)
+        text = step_summary(found, (changes(matrix, *matrix.targets),))
+        heads = re.findall(r"^#+ .*", text, re.MULTILINE)
+        assert heads == [
+            "## Watermark conformance",
+            "### Not as expected",
+            "### From 3.5.9 to 4.3.0",
+            "### As expected",
+        ]
+        assert "1 of 2 rows no longer comes" in text
+
+    def test_hostile_text_is_text(self, hostile) -> None:
+        text = step_summary(hostile)
+        assert "<script" not in text
+        assert "</pre><" not in text.replace("</pre></details>", "")
+
+    def test_it_stays_under_what_github_takes(self, results) -> None:
+        bulky = tuple(cell.model_copy(update={"notes": ("é" * 900_000,)}) for cell in results.cells)
+        text = step_summary(Results(results.header, bulky, results.footer))
+        assert len(text.encode()) < MOST_BYTES
+        many = tuple(f"f/{number}" for number in range(300))
+        header = results.header.model_copy(update={"cases": many})
+        cells = tuple(results.cells[8].model_copy(update={"case": id, "notes": ("x" * 9_000,)}) for id in many)
+        assert len(step_summary(Results(header, cells, results.footer)).encode()) < MOST_BYTES
+
+    def test_known_bugs_are_told_with_the_versions_that_have_them(self, results) -> None:
+        text = step_summary(results)
+        assert "### Known bugs" in text
+        assert "| ▲ | f/bug | rows are lost (SPARK-2) | 3.5.9; 4.3.0 |" in text
+
+
+class TestAnnotations:
+    def test_file_and_line(self, results) -> None:
+        lines = workflow_commands(results, "my/cases").splitlines()
+        (violation,) = [line for line in lines if "violates" in line and "3.5.9" in line]
+        assert violation.startswith(
+            "::error file=my/cases/f/violates.yaml,line=16,title=spark-3.5.9%2C step 1::rows%0A"
+        )
+        assert sum(line.startswith("::warning ") for line in lines) == 4
+
+    def test_hostile_text_is_one_line(self, hostile) -> None:
+        for line in workflow_commands(hostile).split("\n")[:-1]:
+            assert line.startswith(("::error ", "::warning ", "::notice "))
+
+    def test_a_known_bug_is_a_notice(self, results) -> None:
+        lines = workflow_commands(results, "my/cases").splitlines()
+        assert "::notice file=my/cases/f/bug.yaml,title=spark-3.5.9%2C known bug::rows are lost (SPARK-2)" in lines
+
+    def test_nothing_to_tell(self, tmp_path) -> None:
+        assert workflow_commands(Results.read(written(tmp_path / "calm"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "color", "message"),
+    [
+        ("conforms", "brightgreen", "2 of 2"),
+        ("differs", "brightgreen", "2 of 2"),
+        ("violates", "red", "1 of 2"),
+        ("broken", "yellow", "1 of 2"),
+        ("not-applicable", "brightgreen", "1 of 1"),
+    ],
+)
+def test_badge(tmp_path, status, color, message) -> None:
+    found = Results.read(written(tmp_path / "r", ("f/a",), statuses={("f/a", "spark-4.3.0"): status}))
+    said = json.loads(badge(found))
+    assert (said["schemaVersion"], said["color"], said["message"]) == (1, color, message)
+    assert json.loads(badge(found, "3.5"))["message"] == "1 of 1"
+
+
+def test_ctrf(results, hostile) -> None:
+    schema = json.loads((SCHEMAS / "ctrf-schema-0.0.json").read_text(encoding="utf-8"))
+    valid = jsonschema.validators.validator_for(schema)(schema)
+    for one in (results, hostile):
+        document = json.loads(ctrf(one))
+        valid.validate(document)
+        document["results"]["tests"][0]["status"] = "conforms"
+        assert not valid.is_valid(document)
+    summary = json.loads(ctrf(results))["results"]["summary"]
+    assert [summary[key] for key in ("tests", "passed", "failed", "pending", "skipped", "other")] == [18, 8, 4, 2, 2, 2]
+
+
+class TestEverything:
+    def test_the_published_schema_is_that_of_the_document(self) -> None:
+        published = Path(everything_module.__file__).with_name("everything.schema.json")
+        assert json.loads(published.read_text()) == json_schema(), (
+            "write it anew: python -c 'import json; from reports.exports.everything import json_schema; "
+            "print(json.dumps(json_schema(), indent=2, ensure_ascii=False))' > reports/exports/everything.schema.json"
+        )
+
+    def test_it_is_as_its_schema_says(self, results, hostile) -> None:
+        for one in (results, hostile):
+            jsonschema.validate(json.loads(everything(Report.of(one, discovery.Suite(())))), json_schema())
+
+    def test_equal_numbers_are_equal_behaviours(self, tmp_path) -> None:
+        found = a.results(tmp_path / "r", {"f/a": {"3.3.4": a.LOST, "3.5.9": a.CALM, "4.3.0": a.CALM}})
+        document = json.loads(everything(Report.of(found, discovery.Suite(()))))
+        assert [cell["behaviour"] for cell in document["cases"][0]["cells"]] == [1, 0, 0]
+        assert [(pair["before"], pair["after"], len(pair["changes"])) for pair in document["pairs"]] == [
+            ("spark-3.3.4", "spark-3.5.9", 1),
+            ("spark-3.3.4", "spark-4.3.0", 1),
+            ("spark-3.5.9", "spark-4.3.0", 0),
+        ]
+
+
+@pytest.mark.parametrize("format", ["junit", "summary", "annotations", "badge", "ctrf", "json"])
+def test_each_is_written_by_the_command(tmp_path, monkeypatch, capsys, format) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "results.jsonl", ("f/a",), statuses={("f/a", "spark-4.3.0"): "violates"})
+    for arguments in (["results.jsonl"], ["results.jsonl", "--out", "new/out"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["export", format, *arguments])
+        assert stopped.value.code == 0
+    assert capsys.readouterr().out.encode() == Path("new/out").read_bytes()
+
+
+def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results.jsonl").write_text("")
+    with pytest.raises(SystemExit) as stopped:
+        main(["export", "junit", "results.jsonl", "--out", "junit.xml"])
+    assert stopped.value.code == 3
+    assert "the file is empty" in capsys.readouterr().err
+    assert not Path("junit.xml").exists()
+
+
+def test_the_file_of_a_case_that_a_matrix_made(results) -> None:
+    cells = tuple(
+        cell.model_copy(update={"case": "f/broken.left-outer", "expansion": "left-outer"})
+        if cell.case == "f/broken"
+        else cell
+        for cell in results.cells
+    )
+    made = Results(results.header, cells, results.footer)
+    tests = json.loads(ctrf(made))["results"]["tests"]
+    assert {one["filePath"] for one in tests if "left-outer" in one["name"]} == {"cases/f/broken.yaml"}
+    assert any("file=cases/f/broken.yaml," in line for line in workflow_commands(made).splitlines())

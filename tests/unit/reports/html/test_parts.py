@@ -1,0 +1,167 @@
+"""The parts of a page that are worked out: the timeline, who arrived when, the scale, the query as PySpark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Case
+from conformance.core.versions import SparkVersion
+from conformance.suite import discovery
+from reports.html.addresses import InAFolder, InOneFile, case_key, slug
+from reports.html.arrivals import executed, tumbling
+from reports.html.features import features
+from reports.html.pyspark_text import pyspark
+from reports.html.sources import Source
+from reports.html.step_accounts import account
+from reports.html.time_scale import TimeScale
+from reports.html.timeline import timeline
+from reports.html.visible import visible
+from reports.results.reading import Results
+
+SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
+CASES = {case.id: case for case in discovery.load([SAMPLE / "cases"]).cases}
+CELLS = {(cell.case, cell.target): cell for cell in Results.read(SAMPLE / "results.jsonl").cells}
+LATE = "late-drops/late-by-the-watermark-of-the-batch-before"
+REPLAY = "recovery/replay-filters-late-rows-as-the-first-attempt-did"
+
+
+def fates(id: str, version: str) -> list[list[str]]:
+    seen = CELLS[id, f"spark-{version}"].observation
+    assert seen is not None
+    return [[row.fate for row in one.rows] for one in executed(CASES[id], seen)]
+
+
+class TestArrivals:
+    def test_a_backlog_is_a_row_for_each_micro_batch_and_the_count_of_drops_tells_which_was_late(self) -> None:
+        assert fates(LATE, "4.3.0") == [["taken"], ["taken"], ["taken"]]
+        assert fates(LATE, "3.3.4") == [["taken"], ["taken"], ["late"]]
+
+    def test_a_replay_has_the_rows_of_what_it_replays(self) -> None:
+        assert fates(REPLAY, "3.3.4") == [["taken"], ["late"], ["late"]]
+        seen = CELLS[REPLAY, "spark-4.3.0"].observation
+        assert seen is not None
+        assert [one.restarted for one in executed(CASES[REPLAY], seen)] == [None, None, "crash-before-commit"]
+
+    def test_a_no_data_batch_has_none_and_a_null_time_is_null(self) -> None:
+        found = fates("late-drops/null-event-time-is-never-late", "4.3.0")
+        assert "null" in {fate for each in found for fate in each}
+        assert fates("late-drops/window-still-open", "4.3.0")[1] == []
+
+    def test_windows_are_read_off_the_query_where_that_is_certain(self) -> None:
+        windows = tumbling(CASES[LATE])
+        assert windows is not None
+        assert windows.of(12_000_000) == (10_000_000, 15_000_000)
+        assert tumbling(CASES["chained-aggregations/window-over-a-window-column"]) is None
+
+    @pytest.mark.parametrize("id", CASES)
+    def test_every_case_can_be_drawn_on_every_version(self, id: str) -> None:
+        for (case, target), cell in CELLS.items():
+            if case != id or cell.observation is None:
+                continue
+            drawn = timeline(CASES[id], cell.observation)
+            batches = sum(len(step.batches) for step in cell.observation.steps)
+            assert (drawn is None) == (batches == 0)
+            if drawn is not None:
+                assert len(drawn.columns) == batches
+                assert drawn.described.count("Micro-batch ") == batches
+            version = SparkVersion.parse(target.removeprefix("spark-"))
+            told = account(CASES[id], version, cell)
+            assert len(told.steps) == len(CASES[id].steps)
+            assert any(step.differs for step in told.steps) == (cell.status == "violates")
+
+
+class TestModel:
+    def test_a_prediction_is_a_column_of_its_own(self) -> None:
+        cell = CELLS[LATE, "spark-3.3.4"]
+        model = CELLS[LATE, "spark-4.3.0"].observation
+        told = account(CASES[LATE], SparkVersion(3, 3, 4), cell, model)
+        assert told.sides == ("Expected", "Engine", "Model")
+        lines = [line for block in told.steps[0].blocks for line in block.sides[2]]
+        assert any(line.differs for line in lines)
+
+
+class TestTimeScale:
+    def test_order_is_kept_and_an_empty_gap_takes_little_room(self) -> None:
+        scale = TimeScale.of([0, 10, 20, 30, 1_000_000])
+        heights = [scale.at(instant) for instant in (0, 5, 10, 30, 1_000_000)]
+        assert heights == sorted(heights)
+        assert scale.at(5) == 0.5
+        assert scale.height < 10
+        assert [(one.below, one.above) for one in scale.breaks] == [(30, 1_000_000)]
+
+    @pytest.mark.parametrize("instants", [[], [5], [5, 5]])
+    def test_no_gap_at_all(self, instants: list[int]) -> None:
+        assert TimeScale.of(instants).height == 0
+        assert TimeScale.of(instants).at(7) == 0
+
+
+class TestPySpark:
+    def test_it_is_python(self) -> None:
+        for case in ALL:
+            compile(pyspark(case).replace(", …", ""), case.id, "exec")
+
+    def test_it_reads_as_one_would_write_it(self) -> None:
+        text = pyspark(CASES["late-drops/window-still-open"])
+        assert (
+            'events = (\n    spark.readStream.schema("event_time TIMESTAMP, count INT")\n    .json("events/")\n)'
+            in text
+        )
+        assert (
+            """    .groupBy(expr("window(event_time, '10 minutes')"))\n    .agg(expr("sum(count) AS total"))""" in text
+        )
+        assert text.endswith('query.writeStream.outputMode("update").start()')
+
+
+ALL: tuple[Case, ...] = discovery.load().cases
+
+
+def test_features_are_those_people_name() -> None:
+    assert features(CASES[LATE]) == ("append mode", "window aggregation")
+    assert "restart" in features(CASES[REPLAY])
+    assert {"update mode", "inner join", "chained operators"} <= set(
+        features(CASES["chained-aggregations/update-mode-join-then-aggregation-emits-early"])
+    )
+    assert all(features(case) for case in ALL)
+
+
+class TestAddresses:
+    @pytest.mark.parametrize("text", ["..", ".", "a/b", "", "ü", "x" * 300, "a b", "-", "con?", "\ud800"])
+    def test_a_slug_is_a_file_name_and_tells_texts_apart(self, text: str) -> None:
+        made = slug(text)
+        assert made not in ("", ".", "..")
+        assert not set(made) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+        assert len(made) <= 100
+        assert made != slug(text + "!")
+
+    def test_in_a_folder_and_in_one_file(self) -> None:
+        key = case_key("late-drops/x")
+        assert InAFolder().page("matrix", key) == "../../matrix.html"
+        assert InAFolder().page(key, "index", "A") == "cases/late-drops/x.html#A"
+        assert InOneFile().page(key, "index", "A") == "#case/late-drops/x:A"
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "href"),
+    [
+        ("SPARK-40925", "SPARK-40925", "https://issues.apache.org/jira/browse/SPARK-40925"),
+        ("https://www.example.org/a/b#the-place", "example.org – the place", "https://www.example.org/a/b#the-place"),
+        ("https://example.org", "example.org", "https://example.org"),
+        ("WatermarkTracker", "WatermarkTracker", None),
+        ("javascript:alert(1)", "javascript:alert(1)", None),
+        ("https://[", "https://[", None),
+    ],
+)
+def test_sources(text: str, label: str, href: str | None) -> None:
+    assert Source.of(text) == Source(label, href)
+
+
+def test_invisible_characters_are_named() -> None:
+    assert visible("a\u202eb\x00c\ud800d\n") == "a⟨right-to-left override⟩b⟨u+0000⟩c⟨u+d800⟩d\n"
+
+
+def test_a_target_that_is_no_release_has_no_version() -> None:
+    target = Results.read(SAMPLE / "results.jsonl").header.targets[0]
+    assert target.version == SparkVersion(3, 3, 4)
+    assert target.model_copy(update={"spark": "model"}).version is None

@@ -1,0 +1,370 @@
+"""The pages: every link leads somewhere, nothing is fetched, text is text, and the same results give the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.core.observation import ErrorSeen
+from conformance.suite import discovery
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.writer import write, write_one_file
+from reports.results.reading import Results
+from reports.results.records import DocumentedUpgrade, UpgradeCell
+from tests.support import cells as a
+from tests.support.observations import batch, step
+from tests.support.runs import written
+
+SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
+VOID = {"meta", "link", "br", "input", "rect", "line", "path", "circle", "!doctype"}
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"' {{ 7*7 }} \u202eevil\u202c \x1b[0m"
+
+
+class Page(HTMLParser):
+    """The tags of a page, what they link to, and whether each that is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.tags: list[str] = []
+        self.handlers: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = dict(attrs)
+        self.tags.append(tag)
+        self.handlers += [
+            name for name, value in attrs if name.startswith("on") or (value or "").startswith("javascript:")
+        ]
+        if said.get("id"):
+            self.ids.append(str(said["id"]))
+        if tag == "a":
+            self.links.append(str(said.get("href")))
+        elif said.get("href") or said.get("src"):
+            self.fetched.append(str(said.get("href") or said.get("src")))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self._open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open.pop() == tag
+
+
+def sample() -> Report:
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]))
+
+
+def digests(folder: Path) -> dict[str, str]:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def pages(folder: Path) -> Iterator[tuple[Path, Page]]:
+    for file in sorted(folder.rglob("*.html")):
+        yield file, Page(file.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(sample(), tmp_path_factory.mktemp("site")).parent
+
+
+@pytest.fixture(scope="module")
+def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_one_file(sample(), tmp_path_factory.mktemp("one"))
+
+
+def test_every_link_leads_to_a_page_and_a_place(folder: Path) -> None:
+    found = {file.resolve(): page for file, page in pages(folder)}
+    assert len(found) == 4 + 3 + 11
+    for file, page in found.items():
+        assert len(page.ids) == len(set(page.ids)), file
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                assert parts.scheme in ("http", "https"), link
+                continue
+            to = (file.parent / unquote(parts.path)).resolve() if parts.path else file
+            assert to in found, f"{file.name}: {link}"
+            if parts.fragment and not parts.fragment.startswith("?"):
+                assert unquote(parts.fragment) in found[to].ids, f"{file.name}: {link}"
+
+
+def test_every_link_within_one_file_leads_to_a_place(one_file: Path) -> None:
+    page = Page(one_file.read_text(encoding="utf-8"))
+    assert len(page.ids) == len(set(page.ids))
+    for link in page.links:
+        if link.startswith("#") and "?" not in link:
+            assert unquote(link[1:]) in page.ids, link
+        else:
+            assert link.startswith(("https://", "http://", "#matrix?")), link
+    assert page.fetched == ["data:,"]
+
+
+def test_nothing_is_fetched_from_elsewhere(folder: Path) -> None:
+    for file, page in pages(folder):
+        assert sorted({Path(one).name for one in page.fetched}) == ["data:,", "report.css", "report.js"], file
+    style = (folder / "report.css").read_text()
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path, folder: Path, one_file: Path) -> None:
+    assert digests(write(sample(), tmp_path / "again").parent) == digests(folder)
+    assert write_one_file(sample(), tmp_path / "one").read_bytes() == one_file.read_bytes()
+
+
+def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    write(sample(), tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("writer", [write, write_one_file])
+class TestHostileText:
+    def texts(self, folder: Path) -> Iterator[str]:
+        return (file.read_text(encoding="utf-8") for file in folder.rglob("*.html"))
+
+    def check(self, folder: Path, scripts: int) -> None:
+        for text in self.texts(folder):
+            page = Page(text)
+            assert page.tags.count("script") == scripts
+            assert "img" not in page.tags
+            assert page.handlers == []
+            assert "\u202e" not in text
+            assert "\x1b" not in text
+
+    def test_in_results(self, tmp_path: Path, writer) -> None:  # type: ignore[no-untyped-def]
+        row = (a.FIRST[0], a.FIRST[1], HOSTILE)
+        error = ErrorSeen(stage="run", classes=(HOSTILE,), message=HOSTILE)
+        answers = {
+            "f/rows": a.seen(step(1, batch(0, row))),
+            "f/error": a.seen(step(1, error=error)),
+            "../../etc/passwd": a.CALM,
+            f"f/{HOSTILE}": a.CALM,
+        }
+        results = a.results(tmp_path / "r", {id: {"3.5.9": answer, "4.3.0": a.CALM} for id, answer in answers.items()})
+        cells = tuple(cell.model_copy(update={"notes": (HOSTILE,)}) for cell in results.cells)
+        target = results.header.targets[0].model_copy(update={"java": HOSTILE, "os": HOSTILE, "image": HOSTILE})
+        header = results.header.model_copy(update={"targets": (target, results.header.targets[1]), "command": HOSTILE})
+        out = tmp_path / "deep" / "site"
+        writer(Report.of(Results(header, cells, results.footer), Suite(())), out)
+        self.check(out, 1)
+        assert {path.name for path in tmp_path.iterdir()} == {"r", "deep"}
+        assert {path.name for path in (tmp_path / "deep").iterdir()} == {"site"}
+        assert "&lt;script&gt;alert(1)" in "".join(self.texts(out))
+        assert "⟨right-to-left override⟩" in "".join(self.texts(out))
+
+    def test_in_a_case(self, tmp_path: Path, writer) -> None:  # type: ignore[no-untyped-def]
+        cases = tmp_path / "cases" / "f"
+        cases.mkdir(parents=True)
+        text = json.dumps(HOSTILE)
+        (cases / "a.yaml").write_text(
+            f"title: {text}\nwhy: {json.dumps(HOSTILE + ' [x](javascript:alert(3)) ![i](https://example.com/i.png)')}\n"
+            "streams: {events: 'event_time TIMESTAMP, count INT'}\nlinks: [https://example.com/]\n"
+            f"query: [from: events, where: {text}]\nconf: {{spark.x: {text}}}\n"
+            f"steps: [{{name: {text}, add: {{events: [['12:00', 1]]}}}}]\n"
+        )
+        loaded = discovery.load([tmp_path / "cases"])
+        assert loaded.problems == ()
+        (case,) = loaded.cases
+        results = a.results(tmp_path / "r", {case.id: {"3.5.9": a.CALM, "4.3.0": a.LOST}})
+        cells = tuple(cell.model_copy(update={"case_digest": case.digest}) for cell in results.cells)
+        out = tmp_path / "site"
+        writer(Report.of(Results(results.header, cells, results.footer), loaded), out)
+        self.check(out, 1)
+        for text in self.texts(out):
+            assert "javascript:" not in "".join(Page(text).links)
+            assert "{{ 7*7 }}" in text or "49" not in text
+
+    def test_a_row_of_ten_thousand_characters(self, tmp_path: Path, writer) -> None:  # type: ignore[no-untyped-def]
+        long = a.seen(step(1, batch(0, (a.FIRST[0], a.FIRST[1], "x" * 10_000))))
+        results = a.results(tmp_path / "r", {"f/a": {"3.5.9": long, "4.3.0": a.CALM}})
+        cells = tuple(cell.model_copy(update={"notes": ("y" * 10_000,)}) for cell in results.cells)
+        writer(Report.of(Results(results.header, cells, results.footer), Suite(())), tmp_path / "site")
+        self.check(tmp_path / "site", 1)
+        assert "characters)" in "".join(self.texts(tmp_path / "site"))
+
+
+class TestWithoutTheCases:
+    def test_what_was_seen_is_shown(self, tmp_path: Path) -> None:
+        results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}})
+        write(Report.of(results, Suite(())), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
+        assert "The file of this case is not at hand" in text
+        assert "Parts from 4.3.0" in text
+        steps = text.split("Step by step")[1:]
+        assert len(steps) == 2
+        assert all('<th scope="col">Engine</th>' in step and "Expected" not in step for step in steps)
+        assert "12:10, 12:20, 2" in steps[0]
+        assert "12:10, 12:20, 2" not in steps[1]
+
+    def test_times_are_short_and_in_full_where_one_points(self, tmp_path: Path) -> None:
+        write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
+        full = "1970-01-01T12:00:00.000000Z, 1970-01-01T12:10:00.000000Z, 1"
+        assert f'<span class="value" title="{full}">12:00, 12:10, 1</span>' in text
+        assert '<span class="value" title="1970-01-01T00:00:00Z">00:00</span>' in text
+
+    def test_a_case_that_changed_is_not_held_against_what_another_showed(self, tmp_path: Path) -> None:
+        loaded = discovery.load([SAMPLE / "cases"])
+        id = loaded.cases[0].id
+        write(Report.of(a.results(tmp_path / "r", {id: {"4.3.0": a.CALM}}), loaded), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / f"{id}.html").read_text()
+        assert "This case has changed since it ran" in text
+        assert f"<h1>{escape(loaded.cases[0].title)}</h1>" in text
+        assert "<h2>Why</h2>" not in text
+
+    def test_one_version(self, tmp_path: Path) -> None:
+        write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
+        assert "There is one version here" in (tmp_path / "site" / "index.html").read_text()
+
+    def test_no_version_at_all(self, tmp_path: Path) -> None:
+        results = a.results(tmp_path / "r", {"f/a": {}})
+        write(Report.of(results, Suite(())), tmp_path / "site")
+        assert "0 Spark versions, 1 case." in (tmp_path / "site" / "index.html").read_text()
+
+    def test_a_case_on_a_policy_is_answered_by_the_model(self, tmp_path: Path) -> None:
+        loaded = discovery.load()
+        case = loaded.policy_cases[0]
+        results = a.results(tmp_path / "r", {case.id: {"3.5.9": a.OUTSIDE}})
+        target = results.header.targets[0].model_copy(update={"name": "model", "spark": "model"})
+        cells = tuple(
+            cell.model_copy(update={"target": "model", "status": "conforms", "notes": (), "case_digest": case.digest})
+            for cell in results.cells
+        )
+        header = results.header.model_copy(update={"targets": (target,)})
+        write(Report.of(Results(header, cells, results.footer), loaded), tmp_path / "site")
+        text = (tmp_path / "site" / "cases" / f"{case.id}.html").read_text()
+        assert "A case on a watermark policy" in text
+        assert "--spark model" in text
+        assert "0 Spark versions" in (tmp_path / "site" / "index.html").read_text()
+
+    def test_a_case_in_no_folder(self, tmp_path: Path) -> None:
+        write(
+            Report.of(a.results(tmp_path / "r", {"a": {"3.5.9": a.CALM, "4.3.0": a.CALM}}), Suite(())),
+            tmp_path / "site",
+        )
+        assert (tmp_path / "site" / "cases" / "a.html").is_file()
+        assert "nothing changes" in (tmp_path / "site" / "index.html").read_text()
+
+
+class TestCommand:
+    def run(self, *arguments: str) -> int:
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", *arguments])
+        assert isinstance(stopped.value.code, int)
+        return stopped.value.code
+
+    def test_it_says_what_to_open(self, tmp_path, monkeypatch, capsys) -> None:
+        monkeypatch.chdir(tmp_path)
+        written(tmp_path / "results.jsonl")
+        assert self.run("results.jsonl") == 0
+        assert capsys.readouterr().out == "site/index.html\n"
+        assert self.run("results.jsonl", "--out", "one", "--single-file") == 0
+        assert Path("one/report.html").is_file()
+
+    def test_shards_are_put_together(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        for version in ("3.5.9", "4.3.0"):
+            written(tmp_path / version, targets=(f"spark-{version}",))
+        assert self.run("3.5.9", "4.3.0") == 0
+        assert Path("site/compare/3.5.9..4.3.0.html").is_file()
+
+    @pytest.mark.parametrize(
+        ("damage", "told"),
+        [
+            (lambda lines: [], "the file is empty; the run never began"),
+            (lambda lines: lines[:-1], "there is no footer; run it again"),
+            (
+                lambda lines: [lines[0].replace('"format":2', '"format":99'), *lines[1:]],
+                "upgrade watermark-conformance",
+            ),
+            (lambda lines: [*lines[:2], *lines[3:]], "of the header without a result"),
+            (lambda lines: ["<html>"], "line 1 is not JSON"),
+        ],
+        ids=["empty", "truncated", "newer", "missing", "no results at all"],
+    )
+    def test_what_is_wrong_with_a_file_is_told_and_nothing_written(
+        self, tmp_path, monkeypatch, capsys, damage, told
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        path = written(tmp_path / "results.jsonl")
+        path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
+        assert self.run("results.jsonl") == 3
+        assert told in capsys.readouterr().err
+        assert not Path("site").exists()
+
+    def test_files_of_different_suites_and_cells_that_are_there_twice(self, tmp_path, monkeypatch, capsys) -> None:
+        monkeypatch.chdir(tmp_path)
+        written(tmp_path / "a", targets=("spark-3.5.9",))
+        written(tmp_path / "b", targets=("spark-4.3.0",), suite="6" * 64)
+        assert self.run("a", "b") == 3
+        assert "different suites" in capsys.readouterr().err
+        assert self.run("a", "a") == 3
+        assert "there are two results of late/a" in capsys.readouterr().err
+
+    def test_a_file_where_the_folder_should_be(self, tmp_path, monkeypatch, capsys) -> None:
+        monkeypatch.chdir(tmp_path)
+        written(tmp_path / "results.jsonl")
+        assert self.run("results.jsonl", "--out", "results.jsonl") == 2
+        assert "give --out a folder" in capsys.readouterr().err
+
+
+class TestCheckpoints:
+    def report(self, tmp_path: Path, *statuses: str) -> Report:
+        results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
+        entry = DocumentedUpgrade(because="the state has another schema", link="SPARK-9")
+        upgrades = tuple(
+            UpgradeCell(
+                case=f"f/{number}",
+                family="f",
+                case_digest="0",
+                origin="spark-3.5.9",
+                to="spark-4.3.0",
+                cut=2,
+                status=status,  # type: ignore[arg-type]
+                entry=entry if status == "refused" else None,
+                notes=(HOSTILE,) if status == "violates" else (),
+            )
+            for number, status in enumerate(statuses)
+        )
+        return Report.of(Results(results.header, results.cells, results.footer, (), upgrades), Suite(()))
+
+    def text(self, tmp_path: Path, *statuses: str) -> str:
+        write(self.report(tmp_path, *statuses), tmp_path / "site")
+        Page((tmp_path / "site" / "index.html").read_text())
+        return (tmp_path / "site" / "index.html").read_text()
+
+    def test_what_becomes_of_them_is_told_worst_first(self, tmp_path: Path) -> None:
+        text = self.text(tmp_path, "resumes", "refused", "violates")
+        assert "Checkpoints of 3.5.9 on 4.3.0" in text
+        assert "2 checkpoints not simply gone on from" in text
+        assert text.index("not as expected</span> <span>f/2") < text.index("refused, as documented</span> <span>f/1")
+        assert "the state has another schema" in text
+        assert "issues.apache.org/jira/browse/SPARK-9" in text
+
+    def test_all_go_on(self, tmp_path: Path) -> None:
+        assert "Every checkpoint is gone on from as if the version had not changed." in self.text(tmp_path, "resumes")
+
+    def test_none_were_handed_over(self, tmp_path: Path) -> None:
+        assert "Checkpoints of" not in self.text(tmp_path)

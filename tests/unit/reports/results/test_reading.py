@@ -1,0 +1,201 @@
+"""Results files are written as cells come in and read back whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from threading import Thread
+
+import jsonschema
+import pytest
+
+import reports.results.records
+from conformance.core.observation import Observation
+from conformance.judging.verdict import combine, judge
+from conformance.suite.discovery import Suite
+from reports.results.errors import TruncatedResults
+from reports.results.reading import Results, ResultsWriter, together
+from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
+from tests.support.observations import NEWEST, batch, observed, step, window
+from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
+
+SCHEMA = Path(reports.results.records.__file__).with_name("results.schema.json")
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "results.jsonl"
+    statuses = {("late/a", "spark-3.5.9"): "violates", ("late/b", "spark-4.3.0"): "differs"}
+    results = Results.read(written(path, statuses=statuses))  # type: ignore[arg-type]
+    assert results.header == header(("late/a", "late/b"), ("spark-3.5.9", "spark-4.3.0"))
+    assert results.cells == (
+        cell("late/a", "spark-3.5.9", "violates"),
+        cell("late/a", "spark-4.3.0"),
+        cell("late/b", "spark-3.5.9"),
+        cell("late/b", "spark-4.3.0", "differs"),
+    )
+    assert results.footer.counts == {"violates": 1, "conforms": 2, "differs": 1}
+    assert (results.header.started, results.footer.finished) == (STARTED, FINISHED)
+
+
+def test_a_cell_keeps_its_evidence_without_the_raw_progress() -> None:
+    one = cell("late/a", "spark-3.5.9", "violates")
+    assert isinstance(one.observation, Observation)
+    assert one.observation.steps[0].batches[0].progress == {}
+    assert one.findings[0].aspect == "rows"
+    assert (one.family, one.duration_ms, one.behaviour is not None) == ("late", 12, True)
+    assert cell("late/a", "spark-3.5.9", "differs").differs is not None
+
+
+def test_every_run_of_a_flaky_cell_is_kept(tmp_path: Path) -> None:
+    of = case_named("late/a")
+    seen = [
+        observed(step(1, batch(0, window("12:00", "12:10", total)))).model_copy(update={"case": "late/a"})
+        for total in (1, 2)
+    ]
+    verdict = combine([judge(of, NEWEST, one) for one in seen])
+    record = Cell.of(of, "spark-4.3.0", verdict, seen, 7)
+    assert record.status == "flaky"
+    assert [run.status for run in record.runs] == ["conforms", "violates"]
+    assert [run.observation.steps[0].batches[0].rows[0][2] for run in record.runs if run.observation] == [1, 2]
+    with ResultsWriter(tmp_path / "r", header(("late/a",), ("spark-4.3.0",))) as writer:
+        writer.write(record)
+    assert Results.read(tmp_path / "r").cells == (record,)
+
+
+def test_each_cell_is_in_the_file_when_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    writer = ResultsWriter(path, header(("a", "b"), ("spark-3.5.9",)))
+    assert [line["record"] for line in lines(path)] == ["header"]
+    writer.write(cell("a", "spark-3.5.9"))
+    assert [line["record"] for line in lines(path)] == ["header", "cell"]
+    assert writer.missing() == {("b", "spark-3.5.9")}
+    writer.write(cell("b", "spark-3.5.9"))
+    writer.finish()
+    assert [line["record"] for line in lines(path)] == ["header", "cell", "cell", "footer"]
+
+
+def test_an_interrupted_run_has_no_footer(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+
+    def interrupted() -> None:
+        with ResultsWriter(path, header(("a", "b"), ("spark-3.5.9",))) as writer:
+            writer.write(cell("a", "spark-3.5.9"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+        Results.read(path)
+
+
+def test_a_new_run_replaces_an_old_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    assert len(Results.read(written(path, cases=("late/a",))).cells) == 2
+
+
+def test_the_writer_takes_each_announced_cell_once(tmp_path: Path) -> None:
+    with ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",))) as writer:
+        writer.write(cell("a", "spark-3.5.9"))
+        with pytest.raises(ValueError, match="has its result already"):
+            writer.write(cell("a", "spark-3.5.9"))
+        with pytest.raises(ValueError, match="not a cell of this run"):
+            writer.write(cell("b", "spark-3.5.9"))
+        with pytest.raises(ValueError, match="not a target of this run"):
+            writer.introduce(Target(name="spark-9", spark="9"))
+
+
+def test_threads_may_share_a_writer(tmp_path: Path) -> None:
+    ids = tuple(f"f/{number}" for number in range(40))
+    with ResultsWriter(tmp_path / "r", header(ids, ("spark-3.5.9",))) as writer:
+        threads = [Thread(target=lambda id=id: writer.write(cell(id, "spark-3.5.9"))) for id in ids]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert {one.case for one in Results.read(tmp_path / "r").cells} == set(ids)
+
+
+def test_a_target_is_what_its_engine_says_it_is(tmp_path: Path) -> None:
+    met = Target(name="spark-3.5.9", spark="3.5.9-vendor-1", java="17.0.1", python="3.11.2", os="Linux")
+    with ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",))) as writer:
+        writer.introduce(met)
+        writer.write(cell("a", "spark-3.5.9"))
+    assert Results.read(tmp_path / "r").header.targets == (met,)
+
+
+def test_the_published_schema_is_that_of_the_records() -> None:
+    assert json.loads(SCHEMA.read_text()) == json_schema(), (
+        "write it anew: python -c 'import json; from reports.results.records import json_schema; "
+        "print(json.dumps(json_schema(), indent=2, ensure_ascii=False))' > reports/results/results.schema.json"
+    )
+
+
+def test_lines_are_as_the_schema_says(tmp_path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    targets = ("spark-3.0.3", "spark-3.5.9", "spark-4.3.0")
+    statuses = (
+        "conforms",
+        "differs",
+        "bug",
+        "unsupported",
+        "violates",
+        "broken",
+        "not-run",
+        "not-applicable",
+        "flaky",
+    )
+    ids = tuple(f"f/{status}" for status in statuses)
+    path = written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in statuses for t in targets})  # type: ignore[misc]
+    for line in lines(path):
+        validator.validate(line)
+    assert not validator.is_valid({"record": "cell", "case": "a"})
+    assert not validator.is_valid({**lines(path)[0], "surprise": 1})
+
+
+def test_the_suite_digest_is_of_the_cases_and_not_of_their_order() -> None:
+    one, two = case_named("a"), case_named("b")
+    assert Suite((one, two)).digest == Suite((two, one)).digest
+    assert Suite((one,)).digest != Suite((one, two)).digest
+    assert Suite((one,)).digest != Suite((one.model_copy(update={"digest": "1" * 64}),)).digest
+
+
+class TestTogether:
+    def test_runs_of_other_targets(self, tmp_path: Path) -> None:
+        old = written(tmp_path / "old", targets=("spark-3.5.9",))
+        new = written(tmp_path / "new", targets=("spark-4.3.0",))
+        results = Results.read_all([old, new])
+        assert [target.name for target in results.header.targets] == ["spark-3.5.9", "spark-4.3.0"]
+        assert results.footer.counts == {"conforms": 4}
+        assert results.paths == (old, new)
+
+    def test_runs_of_other_cases(self, tmp_path: Path) -> None:
+        results = Results.read_all([written(tmp_path / "1", ("f/a",)), written(tmp_path / "2", ("f/b",))])
+        assert results.header.cases == ("f/a", "f/b")
+        assert len(results.cells) == 4
+
+    def test_one_is_itself(self, tmp_path: Path) -> None:
+        one = Results.read(written(tmp_path / "r"))
+        assert together([one]) is one
+
+    def test_none_is_no_result(self) -> None:
+        with pytest.raises(ValueError, match="no results"):
+            together([])
+
+
+def test_a_bug_of_patch_releases_in_results_of_format_1(tmp_path: Path) -> None:
+    """They told it as a difference; the rest of what they say stays as it is."""
+    path = tmp_path / "r"
+    ranges = {"a": ">=3.5,<3.5.4", "b": "<3.6"}
+    with ResultsWriter(path, header(("a", "b"), ("spark-3.5.3",)).model_copy(update={"format": 1})) as writer:
+        for id, spark in ranges.items():
+            told = DocumentedDifference(spark=spark, because="rows are lost", link="SPARK-2")
+            writer.write(cell(id, "spark-3.5.3", "differs").model_copy(update={"differs": told}))
+    read = Results.read(path)
+    assert [(one.status, one.differs and one.differs.bug) for one in read.cells] == [("bug", True), ("differs", False)]
+    assert (read.header.format, read.footer.counts) == (FORMAT, {"bug": 1, "differs": 1})
+    read.write(tmp_path / "again")
+    assert Results.read(tmp_path / "again").cells == read.cells

@@ -1,0 +1,118 @@
+"""The pages on the report and the gate, followed to the letter. Here results that are recorded stand in for an engine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.core.versions import SparkVersion
+from conformance.judging.verdict import judge
+from conformance.suite import discovery
+from conformance.suite.record_expectations import fill_in_expectations
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Cell
+from tests.support.transcript import Command, File, transcript
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "tests" / "browser" / "sample"
+LATE = "late-drops/late-by-the-watermark-of-the-batch-before"
+"""The case that the example of the page is another telling of."""
+
+
+class Follower:
+    """Someone in an empty folder who does what the page says."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._results = Results.read(SAMPLE / "results.jsonl")
+
+    def follow(self, page: Path) -> int:
+        commands = 0
+        for act in transcript(page):
+            match act:
+                case File(path, content):
+                    (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    (self._folder / path).write_text(content)
+                case Command(line, printed, exit_code):
+                    commands += 1
+                    self._do(line, printed, exit_code)
+        return commands
+
+    def _do(self, line: str, printed: tuple[str, ...], exit_code: int) -> None:
+        match shlex.split(line):
+            case ["conformance", "record", case, *_]:
+                self._record(self._folder / case)
+            case ["conformance", "run", *arguments]:
+                self._run(arguments)
+            case _:
+                programs = str(Path(sys.executable).parent)
+                environ = {**os.environ, "PATH": programs + os.pathsep + os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+                command = line.replace("conformance ", f"{sys.executable} -m conformance.cli.main ", 1)
+                done = subprocess.run(
+                    command, shell=True, cwd=self._folder, env=environ, capture_output=True, text=True, check=False
+                )
+                assert done.returncode == exit_code, line + done.stdout + done.stderr
+                said = done.stdout.splitlines()
+                assert [text for text in printed if text not in said] == [], done.stdout
+
+    def _observation(self, id: str, target: str):
+        (cell,) = [cell for cell in self._results.cells if (cell.case, cell.target) == (LATE, target)]
+        assert cell.observation is not None
+        return cell.observation.model_copy(update={"case": id})
+
+    def _record(self, path: Path) -> None:
+        (case,) = discovery.load([path]).cases
+        path.write_text(fill_in_expectations(path.read_text(), case, self._observation(case.id, "spark-3.3.4")))
+
+    def _run(self, arguments: list[str]) -> None:
+        results = arguments[arguments.index("--results") + 1] if "--results" in arguments else "results.jsonl"
+        loaded = discovery.load([self._folder / arguments[0]])
+        loaded.raise_for_problems()
+        targets = self._results.header.targets[: arguments.count("--spark")]
+        cases = tuple(case.id for case in loaded.cases)
+        header = self._results.header.model_copy(update={"cases": cases, "targets": targets, "suite": loaded.digest})
+        with ResultsWriter(self._folder / results, header) as writer:
+            for case in loaded.cases:
+                for target in targets:
+                    seen = self._observation(case.id, target.name)
+                    verdict = judge(case, SparkVersion.parse(target.spark), seen)
+                    writer.write(Cell.of(case, target.name, verdict, [seen]))
+
+
+def test_gate_your_upgrade(tmp_path: Path) -> None:
+    assert Follower(tmp_path).follow(ROOT / "docs" / "gate-your-upgrade.md") == 16
+    assert (tmp_path / "junit.xml").is_file()
+    assert "An order that waited counts" in (tmp_path / "report.html").read_text()
+    assert "strength: observed" in (tmp_path / "my" / "cases" / "late-order.yaml").read_text()
+
+
+def test_the_report(tmp_path: Path) -> None:
+    shutil.copy(SAMPLE / "results.jsonl", tmp_path)
+    shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
+    assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 6
+
+
+def test_writing_cases(tmp_path: Path) -> None:
+    assert Follower(tmp_path).follow(ROOT / "docs" / "writing-cases.md") == 2
+    families = {path.parent.name for path in (tmp_path / "my" / "cases").rglob("*.yaml")}
+    assert families == {path.name for path in (ROOT / "cases").iterdir() if path.is_dir()} - {"policies"}
+
+
+@pytest.mark.parametrize("command", ["report", "gate", "export", "new", "record"])
+def test_every_command_shows_examples(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli.main", command, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "160"},
+    )
+    assert done.returncode == 0
+    assert f"conformance {command} " in done.stdout.partition("Examples")[2]

@@ -1,1 +1,0 @@
-"""Results files and the matrix drawn from them."""

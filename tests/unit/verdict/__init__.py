@@ -1,1 +1,0 @@
-"""Expectations, verdicts and what they say, on observations made by hand."""
