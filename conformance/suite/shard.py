@@ -20,7 +20,7 @@ class NotAShard(ValueError):
     exit_code = 2
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is no shard: write the second of five parts as 2/5")
+        super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
         self.text = text
 
 

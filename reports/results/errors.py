@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 CellKey = tuple[str, str]
 """Case id and target name."""
@@ -11,6 +12,8 @@ CellKey = tuple[str, str]
 
 class UnusableResults(Exception):
     """No matrix can be made from these results."""
+
+    exit_code: ClassVar[int] = 3
 
     def __init__(self, path: Path | None, problem: str, remedy: str) -> None:
         super().__init__(f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}")

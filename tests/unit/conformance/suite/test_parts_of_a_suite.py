@@ -27,7 +27,7 @@ def test_more_shards_than_cases_leave_some_empty():
 
 @pytest.mark.parametrize("text", ["0/5", "6/5", "2", "2/", "/5", "a/b", "-1/5", "2/5/6", "1/0", ""])
 def test_what_is_no_shard(text):
-    with pytest.raises(NotAShard, match="write the second of five parts as 2/5"):
+    with pytest.raises(NotAShard, match="write 2/5 for the second of five parts"):
         Shard.parse(text)
 
 

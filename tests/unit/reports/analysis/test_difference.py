@@ -134,7 +134,7 @@ def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
 def test_combine_makes_one_matrix_and_one_file(tmp_path, run):
     write(tmp_path / "a", [cell("late/a", SPARK)], cases=("late/a",))
     write(tmp_path / "b", [cell("late/a", "spark-4.0.5")], cases=("late/a",), targets=("spark-4.0.5",))
-    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--into", tmp_path / "all")
+    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "all")
     assert code == 0, said
     assert "1 case × 2 versions: 2 conform; 0 violate" in said
     assert [target.name for target in Results.read(tmp_path / "all").header.targets] == [SPARK, "spark-4.0.5"]
