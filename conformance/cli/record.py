@@ -18,7 +18,7 @@ from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 from harness.runtimes.options import Name as RuntimeName
-from harness.targets.target import Target
+from harness.scheduling.cell_run import CellTask
 
 EXAMPLES = """
 Examples:
@@ -82,5 +82,5 @@ def _observed(case: Case, spark: str, runtime: RuntimeName, allow_code: bool) ->
 class _EngineLines(CaseLines):
     """Prints which engine starts, but no verdict: there are no expectations yet."""
 
-    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
         pass

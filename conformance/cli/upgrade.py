@@ -15,6 +15,7 @@ from conformance.core.observation import Identity
 from conformance.judging.handoff_verdict import UpgradeVerdict
 from conformance.runner.upgrade_session import Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.engine.engine import EngineLocation
+from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
 from harness.targets.upgrade_paths import Policy
 from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
@@ -29,7 +30,7 @@ Examples:
   # from 3.5 to the newest release of every line
   conformance upgrade --from 3.5 --to lines
 
-  # the upgrades people make, and one step back from each
+  # the usual upgrades, and each of them back
   conformance upgrade
 
   # every line to every other, changing before every step
@@ -59,7 +60,7 @@ def upgrade(
         typer.Option(
             "--from",
             metavar="VERSION",
-            help="Writes the checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
+            help="Writes checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
             rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = None,
@@ -72,8 +73,8 @@ def upgrade(
         typer.Option(
             "--pairs",
             metavar="neighbours|lts|all",
-            help="Pairs of lines: neighbours, the jumps people make (lts), or all; by default the first two. With --from "
-            "or --to, only the pairs that fit.",
+            help="neighbours: each line with the next; lts: common jumps; all: each line with every other. By default "
+            "neighbours and jumps. With --from or --to, only the pairs that match.",
             rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = None,
@@ -106,22 +107,22 @@ def upgrade(
     )
     errors = errors_console(plan.notes)
     errors.print(str(plan), markup=False)
-    with _Bar(plan.cells, errors) if errors.is_terminal else _Lines(plan.cells) as display:
+    with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
         outcome = run_plan(plan, display)
     print_reused(outcome.reused, plan.cells, errors)
     show(outcome.results, Console())
     raise typer.Exit(exit_code(outcome.results))
 
 
-class _Lines(Lines):
+class _CheckpointLines(Lines):
     """A line per checkpoint."""
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(_line(verdict, seconds))
 
 
-class _Bar(Bar):
-    """A bar over all checkpoints, and the last message beside it."""
+class _CheckpointBar(Bar):
+    """A bar over all checkpoints, with the latest message beside it."""
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
@@ -132,7 +133,10 @@ class _Bar(Bar):
     def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(
             doing=f"{verdict.pair} {verdict.case}",
             loud=None if verdict.status in EXPECTED else _line(verdict, seconds),

@@ -68,11 +68,11 @@ def validate(
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
-    agreed = _agreement(loaded) if model else None
+    agreed = _cross_check(loaded) if model else None
     lines = [*_problems(loaded), *(line for one in categories if show_coverage for line in _covered(one))]
     record = _record(loaded, categories)
     if agreed is not None:
-        record["model"] = _agreement_record(agreed)
+        record["model"] = _cross_check_record(agreed)
     print_answer(lines, record, as_json=as_json)
     if not as_json:
         errors = errors_console()
@@ -80,15 +80,15 @@ def validate(
         if categories:
             errors.print(Text(f"covered: {', '.join(map(str, categories))}"))
         if agreed is not None:
-            print_answer(_agreement_lines(agreed), record, as_json=False)
-            errors.print(Text(_agreement_summary(agreed), style="red" if agreed.disagreements else "green"))
+            print_answer(_cross_check_lines(agreed), record, as_json=False)
+            errors.print(Text(_cross_check_summary(agreed), style="red" if agreed.disagreements else "green"))
     if loaded.problems:
         raise typer.Exit(INVALID)
     if agreed is not None and agreed.disagreements:
         raise typer.Exit(DISAGREES)
 
 
-def _agreement(loaded: Suite) -> CrossCheck:
+def _cross_check(loaded: Suite) -> CrossCheck:
     # The model is slow to import, and rarely asked.
     from conformance.oracle.cross_check import cross_check
 
@@ -108,7 +108,7 @@ def _problems(loaded: Suite) -> Iterator[Text]:
     yield from (_line(note, "dim") for note in _notes(loaded))
 
 
-def _agreement_lines(agreed: CrossCheck) -> Iterator[Text]:
+def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
     for one in agreed.disagreements:
         yield from _disagreement(one)
     for construct, ids in agreed.not_predicted.items():
@@ -117,7 +117,7 @@ def _agreement_lines(agreed: CrossCheck) -> Iterator[Text]:
     yield Text(f"predicted: {families}", style="dim")
 
 
-def _agreement_summary(agreed: CrossCheck) -> str:
+def _cross_check_summary(agreed: CrossCheck) -> str:
     wrong = len(agreed.disagreements)
     share = f"{agreed.share:.1%} of the {len(agreed.without_state_functions)} without Python state functions"
     return (
@@ -141,7 +141,7 @@ def _disagreement(one: Disagreement) -> list[Text]:
     return lines
 
 
-def _agreement_record(agreed: CrossCheck) -> dict[str, Any]:
+def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
     return {
         "versions": [str(version) for version in agreed.versions],
         "predicted": [case.id for case in agreed.predicted],

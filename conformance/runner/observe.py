@@ -9,10 +9,11 @@ from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
 from conformance.judging.verdict import Verdict
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
-from conformance.runner.run import Display, Sink, run_cases
+from conformance.runner.run import run_cases
+from conformance.runner.run_cells import Display, Sink
 from harness.engine.engine import EngineLocation
 from harness.runtimes.options import RuntimeOptions
-from harness.scheduling.scheduler import CellRun, Limits
+from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.targets.target import Target
 from reports.analysis.gate import find
 from reports.results.reading import Results
@@ -27,7 +28,7 @@ class NoObservation(RuntimeError):
         super().__init__(f"{case}: no answer from Spark ({why}); nothing was recorded")
 
 
-def observe(case: Case, target: Target, options: RuntimeOptions, display: Display) -> Observation:
+def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
     """Run one case.
 
     Raises:
@@ -64,7 +65,7 @@ def observation_in(path: Path, case: Case, spark: str) -> Observation:
     return cell.observation
 
 
-class _OneAnswer(Sink):
+class _OneAnswer(Sink[Verdict]):
     """Keeps the one answer."""
 
     def __init__(self) -> None:
@@ -74,6 +75,6 @@ class _OneAnswer(Sink):
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         pass
 
-    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
         self.observation = next(iter(run.observations), None) if run is not None else None
         self.why = "; ".join(verdict.notes) or verdict.status

@@ -17,9 +17,9 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
-from harness.scheduling.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.cell_run import Limits
 from harness.scheduling.machine import Machine
-from harness.scheduling.scheduler import Limits
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
@@ -71,13 +71,13 @@ class Concurrency:
         if cluster is None:
             shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
         else:
-            shared = Budget(self.jobs or 1, self.side_by_side or MOST_IN_A_CLUSTER)
+            shared = Budget(self.jobs or 1, self.side_by_side or MAX_IN_A_CLUSTER)
         return Limits(
             jobs=shared.jobs,
             step_timeout=self.step_timeout,
             side_by_side=shared.side_by_side,
             repeat=repeat,
-            engine_memory=MOST_ENGINE_MEMORY,
+            engine_memory=ENGINE_MEMORY_LIMIT,
             conf=store.conf if store else {},
         )
 

@@ -18,7 +18,8 @@ from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase
 from conformance.runner.resources import Concurrency, interruptible, open_runtime
-from conformance.runner.run import Display, Sink, only_tagged, run_cases
+from conformance.runner.run import cells_of, only_tagged, run_cases
+from conformance.runner.run_cells import Display, Sink
 from conformance.suite import discovery
 from conformance.suite.changed_since import touched_since
 from conformance.suite.discovery import Suite
@@ -29,7 +30,8 @@ from harness.environments import readiness
 from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.scheduler import CellRun, TargetQueue
+from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.scheduler import queues
 from harness.targets.catalogue import Choice, Targets
 from harness.targets.installed import adopt
 from harness.targets.state_store_support import having as having_store
@@ -195,7 +197,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     )
 
 
-def run_plan(plan: RunPlan, display: Display) -> RunOutcome:
+def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
     """Run a plan and write its results.
 
     Raises:
@@ -210,29 +212,28 @@ def run_plan(plan: RunPlan, display: Display) -> RunOutcome:
         stack.enter_context(
             interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
         )
-        sink = ResultsSink(writer)
-        run_cases(
+        reused = run_cases(
             plan.cases,
             plan.targets,
             runtime,
             options.concurrency.limits(
-                sum(len(list(TargetQueue(target, plan.cases).parts())) for target in plan.targets),
+                len(queues(cells_of(plan.cases, plan.targets))),
                 store=plan.store,
                 repeat=options.repeat,
                 cluster=options.runtime.cluster,
             ),
             display=display,
-            sink=sink,
+            sink=ResultsSink(writer),
             allow_code=options.runtime.code_path is not None,
             # Repetitions are run to see whether answers change.
-            known=None if options.repeat > 1 else stack.enter_context(answer_cache(fresh=options.fresh)),
+            cache=None if options.repeat > 1 else stack.enter_context(answer_cache(fresh=options.fresh)),
         )
         if plan.policy_cases:
             names = [target.name for target in plan.targets]
             for cell in cells_of_the_model(plan.cases, plan.policy_cases, names):
                 writer.write(cell)
         writer.finish()
-    return RunOutcome(Results.read(options.output), sink.reused)
+    return RunOutcome(Results.read(options.output), reused)
 
 
 def choose_targets(specs: Sequence[str], *, any_release: bool = False) -> Choice:
@@ -288,19 +289,14 @@ class EngineRecords:
         )
 
 
-class ResultsSink(EngineRecords, Sink):
-    """Writes cells to the results file as they come, and counts those from the cache."""
+class ResultsSink(EngineRecords, Sink[Verdict]):
+    """Writes cells to the results file as they come."""
 
-    def __init__(self, writer: ResultsWriter) -> None:
-        super().__init__(writer)
-        self.reused = 0
-
-    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:
         reused = run is not None and run.reused
-        self.reused += reused
         observations = run.observations if run else ()
         milliseconds = int(run.seconds * 1000) if run else 0
-        self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds, reused=reused))
+        self._writer.write(Cell.of(task.case, task.target.name, verdict, observations, milliseconds, reused=reused))
 
 
 def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:

@@ -9,18 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
-from conformance.core.case import Case
-from conformance.core.observation import Observation
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, handoffs
 from conformance.runner.resources import Concurrency, interruptible, open_runtime
 from conformance.runner.run import only_tagged
+from conformance.runner.run_cells import Display, Sink
 from conformance.runner.session import EngineRecords, RunOutcome, answer_cache, choose_targets, unseen
-from conformance.runner.upgrade import UpgradeDisplay, run_upgrades
+from conformance.runner.upgrade import run_upgrades
 from conformance.suite import discovery
 from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
@@ -123,20 +123,20 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     loaded.raise_for_problems()
     found = handoffs(only_tagged(loaded.cases, options.tags), each=options.cuts == "each")
     if not found:
-        raise NoHandoffs("none of these cases keeps state over more than one step: there is no checkpoint to resume")
+        raise NoHandoffs(
+            "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
+        )
     chosen, notes = _pairs(options)
     store = StateStore.named(options.state_store) if options.state_store else None
     if store is not None:
         having = having_store(store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
-        raise NoHandoffs(
-            "no pair of versions is left: no pair of --pairs fits --from and --to, or none has the state store"
-        )
+        raise NoHandoffs("no pair of versions is left that matches --from, --to, --pairs and --state-store")
     return UpgradePlan(options, loaded.digest, found, chosen, notes, store)
 
 
-def run_plan(plan: UpgradePlan, display: UpgradeDisplay) -> RunOutcome:
+def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
     """Run a plan and write its results.
 
     Raises:
@@ -149,9 +149,7 @@ def run_plan(plan: UpgradePlan, display: UpgradeDisplay) -> RunOutcome:
         runtime = stack.enter_context(open_runtime(options.runtime, options.work))
         writer = stack.enter_context(ResultsWriter(options.output, plan.header))
         stack.enter_context(
-            interruptible(
-                lambda: f"{options.output} lacks {counted(len(writer.missing_upgrades()), 'cell')} and its footer"
-            )
+            interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
         )
         reused = run_upgrades(
             plan.handoffs,
@@ -161,7 +159,7 @@ def run_plan(plan: UpgradePlan, display: UpgradeDisplay) -> RunOutcome:
             display=display,
             sink=_ResultsSink(writer),
             allow_code=options.runtime.code_path is not None,
-            known=stack.enter_context(answer_cache(fresh=options.fresh)),
+            cache=stack.enter_context(answer_cache(fresh=options.fresh)),
         )
         writer.finish()
     return RunOutcome(Results.read(options.output), reused)
@@ -181,11 +179,11 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
     return fitting, notes
 
 
-class _ResultsSink(EngineRecords):
+class _ResultsSink(EngineRecords, Sink[UpgradeVerdict]):
     """Writes cells to the results file as they come."""
 
-    def keep(
-        self, case: Case, pair: TargetPair, verdict: UpgradeVerdict, observation: Observation | None, seconds: float
-    ) -> None:
-        names = pair[0].name, pair[1].name
-        self._writer.write_upgrade(UpgradeCell.of(case, names, verdict, observation, int(seconds * 1000)))
+    def keep(self, task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> None:
+        names = task.origin.name, task.target.name
+        observation = next(iter(run.observations), None) if run else None
+        milliseconds = int(run.seconds * 1000) if run else 0
+        self._writer.write(UpgradeCell.of(task.case, names, verdict, observation, milliseconds))

@@ -76,7 +76,7 @@ def commands_with_help():
         yield from (((name, below), one) for below, one in getattr(command, "commands", {}).items())
 
 
-COMMANDS = {arguments: command for arguments, command in commands_with_help()}
+COMMANDS = dict(commands_with_help())
 
 
 def help_of(*arguments):

@@ -1,0 +1,59 @@
+"""The tree is the one that docs/design.md shows: anybody finds a line from there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOTS = ("conformance", "harness", "reports")
+MOST_LOOSE = 12
+"""Modules directly in one of the three roots."""
+MOST_PACKAGES = 27
+"""Below the roots: those of the tree in the design."""
+MOST_LINES = 400
+
+
+def packages():
+    """Dotted names of all packages below the three roots."""
+    folders = {path.parent for root in ROOTS for path in (ROOT / root).rglob("*.py")}
+    return {".".join(folder.relative_to(ROOT).parts) for folder in folders} - set(ROOTS)
+
+
+def drawn():
+    """The packages of the tree in the design: two spaces of indentation a level."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    tree = re.search(r"## Where things are\n.*?```\n(.*?)```", text, re.DOTALL)[1]
+    above, found = [], set()
+    for indent, name in re.findall(r"^( *)(\w+)/", tree, re.MULTILINE):
+        above = [*above[: len(indent) // 2], name]
+        found.add(".".join(above))
+    return {name for name in found if name.partition(".")[0] in ROOTS} - set(ROOTS)
+
+
+def test_the_design_shows_every_package():
+    assert drawn() == packages()
+
+
+def test_there_are_few_packages():
+    assert len(packages()) <= MOST_PACKAGES
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_few_modules_lie_loose_in_a_root(root):
+    loose = [path for path in (ROOT / root).glob("*.py") if path.name != "__init__.py"]
+    assert len(loose) <= MOST_LOOSE
+
+
+def test_no_file_is_too_long():
+    files = [path for root in (*ROOTS, "tests", "benchmarks") for path in (ROOT / root).rglob("*.py")]
+    assert len(files) > 300
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_tests_stand_where_their_code_stands():
+    """tests/unit/harness/engine/ holds tests of harness/engine/."""
+    folders = {path.parent for path in (ROOT / "tests" / "unit").rglob("test_*.py")}
+    tested = {".".join(folder.relative_to(ROOT / "tests" / "unit").parts) for folder in folders} - {""}
+    assert tested - {*packages(), *ROOTS} == set()
