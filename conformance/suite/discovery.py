@@ -99,9 +99,9 @@ class NoSuchCase(ValueError):
     """Of a command that it ends."""
 
     def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
-        held = f"{name} holds {cases} cases: name one of them"
-        meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(held if cases else f"no case of the suite, and no file, is called {name!r}.{meant}")
+        several = f"{name} has {cases} cases: name one of them"
+        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(several if cases else f"{name!r} is neither a case of the suite nor a file.{suggestion}")
         self.name = name
         self.near = tuple(near)
 
@@ -169,7 +169,7 @@ class _Reading:
         files = list(_files(path.absolute()))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
-            self._problems.append(Problem(path, 0, 0, f"no cases here: a case is a file ending in {SUFFIXES[0]}"))
+            self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
         for file in cases:
             if file not in self._seen:
                 self._seen.add(file)
@@ -179,7 +179,7 @@ class _Reading:
         """``x.left-outer.yaml``, where there is no such file: the one case of that name in ``x.yaml``."""
         found = expansion_at(path.absolute())
         if found is None:
-            self._problems.append(Problem(path, 0, 0, "there is no such file or folder"))
+            self._problems.append(Problem(path, 0, 0, "no such file or folder"))
             return
         file, name = found
         if file not in self._seen:
@@ -210,11 +210,11 @@ class _Reading:
         """Keep the cases of a file; where ``only`` is given, the one that its matrix calls so."""
         id = id_of(file, root)
         if not ID.fullmatch(id):
-            self._reject(file, f"the id {id!r} of this case has more than letters, digits and . _ - in it: rename it")
+            self._reject(file, f"rename it: the id {id!r} of this case may contain only letters, digits and . _ -")
         elif id in self._cases and self._cases[id].path != file:
             other = self._cases[id].path
             shown = other.relative_to(root) if other.is_relative_to(root) else other
-            self._reject(file, f"the id {id!r} is that of {shown} already")
+            self._reject(file, f"{shown} has the id {id!r} already")
         else:
             try:
                 self._keep(read_any(file, id, self._catalogues[root]), file, only)
@@ -232,7 +232,7 @@ class _Reading:
         for case in cases if only is None else (names[only],):
             other = self._cases.setdefault(case.id, case)
             if other.path != file:
-                self._reject(file, f"the id {case.id!r} is that of {other.path.name} already")
+                self._reject(file, f"{other.path.name} has the id {case.id!r} already")
 
     def _reject(self, file: Path, message: str) -> None:
         self._invalid.add(file)

@@ -111,4 +111,4 @@ class TestFound:
         text = (Path(__file__).parent / "valid" / "example.yaml").read_text()
         (folder / "joins" / "x.both.timestamp.yaml").write_text(text)
         (problem,) = discovery.load([folder]).problems
-        assert problem.message == "the id 'joins/x.both.timestamp' is that of x.both.timestamp.yaml already"
+        assert problem.message == "x.both.timestamp.yaml has the id 'joins/x.both.timestamp' already"

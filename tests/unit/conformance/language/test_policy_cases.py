@@ -99,7 +99,7 @@ def test_ids_are_unique_over_both_sorts(tmp_path: Path) -> None:
         "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
     )
     suite = load([tmp_path / "one", tmp_path / "two"])
-    assert [problem.message.partition(" is that of")[0] for problem in suite.problems] == ["the id 'a'"]
+    assert [problem.message.partition(" has ")[2] for problem in suite.problems] == ["the id 'a' already"]
 
 
 def test_they_count_for_the_statements_they_pin() -> None:
