@@ -1,10 +1,11 @@
-"""The workflows people copy: every command in them is one there is, with options it has."""
+"""The workflows: each command in them exists and has the options given, each action is pinned, and each job has only what it needs."""
 
 import json
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,28 @@ from conformance.cli.main import app
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
 FUZZ = WORKFLOW.with_name("fuzz.yml")
+CHECKS = WORKFLOW.with_name("checks.yml")
+RELEASE = WORKFLOW.with_name("release.yml")
+WORKFLOWS = sorted(WORKFLOW.parent.glob("*.y*ml"))
+PINNED = re.compile(r"(?P<action>[\w.-]+(?:/[\w.-]+)+)@(?P<commit>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
 GITLAB = ROOT / "docs" / "ci.md"
 
 
 def of_github():
-    jobs = [job for workflow in (WORKFLOW, FUZZ) for job in yaml.safe_load(workflow.read_text())["jobs"].values()]
-    return [line for job in jobs for step in job["steps"] for line in step.get("run", "").splitlines()]
+    return [line for workflow in WORKFLOWS for step in steps(workflow) for line in step.get("run", "").splitlines()]
+
+
+def jobs(workflow):
+    return yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+
+
+def steps(workflow):
+    return [step for job in jobs(workflow).values() for step in job["steps"]]
+
+
+def uses(text):
+    """What stands behind each ``uses:``, with its comment, which no YAML parser keeps."""
+    return re.findall(r"^ *(?:- )?uses: *(.*?) *$", text, re.MULTILINE)
 
 
 def of_gitlab():
@@ -61,7 +78,7 @@ def test_a_command_that_is_none_would_be_seen(line):
 
 
 def test_there_are_commands():
-    assert len([*commands()]) >= 6
+    assert len([*commands()]) >= 10
 
 
 TARGETS = [
@@ -87,8 +104,7 @@ def test_the_list_of_versions(tmp_path, wish, said):
 
 
 def test_every_job_is_needed_by_somebody_or_is_the_end():
-    jobs = yaml.safe_load(WORKFLOW.read_text())["jobs"]
-    assert {job: spec.get("needs") for job, spec in jobs.items()} == {
+    assert {job: spec.get("needs") for job, spec in jobs(WORKFLOW).items()} == {
         "versions": None,
         "run": "versions",
         "matrix": "run",
@@ -97,11 +113,97 @@ def test_every_job_is_needed_by_somebody_or_is_the_end():
 
 
 def test_the_weekly_hunt_proposes_what_it_found():
-    jobs = yaml.safe_load(FUZZ.read_text())["jobs"]
-    assert {job: spec.get("needs") for job, spec in jobs.items()} == {
+    assert {job: spec.get("needs") for job, spec in jobs(FUZZ).items()} == {
         "versions": None,
         "hunt": "versions",
         "propose": "hunt",
     }
-    assert jobs["propose"]["permissions"] == {"contents": "write", "pull-requests": "write"}
-    assert any("gh pr create" in step.get("run", "") for step in jobs["propose"]["steps"])
+    propose = jobs(FUZZ)["propose"]
+    assert propose["permissions"] == {"contents": "write", "pull-requests": "write"}
+    assert any("gh pr create" in step.get("run", "") for step in propose["steps"])
+
+
+def test_checks_run_linters_unit_tests_and_real_spark():
+    run = {name: "\n".join(step.get("run", "") for step in job["steps"]) for name, job in jobs(CHECKS).items()}
+    assert "pytest tests/check" in run["lint"]
+    assert "pre-commit run --all-files" in run["lint"]
+    assert "uv lock --check" in run["lint"]
+    assert "coverage run -m pytest tests/unit" in run["unit"]
+    assert run["unit"].splitlines()[-1] == "coverage report"  # with the floor of pyproject.toml
+    assert "conformance run --tag smoke --spark newest" in run["smoke"]
+
+
+def test_unit_tests_run_on_every_python_that_the_package_claims():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    claimed = [name.rpartition(" ")[2] for name in project["classifiers"] if name.startswith(prefix)]
+    assert claimed == ["3.11", "3.12", "3.13"]
+    assert jobs(CHECKS)["unit"]["strategy"]["matrix"]["python"] == claimed
+    assert jobs(RELEASE)["test"]["strategy"]["matrix"]["python"] == claimed
+
+
+def test_a_release_is_tested_before_it_is_published():
+    release = jobs(RELEASE)
+    assert {job: spec.get("needs") for job, spec in release.items()} == {
+        "build": None,
+        "test": "build",
+        "publish": "test",
+        "github-release": "publish",
+    }
+    assert {job: spec["permissions"] for job, spec in release.items()} == {
+        "build": {"contents": "read"},
+        "test": {},
+        "publish": {"id-token": "write"},
+        "github-release": {"contents": "write"},
+    }
+    assert release["publish"]["environment"]["name"] == "pypi"
+    build = "\n".join(step.get("run", "") for step in release["build"]["steps"])
+    for command in ("python .github/release_notes.py", "python -m build", "twine check --strict dist/*"):
+        assert command in build
+    # A cache is written by other workflows too, and nothing of theirs belongs into a release.
+    assert not any("cache" in step.get("with", {}) for step in steps(RELEASE))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_every_action_is_pinned_by_its_commit(workflow):
+    found = uses(workflow.read_text(encoding="utf-8"))
+    assert len(found) == sum("uses" in step for step in steps(workflow)) > 0
+    assert [action for action in found if not PINNED.fullmatch(action)] == []
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "actions/checkout@v4",
+        "actions/checkout@9c091bb # v7.0.0",
+        "actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0",
+        "actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0 # v7",
+    ],
+)
+def test_an_action_that_is_not_pinned_is_found(action):
+    (found,) = uses(f"    steps:\n      - uses: {action}\n")
+    assert not PINNED.fullmatch(found)
+
+
+def test_every_action_has_one_version():
+    found = {
+        PINNED.fullmatch(action) for workflow in WORKFLOWS for action in uses(workflow.read_text(encoding="utf-8"))
+    }
+    pins = {(pin["action"], pin["commit"]) for pin in found}
+    assert len(pins) == len({action for action, _ in pins})
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_every_job_says_what_it_may_and_how_long_it_takes(workflow):
+    assert yaml.safe_load(workflow.read_text(encoding="utf-8"))["permissions"] == {}
+    for name, job in jobs(workflow).items():
+        assert "permissions" in job, name
+        assert 1 <= job["timeout-minutes"] <= 120, name
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_no_step_keeps_credentials_or_pastes_an_expression_into_a_shell(workflow):
+    for step in steps(workflow):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        assert "${{" not in step.get("run", ""), "a value reaches a shell through env"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from docker.errors import APIError, NotFound
+from docker.types import LogConfig
 
 from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
@@ -199,7 +200,7 @@ class ContainerRuntime:
                 user=str(account),
                 volumes=volume.mounts,
                 stdin_open=True,
-                log_config={"Type": "none"},
+                log_config=LogConfig(type="none"),
                 **arguments,
             )
         except (APIError, NotFound) as error:

@@ -1,0 +1,24 @@
+"""How much the tests on real engines run: a few cases of each path by default, all of them for ``tox -e full``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FULL = os.environ.get("CONFORMANCE_TESTS") == "full"
+"""Whether ``CONFORMANCE_TESTS=full`` asks for everything. It takes about an hour on two cores."""
+
+
+def sample(items: Sequence[T], few: int) -> tuple[T, ...]:
+    """All items of a full run; else ``few`` of them, spread evenly over the whole."""
+    if FULL or len(items) <= few:
+        return tuple(items)
+    return tuple(items[at * len(items) // few] for at in range(few))
+
+
+def number(few: int, full: int) -> int:
+    """``full`` in a full run, else ``few``."""
+    return full if FULL else few
