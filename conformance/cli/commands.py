@@ -154,7 +154,9 @@ def _report_error(error: Exception) -> int:
     elif (format_message := getattr(error, "format_message", None)) is not None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "conformance"
-        print(f"{command}: {format_message()}\nTry '{command} --help'.", file=sys.stderr)
+        # Typer validates with pydantic, whose prefix tells a user nothing.
+        message = format_message().replace("Value error, ", "")
+        print(f"{command}: {message}\nTry '{command} --help'.", file=sys.stderr)
     else:
         print(f"conformance: {error}", file=sys.stderr)
     return FAILED if code is None else int(code)
