@@ -12,7 +12,7 @@ from conformance.core.observation import StepSeen
 from conformance.fuzzing.comparison import Difference, Rules, Said
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.judging.rows import OutputSchema
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import inline, printed
 from conformance.language.problem import InvalidCase
 from conformance.suite.record_expectations import shown

@@ -1,10 +1,10 @@
 """Hypothesis strategies for the case language: cases nobody has thought of, valid by construction.
 
-``cases`` draws whole cases in the shape of the YAML, without expectations: ``conformance.language.plain.case_from`` reads one, and
+``cases`` draws whole cases in the shape of the YAML, without expectations: ``conformance.language.case_from`` reads one, and
 ``conformance.language.printing.printed`` writes it down. ``schemas``, ``delays``, ``pipelines`` and ``traces`` draw their parts.
 
     >>> from hypothesis import given
-    >>> from conformance.language.plain import case_from
+    >>> from conformance.language import case_from
     >>> from conformance.strategies import cases
     >>> @given(cases(families=["joins"]))
     ... def test_my_model(written):

@@ -8,7 +8,7 @@ from functools import cache
 from conformance.core.case import Case
 from conformance.core.state_stores import StateStore
 from conformance.language.suggest import unknown
-from conformance.language.variant_names import MEANINGS
+from conformance.language.variant_names import DESCRIPTIONS
 from conformance.variants.restarted import Restarted
 from conformance.variants.reversed_rows import ReversedRows
 from conformance.variants.settings import Settings
@@ -23,7 +23,7 @@ class NoSuchVariant(ValueError):
     exit_code = 2
 
     def __init__(self, name: str) -> None:
-        super().__init__(unknown("variant", name, MEANINGS))
+        super().__init__(unknown("variant", name, DESCRIPTIONS))
         self.name = name
 
 
@@ -61,7 +61,7 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
         NoSuchVariant: one of the names.
     """
     for name in names:
-        if name not in MEANINGS:
+        if name not in DESCRIPTIONS:
             raise NoSuchVariant(name)
     chosen = [one for one in variants() if not names or one.name in names]
     return tuple(

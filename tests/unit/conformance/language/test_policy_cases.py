@@ -119,7 +119,7 @@ def test_a_suite_asks_for_links_and_known_ids(tmp_path: Path) -> None:
     text = "title: x\nmirrors: [S36]\ntags: [smok]\npolicy: {stream-time: {grace: 1}}\ntrace: [event: 1]\n"
     (tmp_path / "a.yaml").write_text(text)
     assert [problem.message for problem in load([tmp_path]).problems] == [
-        "strength is documented and `links` is missing: name the promise under `links`, or write `strength: observed`",
-        "unknown mirror 'S36': it is not in statements.yaml",
+        "`links` is missing for strength `documented`: add `links` that document it, or write `strength: observed`",
+        "unknown mirror 'S36': not in statements.yaml",
         "unknown tag 'smok': did you mean 'smoke'?",
     ]

@@ -248,7 +248,7 @@ def test_a_replayed_batch_may_belong_to_idle(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidCase, match="cannot be read") as caught:
+    with pytest.raises(InvalidCase, match="cannot read the file") as caught:
         read_case(tmp_path / "none.yaml", "none")
     assert caught.value.problems[0].line == 0
 

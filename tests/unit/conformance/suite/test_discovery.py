@@ -127,9 +127,9 @@ def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- late-predicate\n", "a catalogue is a mapping from id to entry"),
-        ("a: 1\na: 2\n", "the key 'a' is there twice: first in line 1"),
-        ("a: [\n", "not YAML"),
+        ("- late-predicate\n", "a catalogue must be a mapping from id to entry"),
+        ("a: 1\na: 2\n", "duplicate key 'a', first used in line 1"),
+        ("a: [\n", "invalid YAML"),
     ],
 )
 def test_a_catalogue_that_is_none(tmp_path: Path, text: str, message: str) -> None:
