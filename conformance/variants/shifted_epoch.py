@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from conformance.core.case import Case, Partitioned, Row
 from conformance.core.observation import BatchSeen, Column, EventTime, Observation, StepSeen
+from conformance.core.query import OPAQUE, PYTHON_STATE
 from conformance.core.spark_types import DataType, Schema, parse_type
 from conformance.core.values import canonical, show
 from conformance.variants.arrivals import rearranged
@@ -37,9 +38,10 @@ class ShiftedEpoch:
     name: str = "shifted-epoch"
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
-        told = {"applyInPandasWithState", "transformWithState", "call", "sql"}
         for pipeline in case.pipelines():
-            if any(one.name in told for one in pipeline.walk()) or _ABSOLUTE.search(json.dumps(pipeline.wire())):
+            if any(one.name in OPAQUE | PYTHON_STATE for one in pipeline.walk()) or _ABSOLUTE.search(
+                json.dumps(pipeline.wire())
+            ):
                 return
         other = rearranged(case, lambda stream, rows: _later(rows, case.streams[stream]))
         if other != case:

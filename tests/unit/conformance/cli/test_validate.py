@@ -67,18 +67,6 @@ def test_a_missing_path(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == "0 cases, 1 problem in 1 file\n"
 
 
-def test_what_cannot_run_yet_is_a_note(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
-    text = CASE.replace("[from: events]", "[from: events, transformWithState: {by: [a], with: number_rows}]")
-    (folder / "later.yaml").write_text(text)
-    code, out, err = run(capsys, "mine")
-    assert code == 0
-    assert out == "mine/later.yaml:3:1: note: not yet runnable: transformWithState\n"
-    assert err == "2 cases, no problems\n"
-
-
 def test_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "bad.yaml").write_text(CASE.replace("title", "titel"))
     code, out, err = run(capsys, "--json", "mine")

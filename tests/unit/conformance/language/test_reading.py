@@ -171,11 +171,6 @@ def test_upgrades(every: Case) -> None:
     assert every.keeps_state
 
 
-def test_what_cannot_run_yet_still_parses(every: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
-    assert list(every.not_yet_runnable()) == ["transformWithState"]
-
-
 def test_a_case_is_frozen(example: Case) -> None:
     with pytest.raises(ValidationError, match="frozen"):
         example.title = "Another"  # type: ignore[misc]

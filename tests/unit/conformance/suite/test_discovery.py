@@ -155,8 +155,7 @@ def test_the_digest_is_over_ids_and_contents(tmp_path: Path) -> None:
     assert len(set(digests)) == 3
 
 
-def test_coverage_counts_what_can_run_and_what_can_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
+def test_coverage_counts_reachable_entries(tmp_path: Path) -> None:
     write(tmp_path / "behaviours.yaml", "one: A\ntwo: B\ninternal: {sentence: C, reachable: false}\n")
     write(tmp_path / "statements.yaml", "S01: {statement: A}\nS02: {statement: B}\n")
     tests = "T001: {suite: S, test: a, visible: BB}\nT002: {suite: S, test: b, visible: INT}\n"
@@ -164,8 +163,6 @@ def test_coverage_counts_what_can_run_and_what_can_be_seen(tmp_path: Path, monke
     first = CASE + "strength: observed\nbehaviour: [one]\nmirrors: [S01, T003]\n"
     write(tmp_path / "a.yaml", first)
     write(tmp_path / "b.yaml", first)
-    later = CASE.replace("from: events", "from: events, transformWithState: {by: [a], with: number_rows}")
-    write(tmp_path / "c.yaml", later + "strength: observed\nbehaviour: [two]\nmirrors: [S02]\n")
     suite = discover([tmp_path])
     assert messages(suite) == []
     found = coverage(suite.cases, suite.catalogues[tmp_path])
