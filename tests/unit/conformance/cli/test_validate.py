@@ -63,7 +63,7 @@ def test_paths_elsewhere_are_absolute(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_a_missing_path(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "none")
-    assert (code, out) == (2, "none: there is no such file or folder\n")
+    assert (code, out) == (2, "none: no such file or folder\n")
     assert err == "0 cases, 1 problem in 1 file\n"
 
 

@@ -14,7 +14,7 @@ from conformance.policies.case import PolicyCase
 from conformance.policies.idle_timeout import IdleTimeout
 from conformance.policies.trace import Boundary, Clock, Event, Idle
 from conformance.suite.coverage import coverage
-from conformance.suite.discovery import load
+from conformance.suite.discovery import load, shipped
 
 HERE = Path(__file__).parent
 
@@ -99,12 +99,12 @@ def test_ids_are_unique_over_both_sorts(tmp_path: Path) -> None:
         "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
     )
     suite = load([tmp_path / "one", tmp_path / "two"])
-    assert [problem.message.partition(" is that of")[0] for problem in suite.problems] == ["the id 'a'"]
+    assert [problem.message.partition(", already used by")[0] for problem in suite.problems] == ["duplicate id 'a'"]
 
 
 def test_they_count_for_the_statements_they_pin() -> None:
     suite = load()
-    catalogue = Catalogue.at(suite.roots[0])
+    catalogue = Catalogue.at(shipped())
     assert catalogue is not None
     statements = next(one for one in coverage(suite.policy_cases, catalogue) if one.name == "founding statements")
     of_policies = {id for id, entry in (catalogue.statements or {}).items() if entry["concerns"] == "policies"}

@@ -37,7 +37,7 @@ def test_the_suite_that_ships_is_valid() -> None:
     suite = load()
     assert [str(problem) for problem in suite.problems] == []
     assert suite.cases
-    assert suite.roots == (shipped(),)
+    assert list(suite.catalogues) == [shipped()]
     suite.raise_for_problems()
 
 
@@ -47,7 +47,6 @@ def test_a_folder_given_is_the_root(tmp_path: Path) -> None:
     suite = discover([tmp_path / "mine"])
     assert ids(suite) == ["a", "family/b"]
     assert suite.cases[1].family == "family"
-    assert suite.roots == (tmp_path / "mine",)
     assert suite.catalogues == {}
 
 
@@ -87,7 +86,7 @@ def test_ids_are_those_of_one_case(tmp_path: Path) -> None:
     other = write(tmp_path / "two" / "a.yaml")
     suite = discover([tmp_path / "one", tmp_path / "two"])
     assert [problem.path for problem in suite.problems] == [other]
-    assert messages(suite) == [f"the id 'a' is that of {tmp_path / 'one' / 'a.yaml'} already"]
+    assert messages(suite) == [f"duplicate id 'a', already used by {tmp_path / 'one' / 'a.yaml'}"]
 
 
 def test_hidden_files_and_others_are_no_cases(tmp_path: Path) -> None:
@@ -101,14 +100,14 @@ def test_hidden_files_and_others_are_no_cases(tmp_path: Path) -> None:
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     suite = discover([tmp_path / "none", write(tmp_path / "a.yaml")])
-    assert [str(problem) for problem in suite.problems] == [f"{tmp_path / 'none'}: there is no such file or folder"]
+    assert [str(problem) for problem in suite.problems] == [f"{tmp_path / 'none'}: no such file or folder"]
     assert ids(suite) == ["a"]
 
 
 def test_a_folder_without_cases(tmp_path: Path) -> None:
     write(tmp_path / "behaviours.yaml", "late-predicate: The rule\n")
-    assert messages(discover([tmp_path])) == ["no cases here: a case is a file ending in .yaml"]
-    assert messages(discover([tmp_path / "behaviours.yaml"])) == ["no cases here: a case is a file ending in .yaml"]
+    assert messages(discover([tmp_path])) == ["no cases found: a case is a file ending in .yaml"]
+    assert messages(discover([tmp_path / "behaviours.yaml"])) == ["no cases found: a case is a file ending in .yaml"]
 
 
 def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
