@@ -186,7 +186,7 @@ class TestRestart:
         ran_again = seen.steps[1].batches[-1]
         steps = list(seen.steps)
         steps[2] = steps[2].model_copy(update={"batches": (ran_again,)})
-        told = third.said_of_the_original(seen.model_copy(update={"steps": tuple(steps)}))
+        told = third.observation_of_original(seen.model_copy(update={"steps": tuple(steps)}))
         assert [step.number for step in told.steps] == [1, 2, 3]
         assert told.steps[2].batches[0] == ran_again
         assert judged(third, seen).status == "conforms"
@@ -209,7 +209,7 @@ class TestShifted:
         assert rows(other, 2) == ((("1970-12-31 12:20", "a"),),)
         seen = predict(other, NEWEST.version).observation
         assert seen.steps[0].watermark > SHIFT_MS
-        told, straight = other.said_of_the_original(seen), predict(of, NEWEST.version).observation
+        told, straight = other.observation_of_original(seen), predict(of, NEWEST.version).observation
         assert [step.watermark for step in told.steps] == [step.watermark for step in straight.steps]
         assert judged(other, seen).status == "conforms"
 
