@@ -69,7 +69,7 @@ def record(
         )
     observation = _from(results, read, spark) if results is not None else _run(read, spark, runtime, allow_code)
     case.write_text(
-        fill_in_expectations(case.read_text(encoding="utf-8"), read, observation, anew=anew), encoding="utf-8"
+        fill_in_expectations(case.read_text(encoding="utf-8"), read, observation, replace=anew), encoding="utf-8"
     )
     typer.echo(str(case))
 

@@ -18,9 +18,8 @@ from conformance.core.state_stores import StateStore
 from conformance.judging.verdict import Verdict
 from conformance.runner.run import Sink, only_tagged, run_cases
 from conformance.suite import discovery
-from conformance.suite.changed_since import touched_since
 from conformance.suite.discovery import Suite
-from conformance.suite.shard import Shard
+from conformance.suite.selection import Shard, affected_since
 from conformance.variants.catalogue import varied
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.scheduler import CellRun, TargetQueue
@@ -141,7 +140,7 @@ def run(
         raise _nothing_to_run(loaded, tag or [], specs)
     part = Shard.parse(shard) if shard else None
     if since is not None:
-        cases, policy_cases = touched_since(since, cases), touched_since(since, policy_cases)
+        cases, policy_cases = affected_since(since, cases), affected_since(since, policy_cases)
         if not cases and not policy_cases:
             errors.print(f"nothing to run: no case is touched by what has changed since {since}", markup=False)
             raise typer.Exit(0)

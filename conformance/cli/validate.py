@@ -83,21 +83,11 @@ def _agreement(loaded: Suite) -> CrossCheck:
     return cross_check(loaded.cases, [target.version for target in Targets.load().entries])
 
 
-def _notes(loaded: Suite) -> list[Problem]:
-    return [
-        Problem(case.path, case.lines[place], 1, f"note: not yet runnable: {name}")
-        for case in loaded.cases
-        for place, name in case.not_yet_runnable_at()
-    ]
-
-
 def _show(loaded: Suite, categories: list[Category], *, listed: bool) -> None:
     out = Console(soft_wrap=True, highlight=False)
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     for problem in loaded.problems:
         out.print(_line(problem, "red"))
-    for note in _notes(loaded):
-        out.print(_line(note, "dim"))
     if listed:
         for category in categories:
             _list(category, out)
@@ -197,7 +187,6 @@ def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:
         "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
         "problems": [_problem(problem) for problem in loaded.problems],
-        "notes": [_problem(note) for note in _notes(loaded)],
         "coverage": [
             {
                 "name": one.name,

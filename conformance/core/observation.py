@@ -1,6 +1,6 @@
-"""What an engine did with a case: the only thing a verdict is made from.
+"""What an engine did with a case, on which its verdict is based.
 
-The driver inside the engine sends these as JSON; every instant is milliseconds since the epoch unless a field says
+The driver inside the engine sends these as JSON. Every instant is in milliseconds since the epoch unless a field says
 otherwise. Values of rows are JSON: a TIMESTAMP is ``1970-01-01T12:05:00.500000Z`` (always six digits, UTC), a
 TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a
 list, a map a list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
@@ -24,7 +24,7 @@ class _Frozen(BaseModel):
 
 
 class Column(_Frozen):
-    """A column the query emits; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
+    """An output column; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
 
     name: str
     type: str
@@ -35,9 +35,9 @@ class SourceRead(_Frozen):
 
     stream: str
     rows: int
-    """As the progress reports it: a stream read twice by a query may be counted twice."""
+    """According to the progress, which may count a stream twice that the query reads twice."""
     moved: bool
-    """Whether the source's offset moved, rows or not."""
+    """Whether the offset of the source moved, even without rows."""
 
 
 class EventTime(_Frozen):
@@ -53,8 +53,7 @@ class ErrorSeen(_Frozen):
 
     stage: Stage
     classes: tuple[str, ...]
-    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names, of the error and of each
-    of its causes."""
+    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
 
 
@@ -63,58 +62,58 @@ class BatchSeen(_Frozen):
 
     id: int
     kind: Literal["data", "no-data"]
-    """``data`` where some source's offset moved, rows or not."""
+    """``data`` if the offset of some source moved, even without rows."""
     sources: tuple[SourceRead, ...]
     watermark: int | None
-    """The watermark it ran with, from the progress; None where the query has none."""
+    """The watermark it ran with, from the progress; None if the query has none."""
     logged: int
-    """The same, from the checkpoint's offset log: the second witness. 0 where the query has no watermark."""
+    """The same from the offset log of the checkpoint, as a cross-check; 0 if the query has no watermark."""
     next_watermark: int | None
-    """The watermark for the batch after it, from the commit log; None where the batch was not committed."""
+    """The watermark for the next batch, from the commit log; None if the batch was not committed."""
     rows: tuple[Row, ...]
     dropped: int | None
-    """Late rows dropped, all operators together; None where this version has no such metric."""
+    """Late rows dropped, summed over all operators; None if the version has no such metric."""
     state: tuple[int, ...]
-    """Rows held per stateful operator, in the order of ``stateOperators``."""
+    """State rows per stateful operator, in the order of ``stateOperators``."""
     event_time: EventTime | None
     duration_ms: int
-    """``triggerExecution``: the engine's own time."""
+    """``triggerExecution``, the time measured by the engine."""
     progress: dict[str, Json]
-    """The whole progress entry."""
+    """The complete progress entry."""
 
 
 class Interrupted(_Frozen):
-    """A micro-batch that had given its rows to the sink when the engine was killed, and was not committed."""
+    """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
 
     id: int
     rows: tuple[Row, ...]
 
 
 class StepSeen(_Frozen):
-    """One step of the case, after the engine came to rest."""
+    """One step of the case, observed when the engine was idle again."""
 
     number: int
     """From 1, as in the case."""
     batches: tuple[BatchSeen, ...]
     watermark: int
-    """What the next batch would run with (commit log; 0 before the first batch)."""
+    """The watermark for the next batch, from the commit log; 0 before the first batch."""
     plan: str | None
-    """Extended plan of the last executed batch, or the logical plan where none has run; only where it was asked for."""
+    """Extended plan of the last executed batch, or the logical plan if none has run; None unless requested."""
     error: ErrorSeen | None
     wall_ms: int
     interrupted: Interrupted | None = None
-    """Of a step in which the engine was killed. What it ran before and what the next one ran are both in ``batches``."""
+    """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
 
 
 class Observation(_Frozen):
-    """Everything one engine did with one case. Where a step failed it is the last one."""
+    """Everything one engine did with one case; a failed step is the last one."""
 
     case: str
     columns: tuple[Column, ...]
     steps: tuple[StepSeen, ...]
 
     def without_progress(self) -> Observation:
-        """The same without the raw ``progress`` of its micro-batches, which is most of it."""
+        """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
         steps = tuple(
             step.model_copy(
                 update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)}
@@ -125,7 +124,7 @@ class Observation(_Frozen):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 over what a user can see: rows, watermarks, drops, state, errors' stages; no durations, no texts."""
+        """SHA-256 over user-visible behaviour: rows, watermarks, drops, state and stages of errors; no durations or texts."""
         seen = [
             [
                 [
@@ -149,7 +148,7 @@ class Observation(_Frozen):
 
 
 class Identity(_Frozen):
-    """Who answered: what the driver says of the engine it runs in."""
+    """The engine, as reported by the driver that runs in it."""
 
     protocol: int
     spark: str
@@ -158,4 +157,4 @@ class Identity(_Frozen):
     python: str
     os: str
     apis: tuple[str, ...]
-    """Which of the DataFrame and stream methods the case language may need exist here."""
+    """The DataFrame and stream methods used by the case language that exist in this version."""

@@ -18,7 +18,7 @@ from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.fuzzing.reductions import Written
 from conformance.fuzzing.shrinking import shrunk
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.model.unpredictable import Unpredictable
 from conformance.strategies.cases import Generated

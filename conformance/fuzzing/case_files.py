@@ -12,10 +12,10 @@ from conformance.core.observation import StepSeen
 from conformance.fuzzing.comparison import Difference, Rules, Said
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.judging.rows import OutputSchema
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import inline, printed
 from conformance.language.problem import InvalidCase
-from conformance.suite.record_expectations import shown
+from conformance.suite.record_expectations import observed_expectation
 
 Json: TypeAlias = Any
 
@@ -84,7 +84,7 @@ def _expecting(find: Discrepancy, case: Case, said: Said) -> Iterator[dict[str, 
     schema = OutputSchema.of(said.observation.columns)
     seen = {step.number: step for step in said.observation.steps}
     for number, step in enumerate(find.written["steps"], 1):
-        yield {**step, "expect": shown(seen[number], schema, case)} if number in seen else dict(step)
+        yield {**step, "expect": observed_expectation(seen[number], schema, case)} if number in seen else dict(step)
 
 
 def _entry(case: Case, said: Said, otherwise: Said, rules: Rules) -> dict[str, Json] | None:
@@ -94,7 +94,9 @@ def _entry(case: Case, said: Said, otherwise: Said, rules: Rules) -> dict[str, J
     steps: dict[int, Json] = {}
     schemas = [OutputSchema.of(one.observation.columns) for one in (said, otherwise)]
     for mine, theirs in zip(said.observation.steps, otherwise.observation.steps, strict=False):
-        change = _changed(*(shown(step, schema, case) for step, schema in zip((mine, theirs), schemas, strict=True)))
+        change = _changed(
+            *(observed_expectation(step, schema, case) for step, schema in zip((mine, theirs), schemas, strict=True))
+        )
         if change:
             steps[mine.number] = change
     if not steps:
@@ -138,7 +140,7 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
 
 
 def _line(step: StepSeen, schema: OutputSchema, case: Case) -> str:
-    return inline(shown(step, schema, case))
+    return inline(observed_expectation(step, schema, case))
 
 
 def _replays(difference: Difference, file: Path) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.fuzzing.reductions import Way, Written, cost, ways
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.language.problem import InvalidCase
 

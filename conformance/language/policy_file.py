@@ -1,4 +1,4 @@
-"""A case on a policy as a whole: how a document becomes a ``PolicyCase``."""
+"""A policy case: how a document becomes a ``PolicyCase``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from conformance.language.case_file import digest
 from conformance.language.node import Entries, Node, child, entries_of, items_of
 from conformance.language.policy_checks import check_policy_case, inputs_of, named
-from conformance.language.policy_shapes import POLICY_CASE
+from conformance.language.policy_shapes import COMMON_KEYS, POLICY_CASE
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
@@ -16,19 +16,19 @@ from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trac
 if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue
 
-TELLING = ("policy", "trace")
-"""Top-level keys that only a case on a policy has."""
+POLICY_KEYS = ("policy", "trace")
+"""Top-level keys that only a policy case has."""
 
 
 def is_policy_case(node: Node) -> bool:
-    return isinstance(node, Entries) and any(node.get(key) is not None for key in TELLING)
+    return isinstance(node, Entries) and any(node.get(key) is not None for key in POLICY_KEYS)
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
     """The case that a document describes.
 
     Raises:
-        InvalidCase: with every problem there is.
+        InvalidCase: with every problem.
     """
     POLICY_CASE.check(node, report)
     check_policy_case(node, report, catalogue)
@@ -44,7 +44,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         path=report.path,
         digest=digest(written),
         lines=_lines(node),
-        **{name: written[name] for name in ("title", "strength", "links", "why", "mirrors", "tags") if name in written},
+        **{name: written[name] for name in COMMON_KEYS if name in written},
         policy=policy,
         given=given,
         throttle=None if throttle is None else named(throttle),

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.case import Case
+from conformance.core.query import PYTHON_STATE
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.model.catalogue import Rule, catalogue, other_readings
 from conformance.model.rules import Rules
 from conformance.model.unpredictable import Unpredictable
 from conformance.oracle.prediction import judged, predict
-
-STATE_FUNCTIONS = frozenset({"applyInPandasWithState", "transformWithState"})
-"""Operations that run somebody's Python, which no model of Spark predicts."""
 
 AGREEING = AS_THE_CASE_SAYS
 """Statuses of a prediction that is as the case says."""
@@ -81,7 +79,7 @@ class CrossCheck:
 
 
 def uses_state_functions(case: Case) -> bool:
-    return any(operation.name in STATE_FUNCTIONS for operation in case.operations())
+    return any(operation.name in PYTHON_STATE for operation in case.operations())
 
 
 def cross_check(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> CrossCheck:

@@ -6,7 +6,7 @@ Such a case says nothing about Spark and is never sent to an engine: the policie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -82,7 +82,3 @@ class PolicyCase(Frozen):
     def rules(self) -> Rules:
         """What the trace is read under."""
         return rules(self.policy, self.given, self.throttle)
-
-    def not_yet_runnable(self) -> Iterator[str]:
-        """Nothing: whatever can be written can be read."""
-        return iter(())

@@ -23,7 +23,7 @@ def request_for(
     """The request for a case.
 
     Args:
-        case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
+        case: the case.
         directory: an absolute path on the engine's file system, where nothing is yet unless the leg is a later one.
         code_path: where modules that ``call`` names are looked for; None forbids calling.
         segment: which of its steps; all of them by default, if none of them kills the engine.

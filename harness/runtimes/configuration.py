@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.language.nested import Key, MapOf, Record
+from conformance.language.compound_shapes import Key, MapOf, Record
 from conformance.language.node import Entries, entries_of
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json, Text

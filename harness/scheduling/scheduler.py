@@ -224,9 +224,6 @@ def _observe_once(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
 
 def not_runnable(case: Case, allow_code: bool) -> str | None:
     """Why the case cannot be run at all, None where it can."""
-    constructs = sorted(set(case.not_yet_runnable()))
-    if constructs:
-        return f"not yet runnable: {', '.join(constructs)}"
     if calls_code(case) and not allow_code:
         return "not run: the case calls Python code of its author (`call`); allow it with --allow-code"
     return None

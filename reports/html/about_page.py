@@ -38,8 +38,6 @@ class AboutPage:
     voices: Voices | None
     """None where the cases are not at hand."""
     covered: tuple[Covered, ...]
-    not_yet_runnable: tuple[tuple[str, str], ...]
-    """Case and construct."""
     unreachable: tuple[tuple[str, str, str], ...]
     """Behaviour, what it is, and why no case can pin it."""
     changed: tuple[str, ...]
@@ -61,7 +59,6 @@ def about_page(report: Report) -> AboutPage:
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
         voices=voices(report),
         covered=covered(report),
-        not_yet_runnable=tuple((case.id, name) for case in report.cases.values() for name in case.not_yet_runnable()),
         unreachable=tuple(
             (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
             for id, entry in behaviours.items()

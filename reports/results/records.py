@@ -197,7 +197,7 @@ class Cell(_Record):
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [one and case.said_of_the_original(one) for one in observations]
+            observations = [one and case.observation_of_original(one) for one in observations]
         seen = [_without_progress(observation) for observation in observations]
         runs = tuple(
             Run(

@@ -94,8 +94,8 @@ def test_since_runs_what_was_touched(here):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--shard", "6/5"], "'6/5' is no shard: write the second of five parts as 2/5"),
-        (["--since", "HEAD"], "git does not tell what has changed"),
+        (["--shard", "6/5"], "'6/5' is not a shard; write 2/5 for the second of five parts"),
+        (["--since", "HEAD"], "git cannot list the changes"),
     ],
 )
 def test_wrong_usage(here, monkeypatch, arguments, said):

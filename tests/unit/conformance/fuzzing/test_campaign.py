@@ -18,8 +18,7 @@ from conformance.fuzzing.model_oracle import ModelOracle
 from conformance.fuzzing.oracle import OracleAnswer
 from conformance.judging.divergence import Apart, apart
 from conformance.judging.verdict import AS_THE_CASE_SAYS
-from conformance.language import read_case
-from conformance.language.plain import case_from
+from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS

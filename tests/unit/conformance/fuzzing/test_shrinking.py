@@ -7,7 +7,7 @@ import pytest
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.reductions import cost, ways
 from conformance.fuzzing.shrinking import shrunk
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.model.catalogue import rules_of
 from conformance.model.unpredictable import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS

@@ -56,7 +56,7 @@ def test_a_verdict_that_differs_gives_its_reason() -> None:
     assert verdict.describe() == (
         "late-drops/window-still-open on 3.0.3: differs\n"
         "  it was so (SPARK-1)\n"
-        "  note: dropped is not compared: numRowsDroppedByWatermark is reported from 3.1 on (SPARK-24634)"
+        "  note: dropped is not compared: numRowsDroppedByWatermark is reported since 3.1 (SPARK-24634)"
     )
 
 

@@ -170,7 +170,7 @@ class TestDropped:
         verdict = judged(expectation, batch(0, dropped=None), version=OLD)
         assert verdict.status == "conforms"
         assert verdict.notes == (
-            "dropped is not compared: numRowsDroppedByWatermark is reported from 3.1 on (SPARK-24634)",
+            "dropped is not compared: numRowsDroppedByWatermark is reported since 3.1 (SPARK-24634)",
         )
 
     def test_a_version_that_should_have_the_metric_is_held_to_it(self) -> None:
@@ -273,7 +273,7 @@ class TestProgress:
         verdict = judged(path, batch(0), version=OLD)
         assert verdict.status == "conforms"
         assert verdict.notes == (
-            "progress.stateOperators.0.numRowsRemoved is not compared: numRowsRemoved is reported from 3.2 on (SPARK-35896)",
+            "progress.stateOperators.0.numRowsRemoved is not compared: numRowsRemoved is reported since 3.2 (SPARK-35896)",
         )
         assert judged(path, batch(0)).status == "violates"
 

@@ -122,18 +122,6 @@ def run_text(tmp_path, text, mode):
     return seen.verdicts["mine"], runtime
 
 
-def test_a_case_that_is_not_yet_runnable_is_not_run_by_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("conformance.core.query.NOT_YET_RUNNABLE", ("transformWithState",))
-    text = (CASES / "late-drops" / "windows.yaml").read_text()
-    text = text.replace(
-        "  - from: events\n", "  - from: events\n  - transformWithState: {by: [count], with: number_rows}\n"
-    )
-    verdict, runtime = run_text(tmp_path, text, "right")
-    assert verdict.status == "not-run"
-    assert "transformWithState" in verdict.describe()
-    assert runtime.started == 0
-
-
 KILLED = """
   - name: killed at rest
     restart: kill

@@ -12,9 +12,8 @@ from conformance.core.case import Add, Backlog, Idle, Restart
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.generation import Drawing
-from conformance.language import read_case
+from conformance.language import case_from, read_case
 from conformance.language.pipelines import OPERATIONS
-from conformance.language.plain import case_from
 from conformance.language.printing import printed
 from conformance.model.unpredictable import Unpredictable
 from conformance.oracle.prediction import predict

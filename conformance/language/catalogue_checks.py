@@ -1,4 +1,4 @@
-"""What a suite asks of its cases beyond the language: behaviours, links, and ids that its catalogues know."""
+"""What a suite requires of its cases beyond the language: behaviours, links, and ids that are in its catalogues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue
 
 
-def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
+def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
     if not isinstance(case, Entries):
         return
     if case.get("behaviour") is None:
@@ -21,14 +21,14 @@ def check_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
     _check_links(case, report)
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         if isinstance(entry, Entries) and entry.get("link") is None and entry.get("bug") is None:
-            missing = f"`link` is missing in entry {number} of differs"
-            report.add(entry, f"{missing}: a suite says where each is documented, or which `bug` it is")
+            missing = f"entry {number} of `differs` needs a `link` or a `bug`"
+            report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
     _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
     _check_tags_and_mirrors(case, report, catalogue)
 
 
-def check_policy_membership(case: Node, report: Report, catalogue: Catalogue) -> None:
-    """The same of a case on a policy: behaviours are Spark's, so it names none."""
+def check_policy_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+    """The same for a policy case, which names no behaviours, since those are Spark's."""
     if isinstance(case, Entries):
         _check_links(case, report)
         _check_tags_and_mirrors(case, report, catalogue)
@@ -36,8 +36,8 @@ def check_policy_membership(case: Node, report: Report, catalogue: Catalogue) ->
 
 def _check_links(case: Entries, report: Report) -> None:
     if case.get("links") is None and text_of(child(case, "strength")) != "observed":
-        advice = "name the promise under `links`, or write `strength: observed`"
-        report.add(case.key("strength"), f"strength is documented and `links` is missing: {advice}")
+        advice = "add `links` that document it, or write `strength: observed`"
+        report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
 
 
 def _check_tags_and_mirrors(case: Entries, report: Report, catalogue: Catalogue) -> None:
@@ -54,10 +54,10 @@ def _check_ids(node: Node | None, what: str, known: Mapping[str, Any] | None, fi
 
 
 def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
-    """Whether the catalogue knows it; a catalogue that is not there knows all."""
+    """Whether the id is in the catalogue; without a catalogue, every id is allowed."""
     id = text_of(node)
-    if known is None or id is None or id in known or not report.sound(node):
+    if known is None or id is None or id in known or not report.is_valid(node):
         return
-    near = nearest(id, known) if what != "mirror" else None  # one number is as good as another
-    hint = f"did you mean {near!r}?" if near else f"it is not in {file}"
+    near = nearest(id, known) if what != "mirror" else None  # similar numbers mean nothing
+    hint = f"did you mean {near!r}?" if near else f"not in {file}"
     report.add(node, f"unknown {what} {id!r}: {hint}")

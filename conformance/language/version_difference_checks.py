@@ -1,38 +1,60 @@
-"""``differs`` against the case: entries that overlap, that can never hold, or that change what is not there."""
+"""``differs`` and ``upgrades`` against the case: entries that overlap, that never apply, or that change nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
-from conformance.language.node import Entries, Items, Node, Scalar, SourceLocation, child, entries_of, items_of, text_of
+from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
 from conformance.language.step_checks import step_number
 from conformance.language.suggest import nearest
+from conformance.language.version_differences import UPGRADE_KINDS, check_bug_and_link, check_one_kind
 
 
 def check_differs(case: Node, report: Report) -> None:
-    sensible = _releases_in(child(case, "spark"), report) or frozenset(releases())
+    applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
     steps = items_of(child(case, "steps"))
     taken: dict[SparkVersion, int] = {}
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         spark = child(entry, "spark")
         mine = _releases_in(spark, report)
         if spark is not None and mine:
-            if not mine & sensible:
-                report.add(spark, f"the case's own `spark` range leaves out all of {_shown(spark)}")
+            if not mine & applicable:
+                report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
             overlaps = sorted(version for version in mine if version in taken)
             if overlaps:
-                earlier = f"entry {taken[overlaps[0]]} of differs, in {_and_more(overlaps)}"
-                report.add(spark, f"{_shown(spark)} overlaps with {earlier}: a version has one entry")
+                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(overlaps)}"
+                report.add(spark, f"{_shown(spark)} {earlier}; entries must not overlap")
             taken.update(dict.fromkeys(mine - taken.keys(), number))
         _check_start(entry, report)
         _check_changes(entry, steps, report)
         _check_reached(entry, steps, report)
 
 
+def check_upgrades(case: Node, report: Report) -> None:
+    """Entries without exactly one kind, and steps that do not exist or cannot come after a version change."""
+    steps = items_of(child(case, "steps"))
+    for entry in items_of(child(case, "upgrades")):
+        if not isinstance(entry, Entries):
+            continue
+        check_bug_and_link(entry, report)
+        check_one_kind(entry, "upgrades", UPGRADE_KINDS, report)
+        for change in entries_of(child(entry, "steps")):
+            number = step_number(change.key.value, steps)
+            if number is None:
+                report.add(change.key, f"no step {change.key.value!r} exists")
+            elif number == 1:
+                report.add(change.key, "step 1 is never resumed: the version changes before step 2 at the earliest")
+        cuts = child(entry, "cuts")
+        for cut in [cuts] if isinstance(cuts, Scalar) else items_of(cuts):
+            value = cut.plain()
+            if isinstance(value, int) and value > len(steps):
+                report.add(cut, _no_step(value, steps))
+
+
 def _releases_in(spark: Node | None, report: Report) -> frozenset[SparkVersion]:
-    if spark is None or not report.sound(spark):
+    if spark is None or not report.is_valid(spark):
         return frozenset()
     return frozenset(falling_into(VersionRange.parse(spark.plain())))
 
@@ -48,7 +70,7 @@ def _and_more(versions: list[SparkVersion]) -> str:
 def _check_start(entry: Node, report: Report) -> None:
     expect = child(entry, "expect")
     if isinstance(expect, Entries) and expect.entries and expect.get("error") is None:
-        report.add(expect, "`expect` is of the start, in place of all steps: it names the `error`; else use `steps`")
+        report.add(expect, "`expect` applies to the start and must name an `error`; use `steps` for anything else")
 
 
 def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
@@ -61,35 +83,39 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None
             report.add(change.key, _no_such_step(change.key, steps))
             continue
         if number in seen:
-            report.add(change.key, f"step {number} is changed twice: it is {seen[number]!r} as well")
+            report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
         seen[number] = change.key.value
         _check_unchecked(change.value, steps[number - 1], number, report)
         error = child(change.value, "error")
         expected = child(child(steps[number - 1], "expect"), "error")
         if isinstance(error, Scalar) and error.value is None and expected is None:
-            report.add(error, f"`error: null` expects none, and step {number} expects none anyway")
+            report.add(error, f"`error: null` has no effect: step {number} expects no error")
 
 
 def _check_reached(entry: Node, steps: tuple[Node, ...], report: Report) -> None:
-    """On its versions the case ends at the first error: what is changed behind that is never looked at."""
+    """On its versions the case ends at the first error, so a change after it has no effect."""
     changes = {step_number(change.key.value, steps): change for change in entries_of(child(entry, "steps"))}
     for number, step in enumerate(steps, 1):
         change = changes.get(number)
         error = child(change.value, "error") if change else None
         if isinstance(error or child(child(step, "expect"), "error"), Entries):
-            for behind, unreached in changes.items():
-                if behind is not None and behind > number:
-                    message = f"step {behind} is not reached: here the case ends at the error of step {number}"
+            for later, unreached in changes.items():
+                if later is not None and later > number:
+                    message = f"step {later} is not reached: here the case ends at the error of step {number}"
                     report.add(unreached.key, message)
             return
 
 
 def _no_such_step(reference: Scalar, steps: tuple[Node, ...]) -> str:
     if not isinstance(reference.value, str):
-        return f"there is no step {reference.value}: they go from 1 to {len(steps)}"
+        return _no_step(reference.value, steps)
     near = nearest(reference.value, _names(steps))
-    hint = f"did you mean {near!r}?" if near else "name a step, or write its number"
-    return f"no step is called {reference.value!r}: {hint}"
+    hint = f"did you mean {near!r}?" if near else "use the name or number of a step"
+    return f"no step is named {reference.value!r}: {hint}"
+
+
+def _no_step(number: object, steps: tuple[Node, ...]) -> str:
+    return f"no step {number} exists: steps are numbered 1 to {len(steps)}"
 
 
 def _names(steps: Iterable[Node]) -> list[str]:
@@ -98,16 +124,16 @@ def _names(steps: Iterable[Node]) -> list[str]:
 
 def _check_unchecked(change: Node, step: Node, number: int, report: Report) -> None:
     unchecked = child(change, "unchecked")
-    if not isinstance(unchecked, Items) or not report.sound(unchecked):
+    if not isinstance(unchecked, Items) or not report.is_valid(unchecked):
         return
     checked = child(step, "expect")
-    seen: dict[str, SourceLocation] = {}
+    seen: set[str] = set()
     for item in unchecked.items:
         key = str(item.plain())
         if child(change, key) is not None:
             report.add(item, f"`{key}` is both replaced and unchecked")
         elif key != "rows" and child(checked, key) is None:
-            report.add(item, f"step {number} does not check `{key}`: there is nothing to take out")
+            report.add(item, f"`unchecked: {key}` has no effect: step {number} does not check it")
         elif key in seen:
-            report.add(item, f"`{key}` is there twice")
-        seen[key] = item
+            report.add(item, f"duplicate `{key}`")
+        seen.add(key)
