@@ -21,7 +21,7 @@ from conformance.oracle.explanation import Line, Tone, record, record_parting, t
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
-from conformance.policies.view import view
+from conformance.policies.tables import view
 from conformance.suite import discovery
 
 UNKNOWN = 2

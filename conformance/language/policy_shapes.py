@@ -9,8 +9,8 @@ from conformance.language.case_file import CASE
 from conformance.language.nested import ByKind, Key, ListOf, MapOf, Named, Record, Variants, nothing_in
 from conformance.language.shape import Choice, Flag, Shape, Share, Text, Whole
 from conformance.policies.catalogue import POLICIES
-from conformance.policies.parameter import Parameter
-from conformance.policies.throttles import THROTTLES
+from conformance.policies.policy import PolicyParameter
+from conformance.policies.throttling import THROTTLES
 from conformance.policies.trace import ClockUnit
 
 INPUT = Text("the name of an input: letters, digits, _ and -, a letter first", r"^[A-Za-z_][A-Za-z0-9_-]*$")
@@ -18,7 +18,7 @@ WATERMARK = Whole(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
-def _parameter(name: str, parameter: Parameter) -> Shape:
+def _parameter(name: str, parameter: PolicyParameter) -> Shape:
     if parameter.words:
         return Choice(name, parameter.words)
     match parameter.kind:
@@ -32,7 +32,7 @@ def _parameter(name: str, parameter: Parameter) -> Shape:
             return Whole(0)
 
 
-def _named(kind: str, meanings: Mapping[str, tuple[str, Mapping[str, Parameter]]]) -> Variants:
+def _named(kind: str, meanings: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Variants:
     """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, (meaning, parameters) in meanings.items():
