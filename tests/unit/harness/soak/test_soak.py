@@ -111,7 +111,7 @@ def test_what_is_printed():
     holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
         "● no window is emitted before the watermark has reached its end  (5,000 emitted rows, in any attempt)",
-        "– a replayed micro-batch emits what its first attempt did  (0 micro-batches replayed whose first output was complete)",
+        "– a replayed micro-batch emits the same rows as its first attempt  (0 replayed micro-batches whose first output was complete)",
         "✗ no window is emitted twice  (5 emitted rows)",
         "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
         f"    {INVARIANTS[0].source}",
