@@ -16,8 +16,8 @@ from conformance.cli import policies
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.explanation import Line, Tone, record, record_parting, told, told_parting
+from conformance.model.errors import Unpredictable
+from conformance.oracle.explanation import ExplanationLine, Tone, record, record_parting, told, told_parting
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
@@ -91,7 +91,7 @@ def explain(
         _print(told_parting(found, here, there, parts), record_parting(here, there, parts, found), as_json=as_json)
 
 
-def _print(lines: Iterable[Line], record: object, *, as_json: bool) -> None:
+def _print(lines: Iterable[ExplanationLine], record: object, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
         return

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
 
 FAILS = "a case on which it fails"

@@ -20,7 +20,7 @@ from conformance.fuzzing.reductions import Written
 from conformance.fuzzing.shrinking import shrunk
 from conformance.language.plain import case_from
 from conformance.language.printing import printed
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.strategies.cases import Generated
 
 A_BATCH = 24

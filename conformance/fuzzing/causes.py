@@ -10,9 +10,9 @@ from conformance.core.versions import SparkVersion
 from conformance.fuzzing.cached_prediction import model_says
 from conformance.judging.divergence import apart
 from conformance.model.catalogue import other_readings, rules_of
-from conformance.model.refusals import Refused, refusals
+from conformance.model.errors import Refused, Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.versioned_data import refusals
 from conformance.oracle.prediction import Prediction
 from conformance.oracle.version_divergence import version_divergence
 

@@ -14,7 +14,7 @@ from conformance.fuzzing.cached_prediction import model_says, with_conf
 from conformance.fuzzing.causes import parting_rules, settling_rules
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.judging.divergence import apart
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction
 
 Rules: TypeAlias = tuple[tuple[str, str], ...]

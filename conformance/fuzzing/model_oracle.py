@@ -9,8 +9,8 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.cached_prediction import model_says, with_conf
 from conformance.fuzzing.oracle import OracleAnswer
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)

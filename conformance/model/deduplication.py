@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.model.boundary import event_time_among, is_late, is_over
-from conformance.model.columns import Column, Row, Value
-from conformance.model.operator_run import Outcome, Turn, judged
-from conformance.model.parsing import refused
+from conformance.model.columns import Attribute, Row, Value
+from conformance.model.errors import Unpredictable
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_late,
+    is_over,
+)
 from conformance.model.plan import Deduplicate
-from conformance.model.unpredictable import Unpredictable
 
 Keys = Mapping[tuple[Value, ...], int | None]
 """Key → when it expires, in µs; None where it goes by its own event time or not at all."""
 
 
-def deduplicate(node: Deduplicate, rows: Sequence[Row], state: Keys, turn: Turn, visible: frozenset[int]) -> Outcome:
+def deduplicate(
+    node: Deduplicate, rows: Sequence[Row], state: Keys, turn: OperatorContext, visible: frozenset[int]
+) -> OperatorResult:
     """One micro-batch of ``dropDuplicates`` or ``dropDuplicatesWithinWatermark``.
 
     Args:
@@ -52,21 +59,21 @@ def deduplicate(node: Deduplicate, rows: Sequence[Row], state: Keys, turn: Turn,
     def shown(key: tuple[Value, ...]) -> Row:
         return dict(zip((one.id for one in node.keys), key, strict=True))
 
-    return Outcome(
+    return OperatorResult(
         rows=fresh,
         state=kept,
         held=len(kept),
-        late=tuple(judged(row, node.columns, time, turn.late_ms) for row in late),
+        late=tuple(compared_row(row, node.columns, time, turn.late_ms) for row in late),
         dropped=len(late),
-        evicted=tuple(judged(shown(key), node.keys, in_key, turn.evicting_ms) for key in over),
+        evicted=tuple(compared_row(shown(key), node.keys, in_key, turn.evicting_ms) for key in over),
         updated=len(fresh),
         removed=len(over),
         duplicates=duplicates,
-        shown=tuple(judged(shown(key), node.keys, in_key, turn.evicting_ms) for key in kept),
+        shown=tuple(compared_row(shown(key), node.keys, in_key, turn.evicting_ms) for key in kept),
     )
 
 
-def _event_time(node: Deduplicate, turn: Turn, visible: frozenset[int]) -> Column | None:
+def _event_time(node: Deduplicate, turn: OperatorContext, visible: frozenset[int]) -> Attribute | None:
     rules = turn.rules
     every = node.child.columns
     if not node.within_watermark:
@@ -74,11 +81,11 @@ def _event_time(node: Deduplicate, turn: Turn, visible: frozenset[int]) -> Colum
         return event_time_among(seen, rules)
     missing = "dropDuplicatesWithinWatermark without its event time"
     if missing in rules.refusals and not any(one.is_event_time and one.id in visible for one in every):
-        raise refused(rules, missing)
+        raise rules.refusal(missing)
     return event_time_among(every, rules)
 
 
-def _expires(row: Row, time: Column | None, turn: Turn) -> int:
+def _expires(row: Row, time: Attribute | None, turn: OperatorContext) -> int:
     if time is None or time.delay_ms is None:
         raise AssertionError("dropDuplicatesWithinWatermark without event time is refused")
     if row[time.id] is None or not isinstance(row[time.id], int):
@@ -86,11 +93,11 @@ def _expires(row: Row, time: Column | None, turn: Turn) -> int:
     return turn.rules.within_expires_us(row[time.id], time.delay_ms)
 
 
-def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Column | None) -> Value:
+def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:
     return None if time is None else key[[one.id for one in node.keys].index(time.id)]
 
 
-def _is_over(time: Value, expires: int | None, column: Column | None, turn: Turn) -> bool:
+def _is_over(time: Value, expires: int | None, column: Attribute | None, turn: OperatorContext) -> bool:
     if expires is not None:
         return turn.rules.within_is_expired(expires, turn.evicting_ms)
     return column is not None and is_over(time, column, turn.evicting_ms, turn.rules)

@@ -8,6 +8,7 @@ from functools import reduce
 
 from conformance.model.columns import BOOLEAN
 from conformance.model.constraints import inferred
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
@@ -16,9 +17,9 @@ from conformance.model.plan import (
     Join,
     JoinType,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Static,
     Union,
     Watermark,
     beneath,
@@ -29,7 +30,6 @@ from conformance.model.plan import (
     with_children,
 )
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 PRESERVED = {
     "inner": (),
@@ -54,7 +54,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 
 def _is_cut(plan: Plan) -> bool:
-    return isinstance(plan, Static) and plan.is_cut
+    return isinstance(plan, LocalRelation) and plan.is_cut
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
@@ -66,7 +66,7 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
                     return child
                 if isinstance(beneath(child), Join | Union):
                     raise Unpredictable("a filter that is always false, which moves into a join or a union")
-                return Static(plan.columns, (), is_cut=True)
+                return LocalRelation(plan.columns, (), is_cut=True)
             return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
         case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)

@@ -6,15 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.model.aggregation import Contribution, contribution, output
-from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Row, Value
-from conformance.model.expressions import Named, evaluate
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.model.operator_run import Outcome, Turn, judged
-from conformance.model.parsing import refused
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_late,
+    is_over,
+)
 from conformance.model.plan import Aggregate
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
 """Key without the session → its sessions by their start."""
 
 
-def session_rows(rows: Sequence[Row], session: Named, rules: Rules) -> list[Row]:
+def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) -> list[Row]:
     """Each row with a session of its own; a row without time, or without a positive gap, is in none."""
     found = []
     time, gap = session.expression.args
@@ -41,7 +46,7 @@ def session_rows(rows: Sequence[Row], session: Named, rules: Rules) -> list[Row]
     return found
 
 
-def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, turn: Turn) -> Outcome:
+def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, turn: OperatorContext) -> OperatorResult:
     """One micro-batch of an aggregation with a session window.
 
     Args:
@@ -56,7 +61,7 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         raise AssertionError("an aggregation without sessions")
     others = [key for key in node.keys if key is not session]
     if not others:
-        raise refused(rules, "session without another key")
+        raise rules.refusal("session without another key")
     time = event_time_among([key.column for key in node.keys], rules)
     late = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, rules)]
     sessions = dict(state)
@@ -88,17 +93,17 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         }
 
     emitted = everything if turn.mode == "complete" else over
-    return Outcome(
+    return OperatorResult(
         rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
         state=kept,
         held=sum(len(of_key) for of_key in kept.values()),
-        late=tuple(judged(row, columns, time, turn.late_ms) for row in late),
+        late=tuple(compared_row(row, columns, time, turn.late_ms) for row in late),
         dropped=_counted(late, node, rules),
-        evicted=tuple(judged(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
+        evicted=tuple(compared_row(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
         updated=len(touched),
         removed=len(over),
         shown=tuple(
-            judged(
+            compared_row(
                 {**output(node, as_row(key, one), one.contributions), **as_row(key, one)},
                 (*columns, *(one for one in node.columns if one not in columns)),
                 time,

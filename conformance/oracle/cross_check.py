@@ -9,9 +9,9 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.model.catalogue import Rule, catalogue, other_readings
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 
 STATE_FUNCTIONS = frozenset({"applyInPandasWithState", "transformWithState"})
 """Operations that run somebody's Python, which no model of Spark predicts."""
@@ -95,7 +95,7 @@ def cross_check(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> Cros
             if not_applicable(case, version) is not None:
                 continue
             try:
-                verdict = judged(case, predict(case, version))
+                verdict = verdict_on(case, predict(case, version))
             except Unpredictable as unknown:
                 missing.setdefault(unknown.construct, {})[case.id] = None
                 continue
@@ -115,7 +115,7 @@ def _settling(case: Case, version: SparkVersion) -> tuple[Rule, ...]:
 
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool:
     try:
-        return judged(case, predict(case, version, rules)).status in AGREEING
+        return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:
         return False
 

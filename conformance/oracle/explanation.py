@@ -13,9 +13,9 @@ from conformance.core.values import show
 from conformance.judging.finding import cell
 from conformance.judging.rows import as_written
 from conformance.model.columns import Value
-from conformance.model.story import BatchStory, Judged, OperatorStory
-from conformance.model.watermark import Advance, NodeReading
-from conformance.oracle.prediction import Prediction, StepStory, wire
+from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress
+from conformance.model.watermark import InputAdvance, WatermarkAdvance
+from conformance.oracle.prediction import Prediction, StepProgress, wire
 from conformance.oracle.version_divergence import VersionDivergence
 
 Json: TypeAlias = Any
@@ -39,7 +39,7 @@ MARKS: Mapping[Tone, str] = {
 
 
 @dataclass(frozen=True)
-class Line:
+class ExplanationLine:
     """A line of the story, without its line end."""
 
     text: str
@@ -51,77 +51,85 @@ class Line:
         return "  " * self.depth + (f"{mark} " if mark else "") + self.text
 
 
-def told(case: Case, prediction: Prediction) -> Iterator[Line]:
+def told(case: Case, prediction: Prediction) -> Iterator[ExplanationLine]:
     """The whole story of a case on one version."""
-    yield Line(f"{case.id} on Spark {prediction.version}", "head")
-    yield Line(case.title, "plain")
+    yield ExplanationLine(f"{case.id} on Spark {prediction.version}", "head")
+    yield ExplanationLine(case.title, "plain")
     for step in prediction.story:
-        yield Line("")
+        yield ExplanationLine("")
         yield from told_step(case, step, prediction.columns)
 
 
-def told_step(case: Case, step: StepStory, columns: Sequence[Column]) -> Iterator[Line]:
+def told_step(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
     """A step: its micro-batches, or that there were none, or how it failed."""
     name = f" “{step.step.name}”" if step.step.name else ""
-    yield Line(f"step {step.step.number}{name}", "step")
+    yield ExplanationLine(f"step {step.step.number}{name}", "step")
     if isinstance(step.step.action, Restart):
-        yield Line(f"the query stops ({step.step.action.how}) and starts again from its checkpoint", "dim", 1)
+        yield ExplanationLine(
+            f"the query stops ({step.step.action.how}) and starts again from its checkpoint", "dim", 1
+        )
     for batch in step.batches:
         yield from told_batch(case, batch, columns)
     if step.error is not None:
         classes = " < ".join(step.error.classes)
-        yield Line(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
+        yield ExplanationLine(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
     elif not step.batches:
-        yield Line("no micro-batch runs", "dim", 1)
+        yield ExplanationLine("no micro-batch runs", "dim", 1)
 
 
-def told_batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> Iterator[Line]:
+def told_batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
     """A micro-batch."""
-    yield Line(f"micro-batch {batch.id} ({batch.kind}), runs with watermark {instant(batch.watermark_ms)}", "plain", 1)
+    yield ExplanationLine(
+        f"micro-batch {batch.id} ({batch.kind}), runs with watermark {instant(batch.watermark_ms)}", "plain", 1
+    )
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]
-        yield Line(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
+        yield ExplanationLine(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
     for operator in batch.operators:
         yield from _told_operator(operator, alone=len(batch.operators) == 1)
     if batch.emitted:
         types = [parse_type(column.type) for column in columns]
-        yield Line(f"emits {_rows(batch.emitted, types)}", "emits", 2)
+        yield ExplanationLine(f"emits {_rows(batch.emitted, types)}", "emits", 2)
     else:
-        yield Line("emits nothing", "emits", 2)
+        yield ExplanationLine("emits nothing", "emits", 2)
     yield from _told_advance(batch.advance)
 
 
-def _told_operator(operator: OperatorStory, *, alone: bool) -> Iterator[Line]:
+def _told_operator(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
     depth = 2
     if not alone:
-        yield Line(operator.title, "plain", 2)
+        yield ExplanationLine(operator.title, "plain", 2)
         depth = 3
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
-        yield Line(f"late is what is not after {late}, over what is not after {over}", "dim", depth)
+        yield ExplanationLine(f"late is what is not after {late}, over what is not after {over}", "dim", depth)
     for one in operator.late[:MOST]:
         by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
         many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield Line(f"late: {described(one)}{many}{by}", "late", depth)
+        yield ExplanationLine(f"late: {described(one)}{many}{by}", "late", depth)
     yield from _rest(operator.late, "late", depth)
     if operator.duplicates:
-        yield Line(f"{operator.duplicates} duplicate{'s' * (operator.duplicates != 1)} taken out", "plain", depth)
+        yield ExplanationLine(
+            f"{operator.duplicates} duplicate{'s' * (operator.duplicates != 1)} taken out", "plain", depth
+        )
     for one in operator.evicted[:MOST]:
         by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
-        yield Line(f"over: {described(one)}{by}", "closed", depth)
+        yield ExplanationLine(f"over: {described(one)}{by}", "closed", depth)
     yield from _rest(operator.evicted, "closed", depth)
     held = " ".join(f"[{described(one)}]" for one in operator.state[:MOST])
     more = f" … ({operator.held} in all)" if len(operator.state) > MOST else ""
     title = operator.title if alone else "it"
-    yield Line(f"{title} keeps {operator.held or 'nothing'}{f': {held}{more}' if held else ''}", "kept", depth)
+    yield ExplanationLine(
+        f"{title} keeps {operator.held or 'nothing'}{f': {held}{more}' if held else ''}", "kept", depth
+    )
 
 
-def _rest(ones: Sequence[Judged], tone: Tone, depth: int) -> Iterator[Line]:
+def _rest(ones: Sequence[ComparedRow], tone: Tone, depth: int) -> Iterator[ExplanationLine]:
     if len(ones) > MOST:
-        yield Line(f"… {len(ones) - MOST} more", tone, depth)
+        yield ExplanationLine(f"… {len(ones) - MOST} more", tone, depth)
 
 
-def _told_advance(advance: Advance) -> Iterator[Line]:
+def _told_advance(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
     if not advance.nodes:
         return
     moves = advance.after_ms != advance.before_ms
@@ -129,56 +137,61 @@ def _told_advance(advance: Advance) -> Iterator[Line]:
     if len(advance.nodes) == 1:
         (node,) = advance.nodes
         if node.computed_ms is None:
-            yield Line(f"watermark: no rows, it stays at {before}", "moves", 2)
+            yield ExplanationLine(f"watermark: no rows, it stays at {before}", "moves", 2)
         elif moves:
-            yield Line(f"watermark: {_sum(node)}, above {before}, so it moves", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, above {before}, so it moves", "moves", 2)
         else:
-            yield Line(f"watermark: {_sum(node)}, not above {before}, so it stays", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, not above {before}, so it stays", "moves", 2)
         return
     for node in advance.nodes:
         if node.computed_ms is None:
             known = "has sent nothing yet, holds" if node.before_ms is None else "no rows, stays at"
-            yield Line(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
+            yield ExplanationLine(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
         elif node.after_ms == node.computed_ms:
-            yield Line(f"{node.column}: {_sum(node)}", "moves", 2)
+            yield ExplanationLine(f"{node.column}: {_sum(node)}", "moves", 2)
         else:
-            yield Line(f"{node.column}: {_sum(node)}, not above its {instant(node.after_ms or 0)}", "moves", 2)
+            yield ExplanationLine(
+                f"{node.column}: {_sum(node)}, not above its {instant(node.after_ms or 0)}", "moves", 2
+            )
     verdict = f"{after}, above {before}, so it moves" if moves else f"it stays at {before}"
-    yield Line(f"watermark: the {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
+    yield ExplanationLine(f"watermark: the {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
 
 
-def _sum(node: NodeReading) -> str:
+def _sum(node: InputAdvance) -> str:
     """``max 12:30 − 25 min = 12:05``."""
     return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
 
 
-def told_parting(case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None) -> Iterator[Line]:
+def told_parting(
+    case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None
+) -> Iterator[ExplanationLine]:
     """Where two versions part."""
-    yield Line(f"{case.id}: Spark {here.version} against {there.version}", "head")
+    yield ExplanationLine(f"{case.id}: Spark {here.version} against {there.version}", "head")
     if found is None:
-        yield Line("both do the same, micro-batch by micro-batch")
+        yield ExplanationLine("both do the same, micro-batch by micro-batch")
         return
     place = f", micro-batch {found.batch}" if found.batch is not None else ""
     name = case.steps[found.step - 1].name
-    yield Line(f"they part in step {found.step}{f' “{name}”' if name else ''}{place}", "step")
+    yield ExplanationLine(f"they part in step {found.step}{f' “{name}”' if name else ''}{place}", "step")
     for prediction, one in ((here, found.here), (there, found.there)):
-        yield Line("")
-        yield Line(f"Spark {prediction.version}", "plain", 1)
-        if isinstance(one, BatchStory):
+        yield ExplanationLine("")
+        yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
+        if isinstance(one, BatchProgress):
             yield from (
-                Line(line.text, line.tone, line.depth + 1) for line in told_batch(case, one, prediction.columns)
+                ExplanationLine(line.text, line.tone, line.depth + 1)
+                for line in told_batch(case, one, prediction.columns)
             )
         elif one is None:
-            yield Line("runs no such micro-batch", "dim", 2)
+            yield ExplanationLine("runs no such micro-batch", "dim", 2)
         else:
-            yield Line(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
-    yield Line("")
+            yield ExplanationLine(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
+    yield ExplanationLine("")
     if not found.rules:
-        yield Line("no single rule parts them: several do together", "step")
+        yield ExplanationLine("no single rule parts them: several do together", "step")
     for rule in found.rules:
-        yield Line(f"the rule that differs: {rule.name} ({rule.source})", "step")
-        yield Line(f"{here.version}: {rule.here}", "plain", 1)
-        yield Line(f"{there.version}: {rule.there}", "plain", 1)
+        yield ExplanationLine(f"the rule that differs: {rule.name} ({rule.source})", "step")
+        yield ExplanationLine(f"{here.version}: {rule.here}", "plain", 1)
+        yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
 
 
 def instant(millis: int) -> str:
@@ -196,7 +209,7 @@ def duration(millis: int) -> str:
     return " ".join(parts)
 
 
-def described(one: Judged) -> str:
+def described(one: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
     return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in one.what) or "all rows"
 
@@ -246,12 +259,12 @@ def record_parting(here: Prediction, there: Prediction, found: VersionDivergence
 
 
 def _told(case: Case, one: object, columns: Sequence[Column]) -> Json:
-    if isinstance(one, BatchStory):
+    if isinstance(one, BatchProgress):
         return _batch(case, one, columns)
     return None if one is None else {"error": str(one)}
 
 
-def _step(case: Case, step: StepStory, columns: Sequence[Column]) -> dict[str, Json]:
+def _step(case: Case, step: StepProgress, columns: Sequence[Column]) -> dict[str, Json]:
     error = None
     if step.error is not None:
         error = {"stage": step.error.stage, "classes": list(step.error.classes), "message": step.error.message}
@@ -259,7 +272,7 @@ def _step(case: Case, step: StepStory, columns: Sequence[Column]) -> dict[str, J
     return {"number": step.step.number, "name": step.step.name, "batches": batches, "error": error}
 
 
-def _batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> dict[str, Json]:
+def _batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> dict[str, Json]:
     types = [parse_type(column.type) for column in columns]
     return {
         "id": batch.id,
@@ -283,7 +296,7 @@ def _batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> dict[str
     }
 
 
-def _operator(operator: OperatorStory) -> dict[str, Json]:
+def _operator(operator: OperatorProgress) -> dict[str, Json]:
     return {
         "operator": operator.operator,
         "title": operator.title,
@@ -297,7 +310,7 @@ def _operator(operator: OperatorStory) -> dict[str, Json]:
     }
 
 
-def _judged(one: Judged) -> dict[str, Json]:
+def _judged(one: ComparedRow) -> dict[str, Json]:
     return {
         "row": {name: as_written(wire(value, type_), type_) for name, type_, value in one.what},
         "time": None if one.time_us is None else show(one.time_us),

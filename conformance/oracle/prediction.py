@@ -21,16 +21,14 @@ from conformance.core.values import canonical
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.checkpoint import Checkpoint
+from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Value
-from conformance.model.execution import Data
-from conformance.model.parsing import refused
-from conformance.model.plan import Plan, Source, walk, watermarks
-from conformance.model.query import Query, Settings, in_rocksdb
-from conformance.model.refusals import Refused
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.execution import BatchData
+from conformance.model.plan import Plan, StreamSource, walk, watermarks
+from conformance.model.progress import BatchProgress, OperatorProgress
+from conformance.model.query import Query, QuerySettings, in_rocksdb
 from conformance.model.rules import Rules
-from conformance.model.story import BatchStory, OperatorStory
-from conformance.model.unpredictable import Unpredictable
 from conformance.oracle.plan_builder import frame_of
 
 Json: TypeAlias = Any
@@ -42,11 +40,11 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
-class StepStory:
+class StepProgress:
     """What the model makes of a step."""
 
     step: Step
-    batches: tuple[BatchStory, ...]
+    batches: tuple[BatchProgress, ...]
     error: Refused | None = None
 
 
@@ -56,7 +54,7 @@ class Prediction:
 
     version: SparkVersion
     observation: Observation
-    story: tuple[StepStory, ...]
+    story: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
 
@@ -126,7 +124,7 @@ def _orders(case: Case) -> Iterator[tuple[int, ...]]:
     return permutations(range(count))
 
 
-def judged(case: Case, prediction: Prediction) -> Verdict:
+def verdict_on(case: Case, prediction: Prediction) -> Verdict:
     """The prediction held against what the case expects, as an engine's answer is."""
     return judge(comparable(case), prediction.version, prediction.observation)
 
@@ -153,32 +151,32 @@ class _Play:
         self._order = order
         self._version = version
         self._rules = rules
-        self._settings = Settings(case.output_mode, case.trigger, case.conf)
+        self._settings = QuerySettings(case.output_mode, case.trigger, case.conf)
         self._pipeline = case.query
-        self._checkpoint = Checkpoint()
+        self._checkpoint = ModelCheckpoint()
         self._query: Query | None = None
-        self._unread: list[Data] = []
+        self._unread: list[BatchData] = []
         self._columns: tuple[Column, ...] = ()
         self._types: tuple[DataType, ...] = ()
 
     def prediction(self) -> Prediction:
         seen, story = [], []
         for step in self._case.steps:
-            batches: list[BatchStory] = []
+            batches: list[BatchProgress] = []
             error = None
             try:
                 for batch in self._batches(step):
                     batches.append(batch)
             except Refused as refused:
                 error = refused
-            story.append(StepStory(step, tuple(batches), error))
+            story.append(StepProgress(step, tuple(batches), error))
             seen.append(self._step_seen(step, batches, error))
             if error is not None:
                 break
         observation = Observation(case=self._case.id, columns=self._columns, steps=tuple(seen))
         return Prediction(self._version, observation, tuple(story), self._columns)
 
-    def _batches(self, step: Step) -> Iterator[BatchStory]:
+    def _batches(self, step: Step) -> Iterator[BatchProgress]:
         action = step.action
         if isinstance(action, Restart):
             yield from self._restarted(action)
@@ -198,7 +196,7 @@ class _Play:
         yield from self._query.run()
         self._checkpoint = self._query.checkpoint
 
-    def _restarted(self, action: Restart) -> Iterator[BatchStory]:
+    def _restarted(self, action: Restart) -> Iterator[BatchProgress]:
         if action.how == "kill":
             yield from self._killed(action)
         if self._query is not None:
@@ -208,7 +206,7 @@ class _Play:
         for damage, part in action.damage.items():
             self._damaged(damage, part)
         change = action.change
-        self._settings = Settings(
+        self._settings = QuerySettings(
             change.output_mode or self._settings.mode,
             change.trigger or self._settings.trigger,
             {**self._settings.conf, **(change.conf or {})},
@@ -225,15 +223,15 @@ class _Play:
                 self._checkpoint = self._checkpoint.without_newest_commit()
             case "gone", "metadata":
                 if "checkpoint without metadata" in self._rules.refusals:
-                    raise refused(self._rules, "checkpoint without metadata")
+                    raise self._rules.refusal("checkpoint without metadata")
             case "gone", "delta" | "state":
                 self._checkpoint = replace(self._checkpoint, lost=f"{part} {damage}")
             case _ if f"{part} {damage}" in self._rules.refusals:
-                raise refused(self._rules, f"{part} {damage}")
+                raise self._rules.refusal(f"{part} {damage}")
             case _:
                 raise Unpredictable(f"a checkpoint whose {part} is {damage}")
 
-    def _killed(self, action: Restart) -> Iterator[BatchStory]:
+    def _killed(self, action: Restart) -> Iterator[BatchProgress]:
         """What runs before the engine is killed. A micro-batch that is killed before its commit is told by its replay."""
         if self._settings.trigger != "default":
             raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
@@ -263,7 +261,7 @@ class _Play:
         self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
-    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[Data]:
+    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[BatchData]:
         match action:
             case Add(streams=arrival):
                 return [self._data(arrival)]
@@ -275,7 +273,7 @@ class _Play:
             case _:
                 return []
 
-    def _data(self, arrival: Arrival) -> Data:
+    def _data(self, arrival: Arrival) -> BatchData:
         read = self._pipeline.streams()
         return {
             name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
@@ -292,7 +290,7 @@ class _Play:
         values = tuple(row[field.name] for field in fields) if isinstance(row, Mapping) else row
         return tuple(_value(value, field.type) for value, field in zip(values, fields, strict=True))
 
-    def _step_seen(self, step: Step, batches: list[BatchStory], error: Refused | None) -> StepSeen:
+    def _step_seen(self, step: Step, batches: list[BatchProgress], error: Refused | None) -> StepSeen:
         checkpoint = self._query.checkpoint if self._query is not None else self._checkpoint
         return StepSeen(
             number=step.number,
@@ -303,7 +301,7 @@ class _Play:
             wall_ms=0,
         )
 
-    def _batch_seen(self, batch: BatchStory) -> BatchSeen:
+    def _batch_seen(self, batch: BatchProgress) -> BatchSeen:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
@@ -326,16 +324,16 @@ class _Play:
             progress=self._progress(batch, has_watermark=has_watermark),
         )
 
-    def _sources(self, batch: BatchStory, plan: Plan) -> Iterator[SourceRead]:
+    def _sources(self, batch: BatchProgress, plan: Plan) -> Iterator[SourceRead]:
         rows = dict(batch.read)
         for node in walk(plan):
-            if isinstance(node, Source):
+            if isinstance(node, StreamSource):
                 yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
 
     def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
         return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
 
-    def _progress(self, batch: BatchStory, *, has_watermark: bool) -> dict[str, Json]:
+    def _progress(self, batch: BatchProgress, *, has_watermark: bool) -> dict[str, Json]:
         """What the model knows of a progress entry."""
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
@@ -353,7 +351,7 @@ class _Play:
             "stateOperators": [self._operator(one, partitions) for one in batch.operators],
         }
 
-    def _operator(self, one: OperatorStory, partitions: str | None) -> dict[str, Json]:
+    def _operator(self, one: OperatorProgress, partitions: str | None) -> dict[str, Json]:
         known: dict[str, Json] = {
             "operatorName": one.operator,
             "numRowsTotal": one.held,

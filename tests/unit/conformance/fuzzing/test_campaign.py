@@ -21,9 +21,9 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import read_case
 from conformance.language.plain import case_from
 from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 from conformance.strategies import NoSuchFamily
 from conformance.suite.discovery import ID
 
@@ -222,7 +222,7 @@ def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path):
     assert ID.fullmatch(file.stem)
     assert case.strength == "observed"
     for version in (V334, V344):
-        assert judged(case, predict(case, version)).status in AS_THE_CASE_SAYS
+        assert verdict_on(case, predict(case, version)).status in AS_THE_CASE_SAYS
     assert case.differs_on(V334).link == "SPARK-40925"
     assert "The rule that separates them: late_watermark (SPARK-40925)" in text
     assert "Find it again: conformance fuzz --seed 3" in text
@@ -233,7 +233,7 @@ def test_a_find_against_the_model_expects_what_the_engine_did(tmp_path):
     _, finds = hunt_for([wrong_voice("a row is late by the start of its window")], ByTheModel(), 200)
     file = written_into(tmp_path, next(finds), "again")
     case = read_case(file, file.stem)
-    assert judged(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
+    assert verdict_on(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
     assert "conformance explain" in file.read_text()
     assert not case.differs
 

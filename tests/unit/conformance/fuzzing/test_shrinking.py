@@ -9,7 +9,7 @@ from conformance.fuzzing.reductions import cost, ways
 from conformance.fuzzing.shrinking import shrunk
 from conformance.language.plain import case_from
 from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES

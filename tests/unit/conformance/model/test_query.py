@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, releases
 from conformance.model.catalogue import rules_of
-from conformance.model.checkpoint import Checkpoint
+from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Ids
+from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.query import Query, Settings
-from conformance.model.refusals import Refused
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.query import Query, QuerySettings
 
 SECOND = 1_000_000
 SCHEMA = parse_schema("t TIMESTAMP, id STRING")
@@ -34,7 +33,7 @@ def windowed(version):
 
 
 def started(frame, mode="append", trigger="default", checkpoint=None, **conf):
-    return Query(frame.plan, Settings(mode, trigger, conf), checkpoint or Checkpoint(), frame.rules)
+    return Query(frame.plan, QuerySettings(mode, trigger, conf), checkpoint or ModelCheckpoint(), frame.rules)
 
 
 def played(query, trace):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import cross_check, uses_state_functions
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery

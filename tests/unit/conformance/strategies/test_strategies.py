@@ -16,7 +16,7 @@ from conformance.language import read_case
 from conformance.language.pipelines import OPERATIONS
 from conformance.language.plain import case_from
 from conformance.language.printing import printed
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES, NoSuchFamily, cases, delays, pipelines, schemas, traces
 from conformance.strategies.cases import changed, generated
