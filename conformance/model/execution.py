@@ -98,7 +98,7 @@ def execute(batch: MicroBatch) -> BatchResult:
     columns = batch.plan.columns
     return BatchResult(
         rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
-        states=tuple(run.outcomes[id(node)].state for node in run.operators),
+        states=tuple(run.results[id(node)].state for node in run.operators),
         statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
         operators=tuple(_story(node, run) for node in run.operators),
     )
@@ -107,7 +107,7 @@ def execute(batch: MicroBatch) -> BatchResult:
 class _Run:
     def __init__(self, batch: MicroBatch) -> None:
         self.operators = stateful(batch.plan)
-        self.outcomes: dict[int, OperatorResult] = {}
+        self.results: dict[int, OperatorResult] = {}
         self._times: dict[int, list[Value]] = {}
         self._data = batch.data
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
@@ -147,9 +147,9 @@ class _Run:
             case Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
-                outcome = self._stateful(node)
-                self.outcomes[id(node)] = outcome
-                return [iter(outcome.rows)]
+                result = self._stateful(node)
+                self.results[id(node)] = result
+                return [iter(result.rows)]
             case Join():
                 return [iter(self._static_join(node))]
             case Deduplicate(within_watermark=True):
@@ -159,20 +159,20 @@ class _Run:
         raise AssertionError(node)
 
     def _stateful(self, node: Plan) -> OperatorResult:
-        turn, state = self.turns[id(node)], self._states[id(node)]
+        context, state = self.turns[id(node)], self._states[id(node)]
         match node:
             case Aggregate(session=None):
-                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, turn)
+                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, context)
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = session_rows(self.rows(node.child), session, self._rules)
-                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, turn)
+                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, context)
             case Deduplicate():
-                return deduplicate(node, self.rows(node.child), state, turn, self._needed.of(node.child))
+                return deduplicate(node, self.rows(node.child), state, context, self._needed.of(node.child))
             case Join():
-                check_runs(node, turn.silent, self._rules)
+                check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
-                return join(node, self.rows(node.left), self.rows(node.right), state, turn, visible)
+                return join(node, self.rows(node.left), self.rows(node.right), state, context, visible)
             case Limit():
                 read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
@@ -249,18 +249,18 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
 
 
 def _story(node: Plan, run: _Run) -> OperatorProgress:
-    outcome, turn = run.outcomes[id(node)], run.turns[id(node)]
+    result, context = run.results[id(node)], run.turns[id(node)]
     return OperatorProgress(
         operator=operator_name(node),
         title=operator_title(node),
-        late_ms=turn.late_ms,
-        eviction_ms=turn.evicting_ms,
-        late=outcome.late,
-        evicted=outcome.evicted,
-        dropped=outcome.dropped,
-        updated=outcome.updated,
-        removed=outcome.removed,
-        duplicates=outcome.duplicates,
-        held=outcome.held,
-        state=outcome.shown,
+        late_ms=context.late_ms,
+        eviction_ms=context.evicting_ms,
+        late=result.late,
+        evicted=result.evicted,
+        dropped=result.dropped,
+        updated=result.updated,
+        removed=result.removed,
+        duplicates=result.duplicates,
+        held=result.held,
+        state=result.shown,
     )

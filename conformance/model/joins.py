@@ -62,7 +62,7 @@ def join(
     left: Sequence[Row],
     right: Sequence[Row],
     state: JoinState,
-    turn: OperatorContext,
+    context: OperatorContext,
     visible: frozenset[int],
 ) -> OperatorResult:
     """One micro-batch of a join: the left side's rows first, against what the right side has stored, then the right side's.
@@ -71,29 +71,31 @@ def join(
         node: the join.
         left, right: rows of this micro-batch.
         state: the rows of both sides so far.
-        turn: watermarks and rules.
+        context: watermarks and rules.
         visible: ids of the columns of both sides that the plan keeps.
     """
-    run = _Run(node, state, turn)
+    run = _Run(node, state, context)
     fresh = {}
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
-        time = event_time_among([one for one in plan.columns if one.id in visible], turn.rules)
-        behind = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, turn.rules)]
-        late += [compared_row(row, plan.columns, time, turn.late_ms) for row in behind]
+        time = event_time_among([one for one in plan.columns if one.id in visible], context.rules)
+        behind = [
+            row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, context.rules)
+        ]
+        late += [compared_row(row, plan.columns, time, context.late_ms) for row in behind]
         fresh[name] = [row for row in rows if row not in behind]
     emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
     gone = []
     for name in ("left", "right"):
         for row, matched, instant in run.evict(name):
-            gone.append(compared_row(row, run.side(name).columns, instant, turn.evicting_ms))
-            if name in PRESERVED[node.how] and (not matched or turn.rules.outer_emits_null_row == "always"):
+            gone.append(compared_row(row, run.side(name).columns, instant, context.evicting_ms))
+            if name in PRESERVED[node.how] and (not matched or context.rules.outer_emits_null_row == "always"):
                 emitted.append(run.with_nulls(name, row))
-    if turn.rules.outer_emits_null_row == "if unmatched, each batch":
+    if context.rules.outer_emits_null_row == "if unmatched, each batch":
         emitted += run.unmatched()
     kept = run.state()
     return OperatorResult(
-        rows=_with_present_constants(emitted, node, turn),
+        rows=_with_present_constants(emitted, node, context),
         state=kept,
         held=len(kept),
         late=tuple(late),
@@ -102,7 +104,7 @@ def join(
         updated=len(fresh["left"]) + len(fresh["right"]),
         removed=len(gone),
         shown=tuple(
-            compared_row(run.row(name, one), run.side(name).columns, None, turn.evicting_ms)
+            compared_row(run.row(name, one), run.side(name).columns, None, context.evicting_ms)
             for name in ("left", "right")
             for rows in getattr(kept, name).values()
             for one in rows
@@ -110,15 +112,15 @@ def join(
     )
 
 
-def _with_present_constants(rows: list[Row], node: Join, turn: OperatorContext) -> list[Row]:
+def _with_present_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
     """The rows, constant columns as the plan of this micro-batch has them, where a version does so (SPARK-47840)."""
-    if turn.rules.constant_columns_of_joins == "of the state":
+    if context.rules.constant_columns_of_joins == "of the state":
         return rows
     constants = {
         one.id: evaluate(found, {})
         for side in node.children
         for one in side.columns
-        if (found := constant_of(one.id, side, turn.silent, turn.rules)) is not None
+        if (found := constant_of(one.id, side, context.silent, context.rules)) is not None
     }
     if constants and node.how != "inner":
         raise Unpredictable("a constant column of an outer join")
@@ -160,10 +162,10 @@ def _has_constant(pair: Equality, node: Join, silent: frozenset[str], rules: Rul
 class _Run:
     """The sides of a join while a micro-batch goes through it."""
 
-    def __init__(self, node: Join, state: JoinState, turn: OperatorContext) -> None:
+    def __init__(self, node: Join, state: JoinState, context: OperatorContext) -> None:
         self._node = node
-        self._turn = turn
-        self._rules = turn.rules
+        self._turn = context
+        self._rules = context.rules
         self._condition = _taken_apart(node)
         self._sides: dict[str, dict[Key, list[StoredRow]]] = {
             name: {key: list(rows) for key, rows in side.items()}

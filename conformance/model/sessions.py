@@ -46,16 +46,18 @@ def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) ->
     return found
 
 
-def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, turn: OperatorContext) -> OperatorResult:
+def aggregate_sessions(
+    node: Aggregate, rows: Sequence[Row], state: Sessions, context: OperatorContext
+) -> OperatorResult:
     """One micro-batch of an aggregation with a session window.
 
     Args:
         node: the aggregation.
         rows: of this micro-batch, each with a session of its own.
         state: the sessions so far.
-        turn: watermarks, mode and rules.
+        context: watermarks, mode and rules.
     """
-    rules = turn.rules
+    rules = context.rules
     session = node.session
     if session is None:
         raise AssertionError("an aggregation without sessions")
@@ -63,7 +65,7 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
     if not others:
         raise rules.refusal("session without another key")
     time = event_time_among([key.column for key in node.keys], rules)
-    late = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, rules)]
+    late = [row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, rules)]
     sessions = dict(state)
     touched: dict[tuple[Value, ...], None] = {}
     for row in rows:
@@ -77,9 +79,9 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         (key, one)
         for key, of_key in sessions.items()
         for one in of_key
-        if turn.mode in rules.evicts_in
+        if context.mode in rules.evicts_in
         and time is not None
-        and is_over((one.start, one.end), time, turn.evicting_ms, rules)
+        and is_over((one.start, one.end), time, context.evicting_ms, rules)
     ]
     kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
@@ -92,14 +94,14 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
             session.column.id: (one.start, one.end),
         }
 
-    emitted = everything if turn.mode == "complete" else over
+    emitted = everything if context.mode == "complete" else over
     return OperatorResult(
         rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
         state=kept,
         held=sum(len(of_key) for of_key in kept.values()),
-        late=tuple(compared_row(row, columns, time, turn.late_ms) for row in late),
+        late=tuple(compared_row(row, columns, time, context.late_ms) for row in late),
         dropped=_counted(late, node, rules),
-        evicted=tuple(compared_row(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
+        evicted=tuple(compared_row(as_row(key, one), columns, time, context.evicting_ms) for key, one in over),
         updated=len(touched),
         removed=len(over),
         shown=tuple(
@@ -107,7 +109,7 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
                 {**output(node, as_row(key, one), one.contributions), **as_row(key, one)},
                 (*columns, *(one for one in node.columns if one not in columns)),
                 time,
-                turn.evicting_ms,
+                context.evicting_ms,
             )
             for key, of_key in kept.items()
             for one in of_key

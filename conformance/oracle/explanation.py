@@ -1,4 +1,4 @@
-"""The story of a case, told: micro-batch by micro-batch, what arrived, how the watermark came about, what was late and what closed."""
+"""A prediction as text and JSON: for each micro-batch its input, watermark, late rows, closed windows, output and state."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from conformance.core.case import Case, Restart
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_type
 from conformance.core.values import show
+from conformance.core.wording import counted
 from conformance.judging.finding import cell
 from conformance.judging.rows import as_written
 from conformance.model.columns import Value
@@ -24,7 +25,7 @@ Tone: TypeAlias = Literal[
 ]
 
 MOST = 8
-"""How many rows of one kind are told before the rest is counted."""
+"""How many rows of one kind are listed before the rest is counted."""
 
 MARKS: Mapping[Tone, str] = {
     "arrives": "→",
@@ -35,12 +36,12 @@ MARKS: Mapping[Tone, str] = {
     "kept": "·",
     "error": "✗",
 }
-"""What a line begins with, so that it reads without colour."""
+"""The prefix of a line, so that the text does not depend on colour."""
 
 
 @dataclass(frozen=True)
 class ExplanationLine:
-    """A line of the story, without its line end."""
+    """A line of text, without its line end."""
 
     text: str
     tone: Tone = "plain"
@@ -51,25 +52,23 @@ class ExplanationLine:
         return "  " * self.depth + (f"{mark} " if mark else "") + self.text
 
 
-def told(case: Case, prediction: Prediction) -> Iterator[ExplanationLine]:
-    """The whole story of a case on one version."""
+def explanation_lines(case: Case, prediction: Prediction) -> Iterator[ExplanationLine]:
+    """The explanation of a whole case on one version."""
     yield ExplanationLine(f"{case.id} on Spark {prediction.version}", "head")
     yield ExplanationLine(case.title, "plain")
     for step in prediction.story:
         yield ExplanationLine("")
-        yield from told_step(case, step, prediction.columns)
+        yield from step_lines(case, step, prediction.columns)
 
 
-def told_step(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
-    """A step: its micro-batches, or that there were none, or how it failed."""
+def step_lines(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
+    """A step: its micro-batches and its error, if any."""
     name = f" “{step.step.name}”" if step.step.name else ""
     yield ExplanationLine(f"step {step.step.number}{name}", "step")
     if isinstance(step.step.action, Restart):
-        yield ExplanationLine(
-            f"the query stops ({step.step.action.how}) and starts again from its checkpoint", "dim", 1
-        )
+        yield ExplanationLine(f"the query stops ({step.step.action.how}) and restarts from its checkpoint", "dim", 1)
     for batch in step.batches:
-        yield from told_batch(case, batch, columns)
+        yield from batch_lines(case, batch, columns)
     if step.error is not None:
         classes = " < ".join(step.error.classes)
         yield ExplanationLine(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
@@ -77,46 +76,42 @@ def told_step(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iter
         yield ExplanationLine("no micro-batch runs", "dim", 1)
 
 
-def told_batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
-    """A micro-batch."""
-    yield ExplanationLine(
-        f"micro-batch {batch.id} ({batch.kind}), runs with watermark {instant(batch.watermark_ms)}", "plain", 1
-    )
+def batch_lines(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
+    yield ExplanationLine(f"micro-batch {batch.id} ({batch.kind}), watermark {instant(batch.watermark_ms)}", "plain", 1)
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]
         yield ExplanationLine(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
     for operator in batch.operators:
-        yield from _told_operator(operator, alone=len(batch.operators) == 1)
+        yield from _operator_lines(operator, alone=len(batch.operators) == 1)
     if batch.emitted:
         types = [parse_type(column.type) for column in columns]
         yield ExplanationLine(f"emits {_rows(batch.emitted, types)}", "emits", 2)
     else:
         yield ExplanationLine("emits nothing", "emits", 2)
-    yield from _told_advance(batch.advance)
+    yield from _advance_lines(batch.advance)
 
 
-def _told_operator(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
+def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
     depth = 2
     if not alone:
         yield ExplanationLine(operator.title, "plain", 2)
         depth = 3
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
-        yield ExplanationLine(f"late is what is not after {late}, over what is not after {over}", "dim", depth)
+        closes = "windows ending by {} close" if "window" in operator.title else "state up to {} is removed"
+        yield ExplanationLine(f"Rows up to {late} are late; {closes.format(over)}", "dim", depth)
     for one in operator.late[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
+        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
         many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield ExplanationLine(f"late: {described(one)}{many}{by}", "late", depth)
+        yield ExplanationLine(f"late: {row_text(one)}{many}{by}", "late", depth)
     yield from _rest(operator.late, "late", depth)
     if operator.duplicates:
-        yield ExplanationLine(
-            f"{operator.duplicates} duplicate{'s' * (operator.duplicates != 1)} taken out", "plain", depth
-        )
+        yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
     for one in operator.evicted[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
-        yield ExplanationLine(f"over: {described(one)}{by}", "closed", depth)
+        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
+        yield ExplanationLine(f"closed: {row_text(one)}{by}", "closed", depth)
     yield from _rest(operator.evicted, "closed", depth)
-    held = " ".join(f"[{described(one)}]" for one in operator.state[:MOST])
+    held = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
     more = f" … ({operator.held} in all)" if len(operator.state) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
@@ -129,7 +124,7 @@ def _rest(ones: Sequence[ComparedRow], tone: Tone, depth: int) -> Iterator[Expla
         yield ExplanationLine(f"… {len(ones) - MOST} more", tone, depth)
 
 
-def _told_advance(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
+def _advance_lines(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
     if not advance.nodes:
         return
     moves = advance.after_ms != advance.before_ms
@@ -137,24 +132,22 @@ def _told_advance(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
     if len(advance.nodes) == 1:
         (node,) = advance.nodes
         if node.computed_ms is None:
-            yield ExplanationLine(f"watermark: no rows, it stays at {before}", "moves", 2)
+            yield ExplanationLine(f"watermark: no rows, stays at {before}", "moves", 2)
         elif moves:
-            yield ExplanationLine(f"watermark: {_sum(node)}, above {before}, so it moves", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, advances from {before}", "moves", 2)
         else:
-            yield ExplanationLine(f"watermark: {_sum(node)}, not above {before}, so it stays", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, stays at {before}", "moves", 2)
         return
     for node in advance.nodes:
         if node.computed_ms is None:
-            known = "has sent nothing yet, holds" if node.before_ms is None else "no rows, stays at"
+            known = "no rows yet, counts as" if node.before_ms is None else "no rows, stays at"
             yield ExplanationLine(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
         elif node.after_ms == node.computed_ms:
             yield ExplanationLine(f"{node.column}: {_sum(node)}", "moves", 2)
         else:
-            yield ExplanationLine(
-                f"{node.column}: {_sum(node)}, not above its {instant(node.after_ms or 0)}", "moves", 2
-            )
-    verdict = f"{after}, above {before}, so it moves" if moves else f"it stays at {before}"
-    yield ExplanationLine(f"watermark: the {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
+            yield ExplanationLine(f"{node.column}: {_sum(node)}, stays at {instant(node.after_ms or 0)}", "moves", 2)
+    verdict = f"{after}, advances from {before}" if moves else f"stays at {before}"
+    yield ExplanationLine(f"watermark: {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
 
 
 def _sum(node: InputAdvance) -> str:
@@ -162,34 +155,34 @@ def _sum(node: InputAdvance) -> str:
     return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
 
 
-def told_parting(
+def divergence_lines(
     case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None
 ) -> Iterator[ExplanationLine]:
-    """Where two versions part."""
-    yield ExplanationLine(f"{case.id}: Spark {here.version} against {there.version}", "head")
+    """The first difference between two versions, and the rules that explain it."""
+    yield ExplanationLine(f"{case.id}: Spark {here.version} and {there.version}", "head")
     if found is None:
-        yield ExplanationLine("both do the same, micro-batch by micro-batch")
+        yield ExplanationLine("no difference: both versions run the same micro-batches")
         return
     place = f", micro-batch {found.batch}" if found.batch is not None else ""
     name = case.steps[found.step - 1].name
-    yield ExplanationLine(f"they part in step {found.step}{f' “{name}”' if name else ''}{place}", "step")
+    yield ExplanationLine(f"first difference: step {found.step}{f' “{name}”' if name else ''}{place}", "step")
     for prediction, one in ((here, found.here), (there, found.there)):
         yield ExplanationLine("")
         yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
         if isinstance(one, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in told_batch(case, one, prediction.columns)
+                for line in batch_lines(case, one, prediction.columns)
             )
         elif one is None:
-            yield ExplanationLine("runs no such micro-batch", "dim", 2)
+            yield ExplanationLine("does not run this micro-batch", "dim", 2)
         else:
             yield ExplanationLine(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
     yield ExplanationLine("")
     if not found.rules:
-        yield ExplanationLine("no single rule parts them: several do together", "step")
+        yield ExplanationLine("no single rule explains the difference", "step")
     for rule in found.rules:
-        yield ExplanationLine(f"the rule that differs: {rule.name} ({rule.source})", "step")
+        yield ExplanationLine(f"rule that differs: {rule.name} ({rule.source})", "step")
         yield ExplanationLine(f"{here.version}: {rule.here}", "plain", 1)
         yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
 
@@ -209,7 +202,7 @@ def duration(millis: int) -> str:
     return " ".join(parts)
 
 
-def described(one: ComparedRow) -> str:
+def row_text(one: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
     return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in one.what) or "all rows"
 
@@ -221,18 +214,15 @@ def _shown(value: Value, type_: DataType) -> str:
 
 
 def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
-    told_rows = [
+    shown = [
         f"[{', '.join(_shown(value, type_) for value, type_ in zip(row, types, strict=True))}]" for row in rows[:MOST]
     ]
     more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
-    return " ".join(told_rows) + more
-
-
-# The same for programs.
+    return " ".join(shown) + more
 
 
 def record(case: Case, prediction: Prediction) -> dict[str, Json]:
-    """The story as JSON; instants in the notation of the case language."""
+    """The explanation as JSON; instants in the notation of the case language."""
     return {
         "case": case.id,
         "spark": str(prediction.version),
@@ -241,24 +231,26 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
     }
 
 
-def record_parting(here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case) -> dict[str, Json]:
-    """Where two versions part, as JSON; ``parting`` is null where they do not."""
-    parts = None
+def divergence_record(
+    here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case
+) -> dict[str, Json]:
+    """The first difference between two versions as JSON; ``parting`` is null if there is none."""
+    difference = None
     if found is not None:
-        parts = {
+        difference = {
             "step": found.step,
             "batch": found.batch,
-            "here": _told(case, found.here, here.columns),
-            "there": _told(case, found.there, there.columns),
+            "here": _batch_or_error(case, found.here, here.columns),
+            "there": _batch_or_error(case, found.there, there.columns),
             "rules": [
                 {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
                 for rule in found.rules
             ],
         }
-    return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": parts}
+    return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
 
-def _told(case: Case, one: object, columns: Sequence[Column]) -> Json:
+def _batch_or_error(case: Case, one: object, columns: Sequence[Column]) -> Json:
     if isinstance(one, BatchProgress):
         return _batch(case, one, columns)
     return None if one is None else {"error": str(one)}
@@ -302,15 +294,15 @@ def _operator(operator: OperatorProgress) -> dict[str, Json]:
         "title": operator.title,
         "late_watermark": instant(operator.late_ms),
         "eviction_watermark": instant(operator.eviction_ms),
-        "late": [_judged(one) for one in operator.late],
-        "over": [_judged(one) for one in operator.evicted],
+        "late": [_compared(one) for one in operator.late],
+        "over": [_compared(one) for one in operator.evicted],
         "dropped": operator.dropped,
         "held": operator.held,
-        "state": [_judged(one)["row"] for one in operator.state],
+        "state": [_compared(one)["row"] for one in operator.state],
     }
 
 
-def _judged(one: ComparedRow) -> dict[str, Json]:
+def _compared(one: ComparedRow) -> dict[str, Json]:
     return {
         "row": {name: as_written(wire(value, type_), type_) for name, type_, value in one.what},
         "time": None if one.time_us is None else show(one.time_us),

@@ -9,7 +9,7 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.explanation import told
+from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.prediction import Prediction, predict, verdict_on
 
 
@@ -27,7 +27,7 @@ class Said:
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
         """Its account, line by line, each with its tone."""
-        return tuple((line.tone, str(line)) for line in told(self.case, self.prediction))
+        return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
 
     @property
     def as_expected(self) -> bool:
