@@ -67,7 +67,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     return OperatorResult(
         rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
-        held=len(kept),
+        state_rows=len(kept),
         late=tuple(compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key])) for key in late),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
         evicted=tuple(compared_row(as_rows[key], key_columns, evicting, context.evicting_ms) for key in over),

@@ -62,7 +62,7 @@ def deduplicate(
     return OperatorResult(
         rows=fresh,
         state=kept,
-        held=len(kept),
+        state_rows=len(kept),
         late=tuple(compared_row(row, node.columns, time, context.late_ms) for row in late),
         dropped=len(late),
         evicted=tuple(compared_row(shown(key), node.keys, in_key, context.evicting_ms) for key in over),

@@ -177,7 +177,7 @@ class _Run:
                 read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
                 let_through = state + len(rows)
-                return OperatorResult(rows, let_through, held=1 if let_through else 0)
+                return OperatorResult(rows, let_through, state_rows=1 if let_through else 0)
         raise AssertionError(node)
 
     def _local_limit(self, node: Limit) -> list[Row]:
@@ -261,6 +261,6 @@ def _story(node: Plan, run: _Run) -> OperatorProgress:
         updated=result.updated,
         removed=result.removed,
         duplicates=result.duplicates,
-        held=result.held,
+        state_rows=result.state_rows,
         state=result.shown,
     )

@@ -97,7 +97,7 @@ def join(
     return OperatorResult(
         rows=_with_present_constants(emitted, node, context),
         state=kept,
-        held=len(kept),
+        state_rows=len(kept),
         late=tuple(late),
         dropped=len(late),
         evicted=tuple(gone),
@@ -208,9 +208,9 @@ class _Run:
         # Elsewhere one side's rows without a key are filtered before the join; here they are stored, and found by their bytes.
         if None in key and self._node.how != "fullOuter":
             return
-        held = self._sides[other].get(key, [])
+        stored_rows = self._sides[other].get(key, [])
         semi = self._node.how == "leftSemi"
-        for place, stored in enumerate(list(held)):
+        for place, stored in enumerate(list(stored_rows)):
             theirs = self.row(other, stored)
             if not evaluate(self._condition.rest, {**theirs, **row}):
                 continue
@@ -221,9 +221,9 @@ class _Run:
                 yield theirs
             elif not semi:
                 yield {**theirs, **row}
-            held[place] = replace(stored, matched=True)
+            stored_rows[place] = replace(stored, matched=True)
         if semi and name == "right" and self._rules.semi_forgets_matched_rows:
-            held[:] = [stored for stored in held if not stored.matched]
+            stored_rows[:] = [stored for stored in stored_rows if not stored.matched]
 
     def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
         values = tuple(row[one.id] for one in self.side(name).columns)
@@ -233,9 +233,9 @@ class _Run:
         """Take out what goes: each row, whether it had matched, and the column it was judged by."""
         gone = []
         column = _judging_column(self._bounds[name])
-        for key, held in self._sides[name].items():
-            over = [stored for stored in held if self._goes(name, key, self.row(name, stored))]
-            held[:] = [stored for stored in held if stored not in over]
+        for key, stored_rows in self._sides[name].items():
+            over = [stored for stored in stored_rows if self._goes(name, key, self.row(name, stored))]
+            stored_rows[:] = [stored for stored in stored_rows if stored not in over]
             if self._rules.evicted_rows_share_a_buffer and over:
                 over = [replace(stored, values=over[-1].values) for stored in over]
             shown = (
@@ -248,8 +248,8 @@ class _Run:
         return [
             self.with_nulls(name, self.row(name, stored))
             for name in PRESERVED[self._node.how]
-            for held in self._sides[name].values()
-            for stored in held
+            for stored_rows in self._sides[name].values()
+            for stored in stored_rows
             if not stored.matched
         ]
 

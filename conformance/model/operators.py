@@ -38,7 +38,7 @@ class OperatorResult:
 
     rows: Sequence[Row]
     state: State
-    held: int
+    state_rows: int
     late: tuple[ComparedRow, ...] = ()
     dropped: int = 0
     evicted: tuple[ComparedRow, ...] = ()

@@ -194,10 +194,10 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 
 def all_of(parts: Iterable[Expression]) -> Expression:
     """The conditions held together by AND; true where there is none."""
-    held = list(parts)
-    if not held:
+    conditions = list(parts)
+    if not conditions:
         return Expression("literal", BOOLEAN, value=True)
-    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), held)
+    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), conditions)
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:

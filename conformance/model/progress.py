@@ -41,7 +41,7 @@ class OperatorProgress:
     updated: int
     removed: int
     duplicates: int
-    held: int
+    state_rows: int
     """Rows in its state afterwards."""
     state: tuple[ComparedRow, ...] = ()
     """What is held, for people."""

@@ -323,7 +323,7 @@ def _is_single(settings: QuerySettings, rules: Rules) -> bool:
 def _with_one_watermark(rules: Rules) -> Rules:
     """With ``allowMultiple`` off the first of several event times is taken, as before there were several watermarks."""
     kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
-    return replace(rules, refusals=kept)
+    return rules.altered(refusals=kept)
 
 
 def _check_known(plan: Plan, settings: QuerySettings) -> None:

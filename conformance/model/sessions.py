@@ -98,7 +98,7 @@ def aggregate_sessions(
     return OperatorResult(
         rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
         state=kept,
-        held=sum(len(of_key) for of_key in kept.values()),
+        state_rows=sum(len(of_key) for of_key in kept.values()),
         late=tuple(compared_row(row, columns, time, context.late_ms) for row in late),
         dropped=_counted(late, node, rules),
         evicted=tuple(compared_row(as_row(key, one), columns, time, context.evicting_ms) for key, one in over),

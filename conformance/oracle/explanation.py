@@ -16,7 +16,8 @@ from conformance.judging.rows import as_written
 from conformance.model.columns import Value
 from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress
 from conformance.model.watermark import InputAdvance, WatermarkAdvance
-from conformance.oracle.prediction import Prediction, StepProgress, wire
+from conformance.oracle.prediction import Prediction
+from conformance.oracle.simulation import StepProgress, wire
 from conformance.oracle.version_divergence import VersionDivergence
 
 Json: TypeAlias = Any
@@ -56,7 +57,7 @@ def explanation_lines(case: Case, prediction: Prediction) -> Iterator[Explanatio
     """The explanation of a whole case on one version."""
     yield ExplanationLine(f"{case.id} on Spark {prediction.version}", "head")
     yield ExplanationLine(case.title, "plain")
-    for step in prediction.story:
+    for step in prediction.steps:
         yield ExplanationLine("")
         yield from step_lines(case, step, prediction.columns)
 
@@ -111,11 +112,11 @@ def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[Expl
         by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
         yield ExplanationLine(f"closed: {row_text(one)}{by}", "closed", depth)
     yield from _rest(operator.evicted, "closed", depth)
-    held = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
-    more = f" … ({operator.held} in all)" if len(operator.state) > MOST else ""
+    contents = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
+    more = f" … ({operator.state_rows} in all)" if len(operator.state) > MOST else ""
     title = operator.title if alone else "it"
     yield ExplanationLine(
-        f"{title} keeps {operator.held or 'nothing'}{f': {held}{more}' if held else ''}", "kept", depth
+        f"{title} keeps {operator.state_rows or 'nothing'}{f': {contents}{more}' if contents else ''}", "kept", depth
     )
 
 
@@ -227,7 +228,7 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
         "case": case.id,
         "spark": str(prediction.version),
         "columns": [column.name for column in prediction.columns],
-        "steps": [_step(case, step, prediction.columns) for step in prediction.story],
+        "steps": [_step(case, step, prediction.columns) for step in prediction.steps],
     }
 
 
@@ -297,7 +298,7 @@ def _operator(operator: OperatorProgress) -> dict[str, Json]:
         "late": [_compared(one) for one in operator.late],
         "over": [_compared(one) for one in operator.evicted],
         "dropped": operator.dropped,
-        "held": operator.held,
+        "held": operator.state_rows,
         "state": [_compared(one)["row"] for one in operator.state],
     }
 

@@ -13,7 +13,7 @@ from conformance.model.errors import Refused, Unpredictable
 from conformance.model.progress import BatchProgress
 from conformance.model.rules import Rules, differing
 from conformance.model.versioned_data import features, refusals
-from conformance.oracle.prediction import Prediction, StepProgress, predict
+from conformance.oracle.prediction import Prediction, predict
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ _Place = tuple[int, int | None, BatchProgress | Refused | None, BatchProgress | 
 
 
 def _first(here: Prediction, there: Prediction) -> _Place | None:
-    for mine, theirs in _paired(here.story, there.story):
+    for mine, theirs in _paired(here.steps, there.steps):
         number = (mine or theirs).step.number  # type: ignore[union-attr]
         for one, other in _paired(mine.batches if mine else (), theirs.batches if theirs else ()):
             if one is None or other is None or seen(one) != seen(other):
@@ -78,7 +78,7 @@ def _first(here: Prediction, there: Prediction) -> _Place | None:
 
 def seen(batch: BatchProgress) -> tuple[object, ...]:
     """What anybody sees of a micro-batch: not how versions count it."""
-    held = tuple(operator.held for operator in batch.operators)
+    held = tuple(operator.state_rows for operator in batch.operators)
     return batch.kind, batch.watermark_ms, sorted(map(repr, batch.emitted)), batch.dropped, held, batch.advance.after_ms
 
 
@@ -153,6 +153,3 @@ def _alternatives(
 
 def _changed(rule: Rule, here: RuleValue, there: RuleValue) -> RuleChanged:
     return RuleChanged(rule.name, rule.source, here.says, there.says)
-
-
-__all__ = ["RuleChanged", "StepProgress", "VersionDivergence", "version_divergence"]

@@ -162,7 +162,12 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
     code, out, _ = run(capsys, "validate", "--model", "--json", str(tmp_path))
     disagreements = json.loads(out)["model"]["disagreements"]
     assert code == 1
-    assert {version.rpartition(".")[0] for one in disagreements for version in one["spark"]} == {"3.0", "3.1", "3.2", "3.3"}
+    assert {version.rpartition(".")[0] for one in disagreements for version in one["spark"]} == {
+        "3.0",
+        "3.1",
+        "3.2",
+        "3.3",
+    }
     assert all("late_watermark" in one["settled_by"] for one in disagreements)
 
 

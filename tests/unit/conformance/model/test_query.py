@@ -63,8 +63,8 @@ def test_in_append_mode_a_window_comes_out_once_and_no_row_is_lost(version, trac
     assert max(ends.values(), default=1) == 1
     emitted = sum(count for story in stories for _, count in story.emitted)
     late = sum(one.rows for story in stories for operator in story.operators for one in operator.late)
-    held = sum(value for one in stories[-1].operators[0].state for name, _, value in one.what if name == "n")
-    assert emitted + late + held == sum(1 for rows in trace for time, _ in rows if time is not None)
+    state_rows = sum(value for one in stories[-1].operators[0].state for name, _, value in one.what if name == "n")
+    assert emitted + late + state_rows == sum(1 for rows in trace for time, _ in rows if time is not None)
 
 
 @settings(deadline=None, max_examples=60)
@@ -108,7 +108,7 @@ def test_without_a_watermark_nothing_is_late_and_nothing_goes(version, trace) ->
     frame = Frame.read("events", SCHEMA, rules_of(version), Ids()).drop_duplicates()
     stories = played(started(frame), trace)
     assert all(story.dropped == 0 and story.watermark_ms == 0 and story.kind == "data" for story in stories)
-    assert stories[-1].operators[0].held == len({row for rows in trace for row in rows})
+    assert stories[-1].operators[0].state_rows == len({row for rows in trace for row in rows})
 
 
 def test_once_runs_one_batch_and_available_now_until_all_is_read() -> None:

@@ -94,7 +94,7 @@ def test_rows_are_late_and_state_is_over(family):
             told = predict(case, VERSION)
         except Unpredictable:
             continue
-        operators = [one for step in told.story for batch in step.batches for one in batch.operators]
+        operators = [one for step in told.steps for batch in step.batches for one in batch.operators]
         late += any(one.late for one in operators)
         over += any(one.evicted for one in operators)
     assert late >= 2
