@@ -23,8 +23,7 @@ from conformance.core.observation import Identity
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
-from conformance.policies.case import TARGET, PolicyCase
-from conformance.policies.checking import Disagreement, check
+from conformance.policies.case import TARGET, PolicyCase, PolicyMismatch, check
 from conformance.runner.run import verdict_on
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
@@ -131,7 +130,7 @@ class Violation(Exception):
 class Disagrees(Exception):
     """The reading of a trace is not what the case expects."""
 
-    def __init__(self, case: PolicyCase, found: tuple[Disagreement, ...]) -> None:
+    def __init__(self, case: PolicyCase, found: tuple[PolicyMismatch, ...]) -> None:
         super().__init__("\n".join([case.title, *map(str, found)]))
 
 

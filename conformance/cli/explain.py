@@ -16,12 +16,19 @@ from conformance.cli import policies
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.explanation import Line, Tone, record, record_parting, told, told_parting
+from conformance.model.errors import Unpredictable
+from conformance.oracle.explanation import (
+    ExplanationLine,
+    Tone,
+    divergence_lines,
+    divergence_record,
+    explanation_lines,
+    record,
+)
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
-from conformance.policies.view import view
+from conformance.policies.tables import view
 from conformance.suite import discovery
 
 UNKNOWN = 2
@@ -85,13 +92,15 @@ def explain(
     here = _predicted(found, _version(spark, "--spark"))
     there = _predicted(found, _version(against, "--against")) if against is not None else None
     if there is None:
-        _print(told(found, here), record(found, here), as_json=as_json)
+        _print(explanation_lines(found, here), record(found, here), as_json=as_json)
     else:
         parts = version_divergence(found, here, there)
-        _print(told_parting(found, here, there, parts), record_parting(here, there, parts, found), as_json=as_json)
+        _print(
+            divergence_lines(found, here, there, parts), divergence_record(here, there, parts, found), as_json=as_json
+        )
 
 
-def _print(lines: Iterable[Line], record: object, *, as_json: bool) -> None:
+def _print(lines: Iterable[ExplanationLine], record: object, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
         return

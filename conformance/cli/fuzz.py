@@ -22,13 +22,12 @@ from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion, releases
-from conformance.fuzzing.cached_prediction import FAILS
-from conformance.fuzzing.campaign import Campaign, Listener, Tally
+from conformance.fuzzing.campaign import Campaign, CampaignListener, Tally
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.model_oracle import FAILS, ModelOracle
 from conformance.fuzzing.oracle import Oracle
 from conformance.model.catalogue import catalogue
 from conformance.strategies.families import FAMILIES
@@ -202,7 +201,7 @@ def _stopped_by_signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-class _Display(Listener):
+class _Display(CampaignListener):
     """Progress on standard error: one line that changes on a terminal, a line now and then elsewhere."""
 
     def __init__(self, errors: Console) -> None:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.policies import tables
-from conformance.policies.checking import check
+from conformance.policies.case import check
 from conformance.policies.record import record, record_of, record_of_policies
-from conformance.policies.view import ALL, View, view
+from conformance.policies.tables import ALL, PolicyView, view
 from conformance.suite import discovery
 
 VIOLATES = 1
@@ -66,10 +66,10 @@ def policies(
         show(view(discovery.find(str(paths[0])), policy), as_json=as_json)
 
 
-def show(shown: View, *, as_json: bool) -> None:
+def show(shown: PolicyView, *, as_json: bool) -> None:
     """Print readings; ``conformance explain --policy`` prints them alike."""
     if as_json:
-        typer.echo(json.dumps([record(reading) for reading in shown.readings], indent=1, ensure_ascii=False))
+        typer.echo(json.dumps([record(reading) for reading in shown.replays], indent=1, ensure_ascii=False))
         return
     out = _console()
     for number, renderable in enumerate(shown.renderables()):

@@ -17,7 +17,7 @@ from conformance.suite.discovery import Suite
 from harness.targets.catalogue import Targets
 
 if TYPE_CHECKING:
-    from conformance.oracle.cross_check import CrossCheck, Disagreement
+    from conformance.oracle.cross_check import CrossCheck, ModelDisagreement
 
 DISAGREES = 1
 INVALID = 2
@@ -99,7 +99,7 @@ def _show(loaded: Suite, categories: list[Category], *, listed: bool) -> None:
 def _show_agreement(agreed: CrossCheck) -> None:
     out = Console(soft_wrap=True, highlight=False)
     for one in agreed.disagreements:
-        for line in _disagreement(one):
+        for line in _disagreement(one, agreed.ranges(one.versions)):
             out.print(line)
     for construct, ids in agreed.not_predicted.items():
         out.print(Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}"))
@@ -115,17 +115,17 @@ def _show_agreement(agreed: CrossCheck) -> None:
     Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if wrong else "green"))
 
 
-def _disagreement(one: Disagreement) -> list[Text]:
-    """The findings, in which what is observed is what the model says, and the rules they turn on."""
-    first, *rest = one.verdict.describe().splitlines()
-    lines = [Text(f"✗ {first.rpartition(':')[0]}: the model says otherwise", style="bold red"), *map(Text, rest)]
+def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
+    """The findings, whose observed values are the prediction, and the rules that explain them."""
+    _, *findings = one.verdict.describe().splitlines()
+    lines = [Text(f"✗ {one.verdict.case}: the model disagrees on {versions}", style="bold red"), *map(Text, findings)]
     for rule in one.settled_by:
         lines.append(
-            Text(f"  they would agree if {rule.name} ({rule.source}) read as on another version", style="yellow")
+            Text(f"  {rule.name} ({rule.source}) with another version's value would resolve this", style="yellow")
         )
     if not one.settled_by and one.look_at:
         names = ", ".join(f"{rule.name} ({rule.source})" for rule in one.look_at)
-        lines.append(Text(f"  rules to look at: {names}", style="yellow"))
+        lines.append(Text(f"  rules to check: {names}", style="yellow"))
     return lines
 
 
@@ -139,7 +139,7 @@ def _agreement_record(agreed: CrossCheck) -> dict[str, Any]:
         "disagreements": [
             {
                 "case": one.verdict.case,
-                "spark": str(one.verdict.version),
+                "spark": [str(version) for version in one.versions],
                 "findings": [finding.model_dump(mode="json") for finding in one.verdict.findings],
                 "settled_by": [rule.name for rule in one.settled_by],
                 "look_at": [rule.name for rule in one.look_at],

@@ -10,8 +10,8 @@ from conformance.language.node import Entries, Node, Scalar, child, entries_of, 
 from conformance.language.problem import Report
 from conformance.language.shape import Json
 from conformance.language.suggest import unknown
-from conformance.policies.catalogue import POLICIES, rules
-from conformance.policies.policy import NotAPolicy
+from conformance.policies.catalogue import POLICIES, rules_for
+from conformance.policies.policy import InvalidParameter
 from conformance.policies.trace import INPUT
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def _check_policy(case: Node, report: Report) -> None:
         place = entry.value.key("idleTimeout") if isinstance(entry.value, Entries) else entry.value
         report.add(place, "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
     try:
-        rules(name, given, None if throttle is None else named(throttle))
-    except NotAPolicy as wrong:
+        rules_for(name, given, None if throttle is None else named(throttle))
+    except InvalidParameter as wrong:
         report.add(entry.value if throttle is None else throttle, str(wrong))
 
 

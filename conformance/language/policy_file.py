@@ -11,7 +11,7 @@ from conformance.language.policy_shapes import COMMON_KEYS, POLICY_CASE
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trace
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue
@@ -65,13 +65,13 @@ def _step(number: int, written: dict[str, Json], first: str) -> PolicyStep:
     )
 
 
-def _entry(written: dict[str, Json], first: str) -> Entry:
+def _entry(written: dict[str, Json], first: str) -> TraceEntry:
     if "event" in written:
         event = written["event"]
         return Event(event["at"], event.get("input", first)) if isinstance(event, dict) else Event(event, first)
     if "clock" in written:
-        return Clock(written["clock"])
-    return Idle(written["idle"].get("input")) if "idle" in written else Boundary()
+        return ClockReading(written["clock"])
+    return IdlePoll(written["idle"].get("input")) if "idle" in written else Boundary()
 
 
 def _lines(node: Node) -> dict[str, int]:

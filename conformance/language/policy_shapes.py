@@ -18,8 +18,8 @@ from conformance.language.compound_shapes import (
 )
 from conformance.language.shape import Boolean, Choice, Fraction, Integer, Shape, Text
 from conformance.policies.catalogue import POLICIES
-from conformance.policies.parameter import Parameter
-from conformance.policies.throttles import THROTTLES
+from conformance.policies.policy import PolicyParameter
+from conformance.policies.throttling import THROTTLES
 from conformance.policies.trace import ClockUnit
 
 INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
@@ -27,7 +27,7 @@ WATERMARK = Integer(nullable=True)
 _INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
 
 
-def _parameter(name: str, parameter: Parameter) -> Shape:
+def _parameter(name: str, parameter: PolicyParameter) -> Shape:
     if parameter.words:
         return Choice(name, parameter.words)
     match parameter.kind:
@@ -41,7 +41,7 @@ def _parameter(name: str, parameter: Parameter) -> Shape:
             return Integer(0)
 
 
-def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, Parameter]]]) -> Alternatives:
+def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
     """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
     records = {}
     for name, (meaning, parameters) in known.items():

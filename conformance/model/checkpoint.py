@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from conformance.model.execution import Data, States
-from conformance.model.nullability import NotNull
-from conformance.model.watermark import Policy, Tracker
+from conformance.model.execution import BatchData, States
+from conformance.model.state_format import NotNull
+from conformance.model.watermark import Policy, WatermarkTracker
 
 Schema: TypeAlias = tuple[str, ...]
 """What state was written for, as text: compared where a version does."""
 
 
 @dataclass(frozen=True)
-class Planned:
+class OffsetLogEntry:
     """An entry of the offset log: a micro-batch that was planned."""
 
     id: int
-    data: Data
+    data: BatchData
     watermark_ms: int
     """What it runs with."""
 
 
 @dataclass(frozen=True)
-class Committed:
+class CommitLogEntry:
     """An entry of the commit log, and the state as the micro-batch left it."""
 
     next_ms: int
@@ -34,11 +34,11 @@ class Committed:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class ModelCheckpoint:
     """The logs of a query."""
 
-    planned: tuple[Planned, ...] = ()
-    committed: dict[int, Committed] = field(default_factory=dict)
+    planned: tuple[OffsetLogEntry, ...] = ()
+    committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
     """As the first run had it."""
     sources: frozenset[str] | None = None
@@ -49,7 +49,7 @@ class Checkpoint:
     """Which columns of each operator's state were NOT NULL in the first micro-batch."""
     lost: str | None = None
     """What has gone of the state: ``delta gone``, ``state gone``; seen once a micro-batch needs it."""
-    tracker: Tracker | None = None
+    tracker: WatermarkTracker | None = None
     """What no real checkpoint holds; for models that are wrong on purpose."""
 
     @property
@@ -57,7 +57,7 @@ class Checkpoint:
         return len(self.planned)
 
     @property
-    def uncommitted(self) -> Planned | None:
+    def uncommitted(self) -> OffsetLogEntry | None:
         """The newest micro-batch, where it was planned and not committed."""
         newest = self.planned[-1] if self.planned else None
         return newest if newest is not None and newest.id not in self.committed else None
@@ -69,7 +69,7 @@ class Checkpoint:
             return self.uncommitted.watermark_ms
         return self.committed[self.planned[-1].id].next_ms if self.planned else 0
 
-    def before(self, id: int) -> Committed | None:
+    def before(self, id: int) -> CommitLogEntry | None:
         """The commit before a micro-batch; None for the first."""
         return self.committed.get(id - 1)
 
@@ -77,13 +77,13 @@ class Checkpoint:
         """The watermark that a micro-batch was planned with; 0 for one before the first."""
         return self.planned[id].watermark_ms if 0 <= id < len(self.planned) else 0
 
-    def with_planned(self, planned: Planned) -> Checkpoint:
+    def with_planned(self, planned: OffsetLogEntry) -> ModelCheckpoint:
         return replace(self, planned=(*self.planned[: planned.id], planned))
 
-    def with_committed(self, id: int, committed: Committed) -> Checkpoint:
+    def with_committed(self, id: int, committed: CommitLogEntry) -> ModelCheckpoint:
         return replace(self, committed={**self.committed, id: committed})
 
-    def without_newest_commit(self) -> Checkpoint:
+    def without_newest_commit(self) -> ModelCheckpoint:
         """As if the engine had died after planning its last micro-batch and before committing it."""
         newest = self.planned[-1].id if self.planned else None
         return replace(self, committed={id: one for id, one in self.committed.items() if id != newest})

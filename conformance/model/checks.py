@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
-from conformance.model.operator_run import OutputMode
-from conformance.model.parsing import refused
+from conformance.model.errors import Unpredictable
+from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
+from conformance.model.operators import OutputMode
 from conformance.model.plan import Aggregate, Deduplicate, Join, Limit, Plan, is_streaming, stateful, walk
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
@@ -42,7 +41,7 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
 def _refuse_first(names: Iterable[tuple[str, str]], rules: Rules) -> None:
     for name, what in names:
         if name in rules.refusals:
-            raise refused(rules, name, what)
+            raise rules.refusal(name, what)
 
 
 Named = Iterator[tuple[str, str]]
@@ -131,17 +130,17 @@ def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
                 if mode == "update" and node.how == "inner"
                 else "join in update or complete mode"
             )
-            raise refused(rules, name, mode.capitalize())
+            raise rules.refusal(name, mode.capitalize())
     kind = {"fullOuter": "full outer join", "leftSemi": "left semi join"}.get(node.how)
     if kind is not None and kind in rules.refusals:
-        raise refused(rules, kind)
+        raise rules.refusal(kind)
     if node.how != "inner" and "outer join without bound" in rules.refusals and not _has_bound(node):
-        raise refused(rules, "outer join without bound", node.how)
+        raise rules.refusal("outer join without bound", node.how)
 
 
 def _has_bound(node: Join) -> bool:
     """A watermark among the keys, or on the nullable side with a range that bounds the other."""
-    if isinstance(bounds(node)[0], ByKey):
+    if isinstance(bounds(node)[0], KeyBound):
         return True
     left = bool(lower_bounds(node.left.columns, node.right.columns, node))
     right = bool(lower_bounds(node.right.columns, node.left.columns, node))

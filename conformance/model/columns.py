@@ -26,7 +26,7 @@ WINDOW_MADE = "window"
 
 
 @dataclass(frozen=True)
-class Column:
+class Attribute:
     """A column. Its id is its own in the whole query and stays with it through renames of nothing but its place."""
 
     id: int

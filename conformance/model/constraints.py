@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conformance.model.columns import BOOLEAN, Column
-from conformance.model.expressions import Expression, Named, column, conjuncts, substitute
+from conformance.model.columns import BOOLEAN, Attribute
+from conformance.model.expressions import Expression, NamedExpression, column, conjuncts, substitute
 from conformance.model.plan import Aggregate, Deduplicate, Filter, Join, Limit, Plan, Project, Union, Watermark
 
 
@@ -54,14 +54,14 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
             return ()
 
 
-def _constants(named: Iterable[Named]) -> Iterator[Expression]:
+def _constants(named: Iterable[NamedExpression]) -> Iterator[Expression]:
     """What a column is that is a literal; Source: `UnaryNode.getAllValidConstraints`."""
     for one in named:
         if one.expression.is_constant:
             yield Expression("call", BOOLEAN, (column(one.column), one.expression), "<=>")
 
 
-def _said_of(named: Iterable[Named], conditions: Iterable[Expression]) -> Iterator[Expression]:
+def _said_of(named: Iterable[NamedExpression], conditions: Iterable[Expression]) -> Iterator[Expression]:
     """The conditions, of the columns that are handed on by whichever name."""
     names = {one.expression.value: column(one.column) for one in named if one.expression.kind == "column"}
     for condition in conditions:
@@ -69,6 +69,8 @@ def _said_of(named: Iterable[Named], conditions: Iterable[Expression]) -> Iterat
             yield substitute(condition, names)
 
 
-def _renamed(conditions: Iterable[Expression], by: Iterable[Column], to: Iterable[Column]) -> Iterator[Expression]:
+def _renamed(
+    conditions: Iterable[Expression], by: Iterable[Attribute], to: Iterable[Attribute]
+) -> Iterator[Expression]:
     names = {its.id: column(ours) for its, ours in zip(by, to, strict=True)}
     return (substitute(condition, names) for condition in conditions)

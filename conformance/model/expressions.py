@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import Column, Row, Value
+from conformance.model.columns import Attribute, Row, Value
 from conformance.model.functions import FUNCTIONS
 
 Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
@@ -56,11 +56,11 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedExpression:
     """An expression and the column it makes."""
 
     expression: Expression
-    column: Column
+    column: Attribute
 
 
 NOT_DETERMINISTIC = frozenset({"current_timestamp"})
@@ -69,7 +69,7 @@ NULL_TOLERANT = frozenset({"is null", "is not null", "and", "or", "case", "coale
 """Functions that may be other than NULL where an operand is."""
 
 
-def column(of: Column) -> Expression:
+def column(of: Attribute) -> Expression:
     """The expression that is a column."""
     return Expression("column", of.type, value=of.id)
 

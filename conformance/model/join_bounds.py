@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from conformance.model.columns import Column, Value
+from conformance.model.columns import Attribute, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts
 from conformance.model.intervals import Interval
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,16 @@ class Equality:
 
 
 @dataclass(frozen=True)
-class ByKey:
+class KeyBound:
     """State goes by an event-time column among the equal keys, at the watermark itself."""
 
     place: int
     """Which of the equal pairs."""
-    column: Column
+    column: Attribute
 
 
 @dataclass(frozen=True)
-class Lower:
+class LowerBound:
     """A lower bound of a side's times: the watermark, so many times (0 or 1, or -1 where it is subtracted), plus an offset in µs."""
 
     times: int
@@ -42,11 +42,11 @@ class Lower:
 
 
 @dataclass(frozen=True)
-class ByRange:
+class RangeBound:
     """State goes by the side's event time, at the lowest of the bounds that the condition's inequalities give."""
 
-    column: Column
-    bounds: tuple[Lower, ...]
+    column: Attribute
+    bounds: tuple[LowerBound, ...]
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The lowest of the bounds, in ms."""
@@ -57,7 +57,7 @@ class ByRange:
         )
 
 
-Bound = ByKey | ByRange | None
+Bound = KeyBound | RangeBound | None
 """How one side's state goes; None: never."""
 
 
@@ -101,26 +101,26 @@ def inequalities(join: Join) -> Iterator[Expression]:
     return (part for part in conjuncts(join.condition) if part.kind == "call" and part.name in ("<", "<=", ">", ">="))
 
 
-def _by_key(join: Join) -> ByKey | None:
+def _by_key(join: Join) -> KeyBound | None:
     columns = {one.id: one for one in (*join.left.columns, *join.right.columns)}
     pairs = equalities(join)
     for side in ("left", "right"):
         for place, pair in enumerate(pairs):
             key: Expression = getattr(pair, side)
             if key.kind == "column" and columns[key.value].is_event_time:
-                return ByKey(place, columns[key.value])
+                return KeyBound(place, columns[key.value])
     return None
 
 
-def _by_range(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> ByRange | None:
+def _by_range(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> RangeBound | None:
     own = next((one for one in side if one.is_event_time), None)
     if own is None:
         return None
     found = lower_bounds(side, other, join)
-    return ByRange(own, found) if found else None
+    return RangeBound(own, found) if found else None
 
 
-def lower_bounds(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> tuple[Lower, ...]:
+def lower_bounds(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> tuple[LowerBound, ...]:
     """The lower bounds that the condition's inequalities give a side.
 
     Each inequality is solved for the side's column, with the watermark for the other side's event time. Spark takes any
@@ -147,7 +147,7 @@ def lower_bounds(side: tuple[Column, ...], other: tuple[Column, ...], join: Join
         if own != [-1] or any(not tagged for _, tagged in watermarks):
             continue  # it bounds the side from above, or by what has no watermark
         offset = terms[0].offset_us + terms[1].offset_us
-        found.append(Lower(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
+        found.append(LowerBound(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from functools import reduce
 
 from conformance.model.columns import BOOLEAN
 from conformance.model.constraints import inferred
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
@@ -16,9 +17,9 @@ from conformance.model.plan import (
     Join,
     JoinType,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Static,
     Union,
     Watermark,
     beneath,
@@ -29,7 +30,6 @@ from conformance.model.plan import (
     with_children,
 )
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 PRESERVED = {
     "inner": (),
@@ -54,7 +54,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 
 def _is_cut(plan: Plan) -> bool:
-    return isinstance(plan, Static) and plan.is_cut
+    return isinstance(plan, LocalRelation) and plan.is_cut
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
@@ -66,7 +66,7 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
                     return child
                 if isinstance(beneath(child), Join | Union):
                     raise Unpredictable("a filter that is always false, which moves into a join or a union")
-                return Static(plan.columns, (), is_cut=True)
+                return LocalRelation(plan.columns, (), is_cut=True)
             return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
         case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
@@ -194,10 +194,10 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 
 def all_of(parts: Iterable[Expression]) -> Expression:
     """The conditions held together by AND; true where there is none."""
-    held = list(parts)
-    if not held:
+    conditions = list(parts)
+    if not conditions:
         return Expression("literal", BOOLEAN, value=True)
-    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), held)
+    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), conditions)
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:

@@ -11,14 +11,13 @@ from sqlglot import exp
 
 from conformance.core.spark_types import DataType, Field
 from conformance.model.aggregates import AGGREGATES
-from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Column
+from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression
 from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -69,7 +68,7 @@ class Parsed:
 
     expression: Expression
     name: str
-    source: Column | None
+    source: Attribute | None
     """The column it is, renamed or not; None where it is more than that."""
 
 
@@ -86,7 +85,7 @@ def syntax(text: str) -> exp.Expr:
         raise Unpredictable(f"the syntax of {text!r}") from None
 
 
-def parse(text: str, scope: Sequence[Column], rules: Rules) -> Parsed:
+def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
     """Read an expression.
 
     Args:
@@ -101,7 +100,7 @@ def parse(text: str, scope: Sequence[Column], rules: Rules) -> Parsed:
     return read(syntax(text), scope, rules)
 
 
-def read(tree: exp.Expr, scope: Sequence[Column], rules: Rules) -> Parsed:
+def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
     """The same of a syntax tree."""
     alias = None
     if isinstance(tree, exp.Alias):
@@ -111,7 +110,7 @@ def read(tree: exp.Expr, scope: Sequence[Column], rules: Rules) -> Parsed:
     return Parsed(expression, alias or _name(tree, source), source)
 
 
-def resolve(parts: Sequence[str], scope: Iterable[Column], rules: Rules) -> Expression:
+def resolve(parts: Sequence[str], scope: Iterable[Attribute], rules: Rules) -> Expression:
     """The column, or the field of one, that a dotted name means.
 
     Raises:
@@ -135,31 +134,11 @@ def resolve(parts: Sequence[str], scope: Iterable[Column], rules: Rules) -> Expr
             for field in parts[taken:]:
                 expression = _field(expression, field, rules)
             return expression
-    raise refused(rules, "unknown column", ".".join(parts))
-
-
-def refused(rules: Rules, name: str, what: str = "") -> Refused:
-    """The error of a refusal that is in force.
-
-    Raises:
-        Unpredictable: the refusal is not in force here, and what happens instead is not known.
-    """
-    if name not in rules.refusals:
-        raise Unpredictable(f"{name} where it is not refused")
-    return rules.refusals[name].error(name, what)
-
-
-def need(feature: str, rules: Rules) -> None:
-    """
-    Raises:
-        Refused: this version does not have the feature.
-    """
-    if feature not in rules.features:
-        raise refused(rules, "not there", feature)
+    raise rules.refusal("unknown column", ".".join(parts))
 
 
 class _Reader:
-    def __init__(self, scope: Sequence[Column], rules: Rules) -> None:
+    def __init__(self, scope: Sequence[Attribute], rules: Rules) -> None:
         self._scope = scope
         self._rules = rules
 
@@ -262,7 +241,7 @@ class _Reader:
         if name is None:
             raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
         if name == "cast to timestamp_ntz":
-            need("TIMESTAMP_NTZ", self._rules)
+            self._rules.require("TIMESTAMP_NTZ")
         return self._call(name, tree.this)
 
     _trycast = _cast
@@ -283,10 +262,10 @@ class _Reader:
         if name == "session_window":
             return self._session(tree)
         if name == "window_time":
-            need("window_time", self._rules)
+            self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
         if name in _NEED:
-            need(_NEED[name], self._rules)
+            self._rules.require(_NEED[name])
         return self._call(name, *tree.expressions)
 
     def _window(self, tree: exp.Anonymous) -> Expression:
@@ -298,14 +277,14 @@ class _Reader:
         return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
     def _session(self, tree: exp.Anonymous) -> Expression:
-        need("session_window", self._rules)
+        self._rules.require("session_window")
         time = self._time(self.read(tree.expressions[0]))
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")
 
     def _time(self, of: Expression) -> Expression:
         """What a window is taken of: a window as such by its time (SPARK-40821)."""
         if of.type == WINDOW:
-            need("window of a window", self._rules)
+            self._rules.require("window of a window")
             return self._time_of_window(of)
         if of.type.name not in ("timestamp", "timestamp_ntz"):
             raise Unpredictable(f"a window over {of.type}")
@@ -332,10 +311,10 @@ def _field(of: Expression, name: str, rules: Rules) -> Expression:
     for position, field in enumerate(of.type.fields):
         if _same(field.name, name):
             return Expression("field", field.type, (of,), field.name, position)
-    raise refused(rules, "unknown column", name)
+    raise rules.refusal("unknown column", name)
 
 
-def _name(tree: exp.Expr, source: Column | None) -> str:
+def _name(tree: exp.Expr, source: Attribute | None) -> str:
     if source is not None:
         return source.name
     if isinstance(tree, exp.Column):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from conformance.model.columns import Column, Value
-from conformance.model.expressions import Expression, Named
+from conformance.model.columns import Attribute, Value
+from conformance.model.expressions import Expression, NamedExpression
 
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
 
@@ -38,23 +38,23 @@ class _PassingOn(_OverOne):
     """One that hands on the columns of the node below."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return self.child.columns
 
 
 @dataclass(frozen=True, eq=False)
-class Source(_Leaf):
+class StreamSource(_Leaf):
     """A stream that is read; read twice, its columns have other ids each time."""
 
     stream: str
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Static(_Leaf):
+class LocalRelation(_Leaf):
     """Rows that are written in the query."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
     rows: tuple[tuple[Value, ...], ...]
     is_cut: bool = False
     """Whether it is all that is left of a query below a filter that is always false."""
@@ -65,8 +65,8 @@ class Watermark(_OverOne):
     """``withWatermark``: from here on the column is the event time."""
 
     child: Plan
-    column: Column
-    columns: tuple[Column, ...]
+    column: Attribute
+    columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +80,10 @@ class Project(_OverOne):
     """``select`` and its like; a window in it makes a row for each window a row is in."""
 
     child: Plan
-    named: tuple[Named, ...]
+    named: tuple[NamedExpression, ...]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return tuple(one.column for one in self.named)
 
 
@@ -92,7 +92,7 @@ class Union:
     """All rows of all branches; the columns are named, and watermarked, as in the first."""
 
     branches: tuple[Plan, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
 
     @property
     def children(self) -> tuple[Plan, ...]:
@@ -104,18 +104,18 @@ class Aggregate(_OverOne):
     """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
 
     child: Plan
-    keys: tuple[Named, ...]
-    outputs: tuple[Named, ...]
+    keys: tuple[NamedExpression, ...]
+    outputs: tuple[NamedExpression, ...]
     """Over the columns of the keys and, inside aggregate functions, over those of the child."""
     from_distinct: bool = False
     """Whether SQL's DISTINCT or UNION made it."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return tuple(one.column for one in self.outputs)
 
     @property
-    def session(self) -> Named | None:
+    def session(self) -> NamedExpression | None:
         """The session window among the keys."""
         return next((key for key in self.keys if key.expression.kind == "session"), None)
 
@@ -125,7 +125,7 @@ class Deduplicate(_PassingOn):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
     child: Plan
-    keys: tuple[Column, ...]
+    keys: tuple[Attribute, ...]
     within_watermark: bool
 
     @property
@@ -152,7 +152,7 @@ class Join:
     condition: Expression
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return self.left.columns if self.how == "leftSemi" else (*self.left.columns, *self.right.columns)
 
     @property
@@ -164,7 +164,9 @@ class Join:
         return is_streaming(self.left) and is_streaming(self.right)
 
 
-Plan: TypeAlias = Source | Static | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+Plan: TypeAlias = (
+    StreamSource | LocalRelation | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+)
 Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join
 
 
@@ -178,7 +180,7 @@ def walk(plan: Plan) -> Iterator[Plan]:
 def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """The node over what ``change`` makes of each of its children."""
     match plan:
-        case Source() | Static():
+        case StreamSource() | LocalRelation():
             return plan
         case Union():
             return replace(plan, branches=tuple(map(change, plan.branches)))
@@ -189,7 +191,7 @@ def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 
 def is_streaming(plan: Plan) -> bool:
-    return any(isinstance(node, Source) for node in walk(plan))
+    return any(isinstance(node, StreamSource) for node in walk(plan))
 
 
 def is_stateful(plan: Plan) -> bool:
@@ -220,7 +222,7 @@ def watermarks(plan: Plan) -> tuple[Watermark, ...]:
 
 def streams(plan: Plan) -> frozenset[str]:
     """The streams that are read."""
-    return frozenset(node.stream for node in walk(plan) if isinstance(node, Source))
+    return frozenset(node.stream for node in walk(plan) if isinstance(node, StreamSource))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
@@ -233,3 +235,39 @@ def expressions(plan: Plan) -> Iterator[Expression]:
                 yield from (one.expression for one in node.named)
             case Aggregate():
                 yield from (one.expression for one in (*node.keys, *node.outputs))
+
+
+_TITLES = {
+    "stateStoreSave": "aggregation",
+    "sessionWindowStateStoreSaveExec": "session windows",
+    "dedupe": "deduplication",
+    "dedupeWithinWatermark": "deduplication within the watermark",
+    "symmetricHashJoin": "join",
+    "globalLimit": "limit",
+}
+
+
+def operator_name(node: Plan) -> str:
+    """What the progress calls a stateful operator."""
+    match node:
+        case Aggregate():
+            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
+        case Deduplicate():
+            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
+        case Join():
+            return "symmetricHashJoin"
+        case _:
+            return "globalLimit"
+
+
+def operator_title(node: Plan) -> str:
+    """The operator in words: ``aggregation by window, id``."""
+    title = _TITLES[operator_name(node)]
+    match node:
+        case Aggregate():
+            names = [key.column.name for key in node.keys]
+        case Deduplicate():
+            names = [key.name for key in node.keys]
+        case _:
+            names = []
+    return f"{title} by {', '.join(names)}" if names else title

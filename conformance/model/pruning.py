@@ -1,6 +1,6 @@
 """What the optimiser cuts out of a plan because nothing needs it: columns, and aggregations.
 
-Source: `ColumnPruning`, `RemoveRedundantAggregates`.
+StreamSource: `ColumnPruning`, `RemoveRedundantAggregates`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from conformance.model.expressions import Expression, Named
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
     Aggregate,
@@ -16,23 +17,22 @@ from conformance.model.plan import (
     Filter,
     Join,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Source,
-    Static,
+    StreamSource,
     Union,
     Watermark,
     is_streaming,
     with_children,
 )
-from conformance.model.unpredictable import Unpredictable
 
 BLIND_TO_DUPLICATES = frozenset({"max", "min", "first", "last", "collect_set"})
 """Aggregate functions to which it does not matter how often they see a row."""
 
 
 @dataclass(frozen=True)
-class Needed:
+class RequiredColumns:
     """Which columns of each node something above it, or the sink, needs."""
 
     by_node: Mapping[int, frozenset[int]]
@@ -48,16 +48,16 @@ def without_redundant_aggregations(plan: Plan) -> Plan:
     Raises:
         Unpredictable: one of them is of sessions.
     """
-    return _without_redundant_aggregations(plan, needed(plan))
+    return _without_redundant_aggregations(plan, required_columns(plan))
 
 
-def _without_redundant_aggregations(plan: Plan, keep: Needed) -> Plan:
+def _without_redundant_aggregations(plan: Plan, keep: RequiredColumns) -> Plan:
     if isinstance(plan, Aggregate) and (redundant := _redundant_below(plan, keep)) is not None:
         return replace(plan, child=without_redundant_aggregations(_with_keys_alone(plan.child, redundant)))
     return with_children(plan, lambda child: _without_redundant_aggregations(child, keep))
 
 
-def _redundant_below(upper: Aggregate, keep: Needed) -> Aggregate | None:
+def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | None:
     """The aggregation of which this one needs the keys alone, and each as often as it likes."""
     functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
@@ -89,26 +89,28 @@ def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
 
 def without_needless_times(plan: Plan) -> Plan:
     """The plan with event times gone from the inputs of joins where nothing needs them: no state goes by them (`ColumnPruning`)."""
-    return _without_needless_times(plan, needed(plan))
+    return _without_needless_times(plan, required_columns(plan))
 
 
-def _without_needless_times(plan: Plan, keep: Needed) -> Plan:
+def _without_needless_times(plan: Plan, keep: RequiredColumns) -> Plan:
     below = _narrowed if isinstance(plan, Join) else _without_needless_times
     return with_children(plan, lambda child: below(child, keep))
 
 
-def _narrowed(side: Plan, keep: Needed) -> Plan:
+def _narrowed(side: Plan, keep: RequiredColumns) -> Plan:
     below = _without_needless_times(side, keep)
     if all(one.id in keep.of(side) for one in side.columns if one.is_event_time):
         return below
-    return Project(below, tuple(Named(column_expression(one), one) for one in side.columns if one.id in keep.of(side)))
+    return Project(
+        below, tuple(NamedExpression(column_expression(one), one) for one in side.columns if one.id in keep.of(side))
+    )
 
 
-def needed(plan: Plan) -> Needed:
+def required_columns(plan: Plan) -> RequiredColumns:
     """Columns that nothing needs are gone before an operator sees them (so SPARK-58979 comes about)."""
     found: dict[int, frozenset[int]] = {}
     _need(plan, frozenset(one.id for one in plan.columns), found)
-    return Needed(found)
+    return RequiredColumns(found)
 
 
 def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]]) -> None:
@@ -138,7 +140,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             wanted = columns | plan.condition.references
             for side in plan.children:
                 _need(side, wanted & {one.id for one in side.columns}, found)
-        case Source() | Static():
+        case StreamSource() | LocalRelation():
             pass
 
 

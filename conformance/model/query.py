@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from conformance.model.checkpoint import Checkpoint, Committed, Planned
+from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
-from conformance.model.execution import Data, MicroBatch, States, execute, initial, operator_name
-from conformance.model.join_bounds import equalities
+from conformance.model.errors import Unpredictable
+from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.joins import can_evict
-from conformance.model.nullability import NotNull, not_null_in_state
-from conformance.model.operator_run import OutputMode
+from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized
-from conformance.model.parsing import refused
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -32,13 +30,16 @@ from conformance.model.plan import (
     streams,
     walk,
 )
-from conformance.model.propagation import input_watermarks
-from conformance.model.pruning import Needed, needed, without_needless_times, without_redundant_aggregations
+from conformance.model.progress import BatchProgress
+from conformance.model.pruning import (
+    RequiredColumns,
+    required_columns,
+    without_needless_times,
+    without_redundant_aggregations,
+)
 from conformance.model.rules import Rules
-from conformance.model.stores import takes_anothers_store
-from conformance.model.story import BatchStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.watermark import Policy, Tracker, policy_named
+from conformance.model.state_format import NotNull, not_null_in_state, schema_of, takes_anothers_store
+from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 Trigger: TypeAlias = Literal["default", "once", "availableNow"]
 
@@ -76,7 +77,7 @@ KNOWN = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class QuerySettings:
     """How a query is started."""
 
     mode: OutputMode
@@ -97,7 +98,7 @@ class Query:
         checkpoint: as of now.
     """
 
-    def __init__(self, plan: Plan, settings: Settings, checkpoint: Checkpoint, rules: Rules) -> None:
+    def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
         """Start it.
 
         Raises:
@@ -106,12 +107,12 @@ class Query:
         """
         _check_known(plan, settings)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
-            raise refused(rules, "no such trigger")
+            raise rules.refusal("no such trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
         self.written = plan
         self.plan = without_needless_times(without_redundant_aggregations(optimized(plan, rules)))
-        self._needed: Needed = needed(self.plan)
+        self._needed: RequiredColumns = required_columns(self.plan)
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
         asked = policy_named(settings.conf.get(POLICY, "min"), rules)
@@ -120,15 +121,15 @@ class Query:
         if checkpoint.sources is not None and checkpoint.sources != streams(plan):
             if len(checkpoint.sources) == len(streams(plan)):
                 raise Unpredictable("a restart with other sources")
-            raise refused(rules, "another number of sources", f"[{len(checkpoint.sources)}] sources")
+            raise rules.refusal("another number of sources", f"[{len(checkpoint.sources)}] sources")
         self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions, sources=streams(plan))
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
-        self._tracker = Tracker(restored, {})
+        self._tracker = WatermarkTracker(restored, {})
         if rules.restores_node_watermarks and checkpoint.tracker is not None:
             self._tracker = checkpoint.tracker
         self._last_eviction: tuple[int, ...] | None = None
         """What the operators of the last micro-batch of this run went by; None where none has run."""
-        self._arrived: list[Data] = []
+        self._arrived: list[BatchData] = []
 
     @property
     def watermark_ms(self) -> int:
@@ -136,15 +137,15 @@ class Query:
         return self.checkpoint.watermark_ms
 
     @property
-    def unread(self) -> list[Data]:
+    def unread(self) -> list[BatchData]:
         """What has arrived and waits for the next run."""
         return list(self._arrived)
 
-    def arrive(self, batches: Sequence[Data]) -> None:
+    def arrive(self, batches: Sequence[BatchData]) -> None:
         """Rows arrive, an entry for each micro-batch they will be read in."""
         self._arrived += batches
 
-    def run(self) -> Iterator[BatchStory]:
+    def run(self) -> Iterator[BatchProgress]:
         """Run micro-batches until nothing is left to do, or as many as the trigger lets.
 
         Raises:
@@ -157,18 +158,18 @@ class Query:
             if once and not self._rules.no_data_batch_after_once:
                 return
 
-    def _plan(self, *, once: bool) -> Planned | None:
+    def _plan(self, *, once: bool) -> OffsetLogEntry | None:
         """The next micro-batch, written to the offset log; None where there is none."""
         replayed = self.checkpoint.uncommitted
         if replayed is not None:
             return replayed
-        data: Data = {}
+        data: BatchData = {}
         if self._arrived:
             data = _together(self._arrived) if once else self._arrived[0]
             self._arrived = [] if once else self._arrived[1:]
         elif not self._wants_no_data():
             return None
-        planned = Planned(self.checkpoint.next_id, data, self._tracker.global_ms)
+        planned = OffsetLogEntry(self.checkpoint.next_id, data, self._tracker.global_ms)
         self.checkpoint = self.checkpoint.with_planned(planned)
         return planned
 
@@ -209,7 +210,7 @@ class Query:
         """One watermark for everything, as before 3.4: ``allowMultiple`` is off (3.4+)."""
         return _is_single(self._settings, self._rules)
 
-    def _execute(self, planned: Planned) -> BatchStory:
+    def _execute(self, planned: OffsetLogEntry) -> BatchProgress:
         rules, id = self._rules, planned.id
         self._check_formats()
         self._check_stores()
@@ -223,11 +224,11 @@ class Query:
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
         self._last_eviction = eviction
-        committed = Committed(self._tracker.global_ms, done.states, self._schema())
+        committed = CommitLogEntry(self._tracker.global_ms, done.states, self._schema())
         not_null = self._not_null(silent) if id == 0 else self.checkpoint.not_null
         checkpoint = self.checkpoint.with_committed(id, committed)
         self.checkpoint = replace(checkpoint, tracker=self._tracker, not_null=not_null)
-        return BatchStory(
+        return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
             read=tuple((stream, tuple(rows)) for stream, rows in planned.data.items()),
@@ -244,11 +245,11 @@ class Query:
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
         if self.checkpoint.lost is not None:
-            raise refused(self._rules, self.checkpoint.lost)
+            raise self._rules.refusal(self.checkpoint.lost)
         name = "operators other than in the state metadata"
         if len(before.states) != len(stateful(self.plan)):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
-            raise refused(self._rules, "state gone" if nothing_written else name)
+            raise self._rules.refusal("state gone" if nothing_written else name)
         self._check_state(before.schema)
         self._check_not_null(silent)
         return before.states
@@ -264,14 +265,14 @@ class Query:
             if before == after:
                 continue
             if before.partition("|")[0] != after.partition("|")[0]:
-                raise refused(self._rules, "state of another key")
+                raise self._rules.refusal("state of another key")
             if not isinstance(node, Deduplicate):
-                raise refused(self._rules, "state of another value")
+                raise self._rules.refusal("state of another value")
             if self._rules.deduplication_state_compares == "whole rows":
-                raise refused(self._rules, "deduplication state of another schema")
+                raise self._rules.refusal("deduplication state of another schema")
 
     def _schema(self) -> tuple[str, ...]:
-        return tuple(_schema_of(node, self._needed) for node in stateful(self.plan))
+        return tuple(schema_of(node, self._needed) for node in stateful(self.plan))
 
     def _not_null(self, silent: frozenset[str]) -> tuple[NotNull, ...]:
         return tuple(not_null_in_state(node, silent, self._needed, self._rules) for node in stateful(self.plan))
@@ -288,44 +289,44 @@ class Query:
         for written, now in zip(first, self._not_null(silent), strict=True):
             for before, after in zip(written, now, strict=False):
                 if (allowed == "may not come up" and after > before) or (allowed == "may not go" and before > after):
-                    raise refused(self._rules, "state of another value")
+                    raise self._rules.refusal("state of another value")
 
     def _check_stores(self) -> None:
         name = "store of another operator"
         if name in self._rules.refusals and in_rocksdb(self._settings):
             partitions = self.checkpoint.partitions or "1"  # the case language's default
             if takes_anothers_store(self.plan, partitions=int(partitions)):
-                raise refused(self._rules, name)
+                raise self._rules.refusal(name)
 
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
         outer = [node.how for node in joins if node.how != "inner"]
         if outer and self._settings.conf.get(JOIN_FORMAT) == "1":
-            raise refused(self._rules, "join state format 1", outer[0])
+            raise self._rules.refusal("join state format 1", outer[0])
         name = "join state format 1 of any join"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "1" and name in self._rules.refusals:
-            raise refused(self._rules, name)
+            raise self._rules.refusal(name)
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
-            raise refused(self._rules, name)
+            raise self._rules.refusal(name)
 
 
-def in_rocksdb(settings: Settings) -> bool:
+def in_rocksdb(settings: QuerySettings) -> bool:
     """Whether a query keeps its state in RocksDB."""
     return "RocksDB" in settings.conf.get(PROVIDER, "")
 
 
-def _is_single(settings: Settings, rules: Rules) -> bool:
+def _is_single(settings: QuerySettings, rules: Rules) -> bool:
     return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
 
 
 def _with_one_watermark(rules: Rules) -> Rules:
     """With ``allowMultiple`` off the first of several event times is taken, as before there were several watermarks."""
     kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
-    return replace(rules, refusals=kept)
+    return rules.altered(refusals=kept)
 
 
-def _check_known(plan: Plan, settings: Settings) -> None:
+def _check_known(plan: Plan, settings: QuerySettings) -> None:
     """
     Raises:
         Unpredictable: a conf, or something that has no one outcome.
@@ -340,7 +341,7 @@ def _check_known(plan: Plan, settings: Settings) -> None:
         raise Unpredictable("the order of what collect_set collects")
 
 
-def _check_semi_joins(plan: Plan, settings: Settings) -> None:
+def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
     """PushDownLeftSemiAntiJoin; below an aggregation where the other side is small (SPARK-34081).
 
     Raises:
@@ -351,25 +352,7 @@ def _check_semi_joins(plan: Plan, settings: Settings) -> None:
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
 
 
-def _schema_of(node: Plan, needed: Needed) -> str:
-    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows, without what nothing needs."""
-    match node:
-        case Aggregate():
-            keys = [str(key.column.type) for key in node.keys]
-            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
-            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
-        case Deduplicate():
-            keys = [str(key.type) for key in node.keys]
-            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
-        case Join():
-            keys = [str(pair.left.type) for pair in equalities(node)]
-            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
-        case _:
-            keys, values = [], []
-    return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
-
-
-def _together(batches: Sequence[Data]) -> Data:
+def _together(batches: Sequence[BatchData]) -> BatchData:
     """Everything that waits, in one micro-batch."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for batch in batches:

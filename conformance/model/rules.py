@@ -6,10 +6,11 @@ What each rule says, where it is written and since when it holds is in ``catalog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
 
-from conformance.model.refusals import Wording
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.versioned_data import Wording
 
 Boundary: TypeAlias = Callable[[int, int], bool]
 """Of an event time in µs and a watermark in ms."""
@@ -123,6 +124,28 @@ class Rules:
     """Name of a refusal in force → how it is worded."""
     features: frozenset[str]
     """Constructs that exist."""
+
+    def altered(self, **values: Any) -> Rules:
+        """These rules with some values replaced."""
+        return replace(self, **values)
+
+    def refusal(self, name: str, what: str = "") -> Refused:
+        """The error of a refusal.
+
+        Raises:
+            Unpredictable: the version does not refuse it, and the model does not know what happens instead.
+        """
+        if name not in self.refusals:
+            raise Unpredictable(f"{name} where it is not refused")
+        return self.refusals[name].error(name, what)
+
+    def require(self, feature: str) -> None:
+        """
+        Raises:
+            Refused: the version lacks the feature.
+        """
+        if feature not in self.features:
+            raise self.refusal("not there", feature)
 
 
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:

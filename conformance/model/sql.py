@@ -9,13 +9,13 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from conformance.model.columns import BIGINT, Column
-from conformance.model.expressions import Named, evaluate
+from conformance.model.columns import BIGINT, Attribute
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
-from conformance.model.parsing import need, parse, read, refused
-from conformance.model.plan import Aggregate, Project, Static
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.parsing import parse, read
+from conformance.model.plan import Aggregate, LocalRelation, Project
 
 _WATERMARK = re.compile(
     r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>.+?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
@@ -39,8 +39,8 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
     marked = _WATERMARK.search(statement)
     if marked is not None:
         if marked["name"] is None and not re.fullmatch(r"\w+", marked["of"]):
-            raise refused(any_frame.rules, "unnamed expression in WATERMARK", marked["of"])
-        need("WATERMARK clause", any_frame.rules)
+            raise any_frame.rules.refusal("unnamed expression in WATERMARK", marked["of"])
+        any_frame.rules.require("WATERMARK clause")
         named = next((name for name in views if name.lower() == marked["table"].lower()), None)
         if named is None or _WATERMARK.search(statement, marked.end()):
             raise Unpredictable("WATERMARK of a subquery, or several in one statement")
@@ -65,8 +65,8 @@ def _marked(frame: Frame, clause: re.Match[str]) -> Frame:
     if clause["name"] is None:
         return frame.with_watermark(clause["of"], delay)
     parsed = parse(clause["of"], frame.plan.columns, frame.rules)
-    added = Named(parsed.expression, Column(frame.ids.next(), clause["name"], parsed.expression.type))
-    kept = (Named(column_expression(one), one) for one in frame.plan.columns)
+    added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause["name"], parsed.expression.type))
+    kept = (NamedExpression(column_expression(one), one) for one in frame.plan.columns)
     return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause["name"], delay)
 
 
@@ -145,7 +145,9 @@ def _range(tree: exp.Anonymous, near: Frame) -> Frame:
     bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
-    return near.of(Static((Column(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds))))
+    return near.of(
+        LocalRelation((Attribute(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds)))
+    )
 
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
@@ -153,8 +155,8 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
     read_rows = [[read(cell, (), near.rules).expression for cell in row.expressions] for row in tree.expressions]
     if not read_rows or any(len(row) != len(names) or any(not cell.is_constant for cell in row) for row in read_rows):
         raise Unpredictable("VALUES of other than constants")
-    columns = tuple(Column(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))
-    return near.of(Static(columns, tuple(tuple(evaluate(cell, {}) for cell in row) for row in read_rows)))
+    columns = tuple(Attribute(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))
+    return near.of(LocalRelation(columns, tuple(tuple(evaluate(cell, {}) for cell in row) for row in read_rows)))
 
 
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:

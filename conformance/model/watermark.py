@@ -8,8 +8,19 @@ from typing import Literal, TypeAlias
 
 from conformance.model.columns import Value
 from conformance.model.expressions import Expression
-from conformance.model.parsing import refused
-from conformance.model.plan import Filter, Join, Plan, Project, Source, Watermark, walk, watermarks
+from conformance.model.join_bounds import RangeBound, bounds
+from conformance.model.plan import (
+    Filter,
+    Join,
+    Plan,
+    Project,
+    StreamSource,
+    Watermark,
+    is_stateful,
+    stateful,
+    walk,
+    watermarks,
+)
 from conformance.model.rules import Rules
 
 Policy: TypeAlias = Literal["min", "max"]
@@ -18,7 +29,7 @@ Slot: TypeAlias = int
 
 
 @dataclass(frozen=True)
-class Statistics:
+class EventTimeStatistics:
     """Event-time statistics of one node in one micro-batch, in ms."""
 
     min: int
@@ -26,7 +37,7 @@ class Statistics:
     avg: int
 
     @classmethod
-    def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> Statistics | None:
+    def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> EventTimeStatistics | None:
         """None where no row came.
 
         Args:
@@ -41,7 +52,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class NodeReading:
+class InputAdvance:
     """What became of the watermark of one input in a micro-batch; all in ms."""
 
     column: str
@@ -56,25 +67,30 @@ class NodeReading:
 
 
 @dataclass(frozen=True)
-class Advance:
+class WatermarkAdvance:
     """How the watermark of the query came out of a micro-batch; in ms."""
 
-    nodes: tuple[NodeReading, ...]
+    nodes: tuple[InputAdvance, ...]
     policy: Policy
     before_ms: int
     after_ms: int
 
 
 @dataclass(frozen=True)
-class Tracker:
+class WatermarkTracker:
     """What is remembered between micro-batches of one run of a query; in ms."""
 
     global_ms: int
     nodes: Mapping[Slot, int]
 
     def after(
-        self, plan: Plan, seen: Sequence[Statistics | None], silent: frozenset[str], policy: Policy, rules: Rules
-    ) -> tuple[Tracker, Advance]:
+        self,
+        plan: Plan,
+        seen: Sequence[EventTimeStatistics | None],
+        silent: frozenset[str],
+        policy: Policy,
+        rules: Rules,
+    ) -> tuple[WatermarkTracker, WatermarkAdvance]:
         """What is remembered after a micro-batch.
 
         Args:
@@ -99,13 +115,13 @@ class Tracker:
                 nodes[slot] = rules.silent_node_ms
             highest = None if statistics is None else statistics.max
             readings.append(
-                NodeReading(
+                InputAdvance(
                     node.column.name, delay_ms, highest, computed, before, nodes.get(slot) if slot is not None else None
                 )
             )
         chosen = rules.policies[policy](tuple(nodes.values())) if nodes else self.global_ms
         moved = chosen if chosen > self.global_ms or (nodes and not rules.watermark_never_falls) else self.global_ms
-        return Tracker(moved, nodes), Advance(tuple(readings), policy, self.global_ms, moved)
+        return WatermarkTracker(moved, nodes), WatermarkAdvance(tuple(readings), policy, self.global_ms, moved)
 
 
 def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None, ...]:
@@ -143,7 +159,7 @@ def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
 def _shape(plan: Plan, silent: frozenset[str]) -> object | None:
     """What two inputs share that look alike: the same operations over nothing; None where something came or more is done."""
     match plan:
-        case Source():
+        case StreamSource():
             return ("nothing", tuple(str(one.type) for one in plan.columns)) if plan.stream in silent else None
         case Watermark() | Filter() | Project():
             below = _shape(plan.child, silent)
@@ -173,5 +189,45 @@ def policy_named(text: str, rules: Rules) -> Policy:
     """
     name = text.lower()
     if name not in rules.policies:
-        raise refused(rules, "unknown policy", text)
+        raise rules.refusal("unknown policy", text)
     return "max" if name == "max" else "min"
+
+
+def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) -> tuple[int, ...]:
+    """The watermark, in ms, at the input of each stateful operator, in the order of ``plan.stateful``.
+
+    Args:
+        plan: the plan of the query.
+        global_ms: the watermark of the query.
+        rules: of the version.
+        single: whether one watermark serves all operators (``allowMultiple`` is off).
+
+    Raises:
+        Refused: a watermark is defined above another.
+    """
+    operators = stateful(plan)
+    if single or not rules.watermark_per_operator or global_ms == 0:
+        return (global_ms,) * len(operators)
+    found: dict[int, int] = {}
+    _output_watermark(plan, global_ms, rules, found)
+    return tuple(found[id(operator)] for operator in operators)
+
+
+def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int, int]) -> int | None:
+    """The watermark of what a node hands on; None where there is none below it."""
+    below = [one for child in plan.children if (one := _output_watermark(child, global_ms, rules, found)) is not None]
+    if isinstance(plan, Watermark):
+        if below and "second watermark" in rules.refusals:
+            raise rules.refusal("second watermark")
+        return global_ms
+    lowest = min(below, default=None)
+    if not is_stateful(plan):
+        return lowest
+    at_input = lowest if lowest is not None else 0
+    found[id(plan)] = at_input
+    if isinstance(plan, Join) and rules.join_output_waits:
+        held_back = [
+            bound.state_watermark_ms(at_input, rules) for bound in bounds(plan) if isinstance(bound, RangeBound)
+        ]
+        return None if lowest is None else max(0, min([at_input, *held_back]))
+    return lowest

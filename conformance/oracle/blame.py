@@ -13,10 +13,10 @@ from conformance.judging.divergence import apart
 from conformance.judging.finding import cell
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Verdict
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import AGREEING
 from conformance.oracle.explanation import instant
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 
 
 def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str
     except Unpredictable as unknown:
         return (f"{unknown}: it has no opinion",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
-    with_case = judged(case, prediction).status in AGREEING
+    with_case = verdict_on(case, prediction).status in AGREEING
     with_engine = apart(prediction.observation, observation, place) is None
     side = {
         (True, False): "the reference model says what the case expects",

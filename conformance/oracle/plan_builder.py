@@ -8,10 +8,9 @@ from conformance.core.case import Case
 from conformance.core.query import Operation, Pipeline
 from conformance.model import sql
 from conformance.model.columns import Ids
+from conformance.model.errors import Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.parsing import need
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 def frame_of(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
@@ -46,7 +45,7 @@ class _Builder:
             step = OPERATIONS.get(operation.name)
             if step is None:
                 if operation.name == "applyInPandasWithState":
-                    need("applyInPandasWithState", self._rules)
+                    self._rules.require("applyInPandasWithState")
                 raise Unpredictable(operation.name)
             frame = step(self, frame, operation)
         return frame

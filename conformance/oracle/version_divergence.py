@@ -8,13 +8,12 @@ from typing import TypeVar
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.model.catalogue import Held, Rule, catalogue, rules_of
-from conformance.model.features import features
-from conformance.model.refusals import Refused, refusals
+from conformance.model.catalogue import Rule, RuleValue, catalogue, rules_of
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.progress import BatchProgress
 from conformance.model.rules import Rules, differing
-from conformance.model.story import BatchStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.prediction import Prediction, StepStory, predict
+from conformance.model.versioned_data import features, refusals
+from conformance.oracle.prediction import Prediction, predict
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,9 @@ class VersionDivergence:
     """From 1."""
     batch: int | None
     """Id of the micro-batch; None where one of them fails in this step before it."""
-    here: BatchStory | Refused | None
+    here: BatchProgress | Refused | None
     """What the first version does there; None where it does nothing."""
-    there: BatchStory | Refused | None
+    there: BatchProgress | Refused | None
     rules: tuple[RuleChanged, ...]
     """Each of which alone would make the first version do there what the second does."""
 
@@ -60,11 +59,11 @@ def version_divergence(case: Case, here: Prediction, there: Prediction) -> Versi
 
 
 T = TypeVar("T")
-_Place = tuple[int, int | None, BatchStory | Refused | None, BatchStory | Refused | None]
+_Place = tuple[int, int | None, BatchProgress | Refused | None, BatchProgress | Refused | None]
 
 
 def _first(here: Prediction, there: Prediction) -> _Place | None:
-    for mine, theirs in _paired(here.story, there.story):
+    for mine, theirs in _paired(here.steps, there.steps):
         number = (mine or theirs).step.number  # type: ignore[union-attr]
         for one, other in _paired(mine.batches if mine else (), theirs.batches if theirs else ()):
             if one is None or other is None or seen(one) != seen(other):
@@ -77,9 +76,9 @@ def _first(here: Prediction, there: Prediction) -> _Place | None:
     return None
 
 
-def seen(batch: BatchStory) -> tuple[object, ...]:
+def seen(batch: BatchProgress) -> tuple[object, ...]:
     """What anybody sees of a micro-batch: not how versions count it."""
-    held = tuple(operator.held for operator in batch.operators)
+    held = tuple(operator.state_rows for operator in batch.operators)
     return batch.kind, batch.watermark_ms, sorted(map(repr, batch.emitted)), batch.dropped, held, batch.advance.after_ms
 
 
@@ -152,8 +151,5 @@ def _alternatives(
         )
 
 
-def _changed(rule: Rule, here: Held, there: Held) -> RuleChanged:
+def _changed(rule: Rule, here: RuleValue, there: RuleValue) -> RuleChanged:
     return RuleChanged(rule.name, rule.source, here.says, there.says)
-
-
-__all__ = ["RuleChanged", "StepStory", "VersionDivergence", "version_divergence"]

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS
-from conformance.invariants.invariant import Invariant
-from conformance.invariants.totals import STREAM_TOTALS, StreamTotals
-from conformance.invariants.verdict import InvariantVerdict, judge
+from conformance.invariants.catalogue import INVARIANTS, Invariant
+from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.query import ALLOW_MULTIPLE
 from harness.soak.engine import SoakEngine
@@ -104,8 +102,8 @@ def ask(
     """
     questions = (
         InvariantQuery(name="books", sql=STREAM_TOTALS),
-        *(InvariantQuery(name=f"{law.name}, looked", sql=law.looked) for law in laws),
-        *(InvariantQuery(name=law.name, sql=law.broken, most=MOST_ROWS) for law in laws),
+        *(InvariantQuery(name=f"{law.name}, looked", sql=law.checked_sql) for law in laws),
+        *(InvariantQuery(name=law.name, sql=law.violations_sql, most=MOST_ROWS) for law in laws),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
     answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}

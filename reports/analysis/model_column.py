@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.core.case import Case
 from conformance.judging.verdict import Status
-from conformance.policies.case import TARGET, PolicyCase
-from conformance.policies.checking import check
+from conformance.policies.case import TARGET, PolicyCase, check
 from reports.results.records import Cell, Target
 
 MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)

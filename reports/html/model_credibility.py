@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.mutation_score import killed
+from conformance.oracle.mutation_score import detected
 from reports.analysis.equivalence import speaks
 from reports.analysis.report import Model, Report
 from reports.results.records import Target
@@ -74,7 +74,7 @@ def voices(report: Report) -> Voices | None:
     """
     if report.model is None or not report.cases:
         return None
-    return Voices(tuple(_answers(report, report.model)), len(killed(report.cases)), len(WRONG_MODELS))
+    return Voices(tuple(_answers(report, report.model)), len(detected(report.cases)), len(WRONG_MODELS))
 
 
 def _answers(report: Report, model: Model) -> Iterator[Answer]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.explanation import told
-from conformance.oracle.prediction import Prediction, judged, predict
+from conformance.oracle.explanation import explanation_lines
+from conformance.oracle.prediction import Prediction, predict, verdict_on
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Said:
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
         """Its account, line by line, each with its tone."""
-        return tuple((line.tone, str(line)) for line in told(self.case, self.prediction))
+        return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
 
     @property
     def as_expected(self) -> bool:
         """Whether it says what the case expects of the version."""
-        return judged(self.case, self.prediction).status in AGREEING
+        return verdict_on(self.case, self.prediction).status in AGREEING
 
 
 def reference_model(case: Case, version: SparkVersion) -> Said | None:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
-from conformance.invariants.invariant import Invariant
-from conformance.invariants.totals import StreamTotals
-from conformance.invariants.verdict import InvariantVerdict, Status
+from conformance.invariants.catalogue import Invariant
+from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
 
 MARKS: Mapping[Status, tuple[str, str]] = {
     "holds": ("●", "green"),
@@ -21,7 +20,7 @@ MARKS: Mapping[Status, tuple[str, str]] = {
 }
 """Status → glyph and style."""
 
-_INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "deserved"})
+_INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
 """Columns of the laws' answers that hold ms since the epoch."""
 
 
@@ -44,15 +43,15 @@ class LawRecord(_Record):
 
     @classmethod
     def of(cls, verdict: InvariantVerdict) -> LawRecord:
-        law: Invariant = verdict.law
+        law: Invariant = verdict.invariant
         return cls(
             name=law.name,
             sentence=law.sentence,
             source=law.source,
             status=verdict.status,
-            looked=verdict.looked,
-            what=law.what,
-            rows=tuple(dict(row) for row in verdict.rows),
+            looked=verdict.checked,
+            what=law.checked_unit,
+            rows=tuple(dict(row) for row in verdict.violations),
         )
 
 

@@ -132,4 +132,4 @@ def test_the_model_stands_beside_the_engine_and_tells_why(reader):
     assert agreeing.get_by_text("as the engine").count() == 8
     assert "12:00, 12:10, 6" in wrong.locator("details.diverges tr").nth(1).locator("td").nth(2).inner_text()
     agreeing.get_by_text("In the model's words").click()
-    assert "max 12:30 − 25 min = 12:05, above 11:35, so it moves" in agreeing.locator(".words").inner_text()
+    assert "max 12:30 − 25 min = 12:05, advances from 11:35" in agreeing.locator(".words").inner_text()

@@ -11,8 +11,8 @@ from conformance.core.case import Case
 from conformance.language import InvalidCase, read_any, read_case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
-from conformance.policies.idle_timeout import IdleTimeout
-from conformance.policies.trace import Boundary, Clock, Event, Idle
+from conformance.policies.engines.jet import IdleTimeout
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
 from conformance.suite.discovery import load, shipped
 
@@ -32,12 +32,12 @@ def test_every_key_is_read() -> None:
     assert case.throttle == ("emit-by-frame", {"frame": 2, "offset": 1})
     assert (case.trace.inputs, case.trace.clock_unit, case.trace.window) == (("left", "right"), "ns", 10)
     assert case.trace.entries == (
-        Clock(7),
+        ClockReading(7),
         Event(10, "left"),
         Event(-5, "right"),
         Event(12, "left"),
-        Idle(),
-        Idle("right"),
+        IdlePoll(),
+        IdlePoll("right"),
         Boundary(),
     )
     rules = case.rules()

@@ -15,7 +15,7 @@ from conformance.fuzzing.generation import Drawing
 from conformance.language import case_from, read_case
 from conformance.language.pipelines import OPERATIONS
 from conformance.language.printing import printed
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES, NoSuchFamily, cases, delays, pipelines, schemas, traces
 from conformance.strategies.cases import changed, generated
@@ -93,7 +93,7 @@ def test_rows_are_late_and_state_is_over(family):
             told = predict(case, VERSION)
         except Unpredictable:
             continue
-        operators = [one for step in told.story for batch in step.batches for one in batch.operators]
+        operators = [one for step in told.steps for batch in step.batches for one in batch.operators]
         late += any(one.late for one in operators)
         over += any(one.evicted for one in operators)
     assert late >= 2

@@ -12,7 +12,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
 from conformance.language import InvalidCase, read_case
 from conformance.language.variant_names import DESCRIPTIONS
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.runner.run import verdict_on
 from conformance.suite import discovery

@@ -110,9 +110,9 @@ def told(found):
 def test_what_is_printed():
     holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
-        "● no window is emitted before its end is at or behind the watermark  (5,000 rows emitted, in any attempt)",
-        "– a replayed micro-batch emits what its first attempt did  (0 micro-batches replayed whose first output was complete)",
-        "✗ no window is emitted twice  (5 rows emitted)",
+        "● no window is emitted before the watermark has reached its end  (5,000 emitted rows, in any attempt)",
+        "– a replayed micro-batch emits the same rows as its first attempt  (0 replayed micro-batches whose first output was complete)",
+        "✗ no window is emitted twice  (5 emitted rows)",
         "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
         f"    {INVARIANTS[0].source}",
         "100 rows = 90 counted + 9 late + 1 in the state",
@@ -164,7 +164,7 @@ def test_a_soak_from_the_command_to_the_file(fake_engines, tmp_path, capsys):
 def test_a_broken_law_fails_the_command(fake_engines, capsys):
     fake_engines(breaks="nothing-lost")
     assert exit_code_of("--spark", "3.5", "--rows", "1000") == 1
-    assert "✗ every emitted window counts the rows that were not late" in capsys.readouterr().out
+    assert "✗ every emitted window counts exactly the rows that were not late" in capsys.readouterr().out
 
 
 def test_too_few_kills_are_said(fake_engines, capsys):

@@ -1,25 +1,58 @@
-"""Which columns the physical plan knows to be NOT NULL: state is written for that, and a run may begin with another plan.
+"""What the state of an operator is written for: types, NOT NULL columns, and its store. A restart or another run may not fit it.
 
-Where a stream has nothing new, its filters are gone from the plan of that micro-batch, and with them what they say of columns.
-Source: `FilterExec.output`, `ConvertToLocalRelation`, `StateSchemaCompatibilityChecker`, SPARK-57003.
+If a stream has nothing new, its filters disappear from the plan of that micro-batch, and with them what they imply about columns.
+Sources: `FilterExec.output`, `ConvertToLocalRelation`, `StateSchemaCompatibilityChecker`, SPARK-57003; SPARK-51955, `StateStoreRDD`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from conformance.model.expressions import Expression, must_not_be_null
+from conformance.model.join_bounds import equalities
 from conformance.model.optimizer import vanishes
-from conformance.model.plan import Deduplicate, Filter, Join, Limit, Plan, Project, Source, Union, Watermark
-from conformance.model.pruning import Needed
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Filter,
+    Join,
+    Limit,
+    Plan,
+    Project,
+    StreamSource,
+    Union,
+    Watermark,
+    operator_name,
+    stateful,
+)
+from conformance.model.pruning import RequiredColumns
 from conformance.model.rules import Rules
+
+
+def schema_of(node: Plan, needed: RequiredColumns) -> str:
+    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows, without what nothing needs."""
+    match node:
+        case Aggregate():
+            keys = [str(key.column.type) for key in node.keys]
+            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
+            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
+        case Deduplicate():
+            keys = [str(key.type) for key in node.keys]
+            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
+        case Join():
+            keys = [str(pair.left.type) for pair in equalities(node)]
+            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
+        case _:
+            keys, values = [], []
+    return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
+
 
 NotNull: TypeAlias = tuple[bool, ...]
 """Of each column of whole rows in the state, whether it is NOT NULL."""
 
 
-def not_null_in_state(node: Plan, silent: frozenset[str], needed: Needed, rules: Rules) -> NotNull:
+def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> NotNull:
     """What the state of an operator would be written for.
 
     Args:
@@ -45,7 +78,7 @@ def not_null_in_state(node: Plan, silent: frozenset[str], needed: Needed, rules:
 
 
 class _Asked:
-    def __init__(self, silent: frozenset[str], needed: Needed, rules: Rules) -> None:
+    def __init__(self, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> None:
         self._silent = silent
         self._needed = needed
         self._rules = rules
@@ -91,7 +124,7 @@ class _Asked:
     def _is_nothing(self, node: Plan) -> bool:
         """Whether a micro-batch has no plan for it but an empty relation."""
         match node:
-            case Source():
+            case StreamSource():
                 return node.stream in self._silent
             case Filter() | Project():
                 return self._is_nothing(node.child)
@@ -118,3 +151,39 @@ def _together(node: Filter) -> tuple[list[Expression], Plan]:
         conditions.append(below.condition)
         below = below.child
     return conditions, below
+
+
+def takes_anothers_store(plan: Plan, *, partitions: int) -> bool:
+    """Whether an operator looks for its store and finds the one that an aggregation below it has been reading.
+
+    Args:
+        plan: of a query whose state is in RocksDB.
+        partitions: of its state.
+    """
+    return any(_takes_anothers(node, partitions) for node in stateful(plan))
+
+
+def _takes_anothers(node: Plan, partitions: int) -> bool:
+    """An aggregation itself looks for the nearest store, which is its own; a join does not look."""
+    if not isinstance(node, Deduplicate | Limit):
+        return False
+    below, names = _below(node.child)
+    if not isinstance(below, Aggregate):
+        return False
+    by = [key.column.id for key in below.keys if key is not below.session]
+    if isinstance(node, Limit):
+        return not by or partitions == 1
+    return not by or [names.get(key.id) for key in node.keys] == by
+
+
+def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
+    """What rows come from, in the same task; and of the columns on the way up, which of its columns they are."""
+    match node:
+        case Filter() | Watermark():
+            return _below(node.child)
+        case Project():
+            below, names = _below(node.child)
+            handed_on = {one.column.id: one.expression.value for one in node.named if one.expression.kind == "column"}
+            return below, {ours: names[its] for ours, its in handed_on.items() if its in names}
+        case _:
+            return node, {one.id: one.id for one in node.columns}

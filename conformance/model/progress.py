@@ -7,11 +7,11 @@ from typing import Literal
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import Value
-from conformance.model.watermark import Advance, Statistics
+from conformance.model.watermark import EventTimeStatistics, WatermarkAdvance
 
 
 @dataclass(frozen=True)
-class Judged:
+class ComparedRow:
     """A row or a group that was late, or state that was over, and by what."""
 
     what: tuple[tuple[str, DataType, Value], ...]
@@ -24,7 +24,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class OperatorStory:
+class OperatorProgress:
     """One stateful operator in one micro-batch."""
 
     operator: str
@@ -35,20 +35,20 @@ class OperatorStory:
     """The watermark that rows were late by."""
     eviction_ms: int
     """The watermark that state went by."""
-    late: tuple[Judged, ...]
-    evicted: tuple[Judged, ...]
+    late: tuple[ComparedRow, ...]
+    evicted: tuple[ComparedRow, ...]
     dropped: int
     updated: int
     removed: int
     duplicates: int
-    held: int
+    state_rows: int
     """Rows in its state afterwards."""
-    state: tuple[Judged, ...] = ()
+    state: tuple[ComparedRow, ...] = ()
     """What is held, for people."""
 
 
 @dataclass(frozen=True)
-class BatchStory:
+class BatchProgress:
     """One executed micro-batch."""
 
     id: int
@@ -57,19 +57,19 @@ class BatchStory:
     """Each stream that had something new, and its rows."""
     watermark_ms: int
     """What it ran with."""
-    statistics: tuple[Statistics | None, ...]
+    statistics: tuple[EventTimeStatistics | None, ...]
     """Of each watermark node, in plan order."""
-    operators: tuple[OperatorStory, ...]
+    operators: tuple[OperatorProgress, ...]
     """The last of the query first."""
     emitted: tuple[tuple[Value, ...], ...]
     """Rows in the order of the query's columns."""
-    advance: Advance
+    advance: WatermarkAdvance
 
     @property
     def dropped(self) -> int:
         return sum(operator.dropped for operator in self.operators)
 
     @property
-    def event_time(self) -> Statistics | None:
+    def event_time(self) -> EventTimeStatistics | None:
         """What the progress reports: of the first node that saw a row."""
         return next((one for one in self.statistics if one is not None), None)

@@ -1,20 +1,20 @@
-"""Kafka Streams: stream time, the highest event time that a task has seen, and the grace by which windows stay open behind it.
+"""Kafka Streams: stream time, the maximum event time of a task, and the grace period of windows.
 
-Milliseconds. There is no watermark; stream time minus the grace takes its place here, since a window is closed once its end is
-not above that. It moves with every record, and before that record is judged. The clock counts for nothing. Source:
-``KStreamWindowAggregate`` of Apache Kafka, and KIP-633 for the grace.
+All times are in milliseconds. There is no watermark; stream time minus the grace takes its place, because a window is closed once
+its end is at or below that. Source: ``KStreamWindowAggregate`` of Apache Kafka, and KIP-633 for the grace.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from conformance.policies.int64 import MIN
-from conformance.policies.policy import Policy, at_least
+from conformance.policies.policy import MIN, Policy, at_least
 
 
 @dataclass(frozen=True)
 class StreamTime(Policy):
+    """Moves with every record, before that record is checked for lateness; ignores the clock."""
+
     grace: int
     """Milliseconds."""
     stream_time: int = -1
