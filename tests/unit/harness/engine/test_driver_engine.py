@@ -77,7 +77,7 @@ def test_an_engine_that_hangs_is_ended(start):
     with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
         observe(engine, timeout=0.5)
     with pytest.raises(ProcessLookupError):
-        os.kill(engine._transport.pid, 0)
+        os.kill(engine._connection.transport.pid, 0)
 
 
 def test_what_is_no_message_is_named(start):
@@ -106,7 +106,7 @@ def test_a_split_batch_is_seen(start):
     engine = start("splits-a-batch")
     asked = request(engine.new_directory("x"))
     seen = engine.observe(asked, step_timeout=5)
-    with pytest.raises(SplitBatch, match="the rows of step 1 came in micro-batches 0, 2") as caught:
+    with pytest.raises(SplitBatch, match="the rows of step 1 were split over micro-batches 0, 2") as caught:
         check_alignment(asked, seen)
     assert caught.value.batches == (0, 2)
 
