@@ -18,8 +18,7 @@ from .arrivals import FileArrivals
 from .backend import Arrivals, Capture, Emitted, ReadableFiles
 from .breakpoint import Breakpoint
 from .encoding import encode_row
-from .errors import grpc_details
-from .failures import ConnectRefused
+from .failures import ConnectRefused, grpc_details
 from .identity import identity
 from .job_arrivals import JobArrivals
 from .local_files import LocalFiles

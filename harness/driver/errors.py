@@ -70,17 +70,6 @@ def machine_failure(error: BaseException, directory: str) -> DriverFailure | Non
     return None
 
 
-def grpc_details(error: BaseException) -> str:
-    """The server's or gRPC's own message, if there is one; pyspark puts it into a text with status and addresses."""
-    inner: BaseException | None = error
-    while inner is not None:
-        details = getattr(inner, "details", None)  # of a grpc.RpcError; pyspark raises its own class `from None`
-        if callable(details):
-            return str(details())
-        inner = inner.__cause__ or inner.__context__
-    return str(error)
-
-
 def _walk_python(error: BaseException | None, classes: list[str], texts: list[str], depth: int) -> None:
     if error is None or depth > _DEEPEST:
         return

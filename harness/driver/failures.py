@@ -68,3 +68,14 @@ def reason_of(error: BaseException, *, starting: bool = False) -> str:
     if starting and isinstance(error, (ImportError, SyntaxError)):
         return "python-unsupported"
     return DriverFailure.reason
+
+
+def grpc_details(error: BaseException) -> str:
+    """The server's or gRPC's own message, if there is one; pyspark puts it into a text with status and addresses."""
+    inner: BaseException | None = error
+    while inner is not None:
+        details = getattr(inner, "details", None)  # of a grpc.RpcError; pyspark raises its own class `from None`
+        if callable(details):
+            return str(details())
+        inner = inner.__cause__ or inner.__context__
+    return str(error)

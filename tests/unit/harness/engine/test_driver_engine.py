@@ -5,8 +5,8 @@ import os
 import pytest
 
 from harness.engine.alignment import SplitBatch, check_alignment
-from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
-from harness.engine.protocol import CaseRequest
+from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
+from harness.engine.protocol import CaseRequest, FailureReason
 from harness.progress import ignore_progress
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -95,6 +95,34 @@ def test_a_driver_that_fails_leaves_its_engine_alive(start):
 def test_an_engine_that_does_not_start(start):
     with pytest.raises(EngineDied, match="no JAVA_HOME"):
         start("does-not-start")
+
+
+def test_why_an_engine_did_not_start_is_a_code(start):
+    with pytest.raises(EngineNotStarted) as caught:
+        start("has-no-pyspark")
+    assert (caught.value.reason, caught.value.detail) == (FailureReason.PYSPARK_MISSING, "no pyspark")
+    with pytest.raises(EngineNotStarted) as caught:
+        start("does-not-start")
+    assert caught.value.reason is FailureReason.DRIVER_ERROR
+
+
+def test_an_engine_that_loses_its_jvm_is_ended(start):
+    engine = start("loses-its-jvm")
+    with pytest.raises(
+        EngineDied, match="the engine's JVM stopped answering at step 1 of late-drops/windows"
+    ) as caught:
+        observe(engine)
+    assert "Py4JNetworkError: refused" in str(caught.value)
+    assert engine.ended
+
+
+def test_an_overloaded_machine_leaves_the_engine_alive(start):
+    engine = start("is-busy-at-first")
+    for _ in range(2):
+        with pytest.raises(TooBusy, match="no time"):
+            observe(engine)
+    assert not engine.ended
+    assert observe(engine).steps
 
 
 def test_another_protocol_is_refused(start):
