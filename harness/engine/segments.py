@@ -21,7 +21,7 @@ class Segment:
     """Whether it ends with the engine killed."""
 
 
-def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, ...]:
+def segments_of(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, ...]:
     """Some steps of a case, split where an engine is killed; all of them by default."""
     last = last or len(case.steps)
     found = []
@@ -34,7 +34,7 @@ def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, 
 
 def kills_its_engine(case: Case) -> bool:
     """Whether the case kills an engine, and with it everything else that runs there."""
-    return any(segment.killed for segment in legs(case))
+    return any(segment.killed for segment in segments_of(case))
 
 
 def join_segments(observations: Sequence[Observation]) -> Observation:

@@ -7,13 +7,13 @@ import pytest
 from conformance.suite import discovery
 from harness.driver.request import CaseRequest, Change, Step, Stream
 from harness.engine.request import request_for
-from harness.engine.segments import legs
+from harness.engine.segments import segments_of
 
 
 def test_every_request_of_the_suite_is_parsed():
     cases = discovery.load().cases
     for case in cases:
-        for segment in legs(case):
+        for segment in segments_of(case):
             sent = request_for(case, "/work", segment=segment)
             parsed = CaseRequest.parse(json.loads(sent.model_dump_json(by_alias=True, exclude_none=True)))
             assert (parsed.case, parsed.first, parsed.tell) == (case.id, segment.first, segment.killed)
