@@ -91,7 +91,7 @@ class DriverConnection:
             EngineFailed: there is none.
         """
         try:
-            delivered = mailbox.get(timeout)
+            delivered = mailbox.get(timeout=timeout)
         except queue.Empty:
             raise StepTimedOut(
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self.log_tail()

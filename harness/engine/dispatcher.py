@@ -28,27 +28,8 @@ class StreamEnded:
 
 
 Delivery: TypeAlias = AnyAnswer | MalformedMessage | StreamEnded
-
-
-class Mailbox:
-    """Receives the messages for one listener."""
-
-    def __init__(self) -> None:
-        self._deliveries: queue.SimpleQueue[Delivery] = queue.SimpleQueue()
-
-    def put(self, delivery: Delivery) -> None:
-        self._deliveries.put(delivery)
-
-    def get(self, timeout: float) -> Delivery:
-        """The next message.
-
-        Args:
-            timeout: seconds.
-
-        Raises:
-            queue.Empty: none came in time.
-        """
-        return self._deliveries.get(timeout=timeout)
+Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
+"""Receives the messages for one listener."""
 
 
 class Dispatcher:
@@ -66,7 +47,7 @@ class Dispatcher:
     @contextmanager
     def listening(self, case: str | None) -> Iterator[Mailbox]:
         """A mailbox for messages about a case, or, for None, those before any case; waits while another listens for the same."""
-        mailbox = Mailbox()
+        mailbox: Mailbox = queue.SimpleQueue()
         with self._lock:
             self._lock.wait_for(lambda: case not in self._mailboxes)
             self._mailboxes[case] = mailbox
