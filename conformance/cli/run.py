@@ -23,7 +23,6 @@ from conformance.suite.selection import Shard, affected_since
 from conformance.variants.catalogue import varied
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.scheduler import CellRun, TargetQueue
-from harness.targets.installed import adopt
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from reports.analysis.model_column import MODEL
@@ -130,10 +129,7 @@ def run(
     errors = running.errors_console()
     loaded = discovery.load(paths or None)
     loaded.raise_for_problems()
-    if spark_home is not None:
-        adopt(spark_home)
-        spark = spark or ["installed"]
-    specs = spark or ["newest" if loaded.cases else MODEL.name]
+    specs = spark or ["installed" if spark_home else "newest" if loaded.cases else MODEL.name]
     cases = only_tagged(loaded.cases, tag or ()) if specs != [MODEL.name] else ()
     policy_cases = only_tagged(loaded.policy_cases, tag or ()) if MODEL.name in specs else ()
     if not cases and not policy_cases:
@@ -149,7 +145,12 @@ def run(
     if part is not None:
         cases, policy_cases = part.among(cases), part.among(policy_cases)
     chosen = running.labelled(
-        running.chosen([spec for spec in specs if spec != MODEL.name], errors, any_release=wished.endpoint is not None),
+        running.chosen(
+            [spec for spec in specs if spec != MODEL.name],
+            errors,
+            any_release=wished.endpoint is not None,
+            spark_home=spark_home,
+        ),
         label,
     )
     store = StateStore.named(state_store) if state_store else None

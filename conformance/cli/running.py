@@ -26,7 +26,7 @@ from harness.runtimes.connect import Endpoint
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
-from harness.runtimes.storage import storage as storage_of
+from harness.runtimes.storage import parse_storage as storage_of
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
 from harness.scheduling.machine import Machine
@@ -45,7 +45,9 @@ def errors_console() -> Console:
     return Console(stderr=True, soft_wrap=True)
 
 
-def chosen(specs: Sequence[str], errors: Console, *, any_release: bool = False) -> tuple[Target, ...]:
+def chosen(
+    specs: Sequence[str], errors: Console, *, any_release: bool = False, spark_home: Path | None = None
+) -> tuple[Target, ...]:
     """The targets that were asked for; what whoever asked should know is said.
 
     ``any_release``: not only those of the catalogue, for somebody else's Spark may be of any number.
@@ -53,7 +55,7 @@ def chosen(specs: Sequence[str], errors: Console, *, any_release: bool = False) 
     Raises:
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    targets = Targets.load()
+    targets = replace(Targets.load(), spark_home=spark_home)
     if any_release:
         targets = targets.with_releases(specs)
     choice = targets.choose(specs, obstacle=readiness.obstacle)

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from harness.environments import provision, readiness
 from harness.environments.environment import Environment
-from harness.environments.pythons import spelled
+from harness.environments.pythons import specifier
 from harness.environments.readiness import Readiness
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -63,7 +63,7 @@ def targets(
     """
     if context.invoked_subcommand is not None:
         return
-    found = [readiness.of(target) for target in _all()]
+    found = [readiness.check(target) for target in _all()]
     if as_json:
         typer.echo(json.dumps([_record(one) for one in found], indent=1))
     else:
@@ -129,13 +129,13 @@ def clean(
 ) -> None:
     """Remove the containers and volumes of runs that were killed before they could do so themselves."""
     from harness.runtimes.containers import leftovers
-    from harness.runtimes.containers.daemon import reach
+    from harness.runtimes.containers.daemon import connect
 
     console = Console(highlight=False)
-    client = reach()
+    client = connect()
     removed, left = 0, 0
     for leftover in leftovers.find(client):
-        if not everything and leftover.owner.lives() is not False:
+        if not everything and leftover.owner.is_alive() is not False:
             console.print(
                 f"○ left: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
@@ -227,7 +227,7 @@ def _python(one: Readiness) -> str:
         return f"{one.prepared.python_version} ({_short(one.prepared.base_python or one.prepared.python)})"
     if one.python:
         return f"{one.python.version} ({_short(one.python.executable)})"
-    return f"{spelled(one.target.python)} (uv downloads it)"
+    return f"{specifier(one.target.python)} (uv downloads it)"
 
 
 def _java(one: Readiness) -> str:
@@ -258,7 +258,7 @@ def _record(one: Readiness) -> dict[str, Any]:
         "prepared": environment is not None,
         "environment": str(environment.root) if environment and environment.root else None,
         "python": {
-            "wanted": spelled(target.python),
+            "wanted": specifier(target.python),
             "version": environment.python_version if environment else str(one.python.version) if one.python else None,
             "path": str(environment.python if environment else one.python.executable if one.python else "") or None,
         },

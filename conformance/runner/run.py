@@ -65,7 +65,9 @@ def run_cases(
     queues = []
     for target in targets:
         left = {
-            case.id: case for case in cases if not judging.without_running(case, target, runtime.lacks(case, target))
+            case.id: case
+            for case in cases
+            if not judging.without_running(case, target, runtime.unsupported(case, target))
         }
         asked = [CacheQuery(case, (target,)) for case in left.values()]
         for question, answer in reuse.among(asked) if reuse else ():

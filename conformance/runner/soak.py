@@ -10,8 +10,9 @@ from conformance.invariants.catalogue import INVARIANTS, Invariant
 from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.query import ALLOW_MULTIPLE
+from harness.engine.protocol import Rows
 from harness.soak.engine import SoakEngine
-from harness.soak.messages import Ask, InvariantQuery, Late, Rows, Stream
+from harness.soak.messages import Ask, InvariantQuery, Late, Stream
 from harness.soak.soak import Soak, SoakRun, Watcher
 
 MOST_ROWS = 5

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from conformance.core.case import Case
 from harness.engine.request import request_for
-from harness.engine.segments import Segment, legs
+from harness.engine.segments import Segment, segments_of
 
 _FORMAT = 1
 """Raised when what an answer is made of changes otherwise than by the driver: how a run is put together from its legs, for one."""
@@ -71,7 +71,7 @@ def _runs_state_functions(case: Case) -> bool:
 
 
 def _way(case: Case, cut: int | None) -> tuple[Segment, ...]:
-    return legs(case) if cut is None else (*legs(case, 1, cut - 1), *legs(case, cut))
+    return segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
 
 
 def progress_wanted(case: Case) -> bool:

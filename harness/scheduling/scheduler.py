@@ -16,7 +16,7 @@ from conformance.suite.running_time import longest_first
 from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, Runtime, TooBusy
 from harness.engine.request import calls_code, request_for
-from harness.engine.segments import join_segments, kills_its_engine, legs
+from harness.engine.segments import join_segments, kills_its_engine, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
 from harness.targets.target import Target
@@ -212,7 +212,7 @@ def _observe_once(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
     """Where the case kills its engine, the next one of the seat goes on in the same directory."""
     directory = slot.engine().new_directory(case.id)
     seen: list[Observation] = []
-    for segment in legs(case):
+    for segment in segments_of(case):
         engine = slot.engine()
         request = request_for(case, directory, engine.code_path, segment=segment, conf=limits.conf)
         seen.append(engine.observe(request, step_timeout=limits.step_timeout))

@@ -19,7 +19,7 @@ from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import Runtime
 from harness.engine.protocol import CaseRequest
 from harness.engine.request import request_for
-from harness.engine.segments import Segment, join_segments, legs
+from harness.engine.segments import Segment, join_segments, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
 from harness.scheduling.scheduler import Limits, attempted, not_runnable
@@ -148,8 +148,8 @@ class Upgrades:
         Where the case kills its engine at the cut, that is the engine of this version.
         """
         case, cut = crossing.case, crossing.cut
-        killed = tuple(segment for segment in legs(case, 1, cut) if segment.killed and segment.last == cut)
-        way = legs(case, 1, cut)[: -len(killed)] if killed else legs(case, 1, cut - 1)
+        killed = tuple(segment for segment in segments_of(case, 1, cut) if segment.killed and segment.last == cut)
+        way = segments_of(case, 1, cut)[: -len(killed)] if killed else segments_of(case, 1, cut - 1)
         slot = slots.of(crossing.origin)
 
         def write() -> _Written:
@@ -164,7 +164,7 @@ class Upgrades:
 
     def _resume(self, crossing: Crossing, to: Target, before: _Written, slots: _Seats) -> Observation:
         """The rest, on the version that goes on, from a copy of its own of what was written."""
-        rest = legs(crossing.case, crossing.cut)
+        rest = segments_of(crossing.case, crossing.cut)
         slot = slots.of(to)
         discard = slots.discarded()
         return attempted(

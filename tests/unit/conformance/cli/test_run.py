@@ -123,11 +123,11 @@ def test_a_cluster_that_cannot_be(here, arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--master", "local[4]"], "'local[4]' is no master of a cluster: write spark://host:7077"),
-        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is no setting: write --conf spark."),
+        (["--master", "local[4]"], "'local[4]' is not a master URL: use spark://host:7077"),
+        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is not a Spark setting; write one like --conf spark."),
     ],
 )
-def test_what_is_no_master_and_no_setting(here, arguments, said):
+def test_an_invalid_master_or_setting_is_refused(here, arguments, said):
     done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
     assert said in str(done.exception)
     assert done.exception.exit_code == 2

@@ -73,11 +73,11 @@ def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said
     [
         ("dies", "the engine's process ended with exit code 137 at step 2 of late-drops/windows"),
         ("hangs", "no answer within 1 s at step 2 of late-drops/windows; the engine was ended"),
-        ("babbles", "what is no message: 'this is no message"),
+        ("babbles", "not a message: 'this is no message"),
         ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
         ("does-not-start", "the engine did not start"),
         ("speaks-another-protocol", "version 99 of the protocol"),
-        ("splits-a-batch", "the rows of step 1 came in micro-batches 0, 2"),
+        ("splits-a-batch", "the rows of step 1 were split over micro-batches 0, 2"),
     ],
 )
 def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):

@@ -15,7 +15,7 @@ from harness.runtimes import program
 from harness.soak.engine import SoakEngine
 from reports.results.soak import LawRecord, SoakRecord, show
 from tests.support.miniature.target import SPARK_359
-from tests.support.soak_engines import Garage
+from tests.support.soak_engines import FakeEngines
 
 MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 
@@ -139,26 +139,26 @@ def fake_engines(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def put(**kind):
-        garage = Garage(**kind)
-        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: garage.start())
-        return garage
+        engines = FakeEngines(**kind)
+        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: engines.start())
+        return engines
 
     return put
 
 
 def test_a_soak_from_the_command_to_the_file(fake_engines, tmp_path, capsys):
-    garage = fake_engines(rows=50)
+    engines = fake_engines(rows=50)
     assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "2", "--seed", "7") == 0
     said = capsys.readouterr()
     assert "1,000 rows, seed 7, 2 kills, on spark-3.5.9; into soak.json" in said.err
-    assert "kill 2: engine 3 goes on" in said.err
+    assert "kill 2: engine 3 resumes" in said.err
     assert len([line for line in said.out.splitlines() if line.startswith("● ")]) == len(INVARIANTS)
     found = SoakRecord.model_validate_json((tmp_path / "soak.json").read_text())
     assert (found.kills, found.seed, found.exit_code) == (2, 7, 0)
     # Three engines read, and a fourth answers.
-    assert [request["kind"] for request in garage.links[3].requests] == ["ask"]
-    assert garage.links[3].requests[0]["late"] == "batch before"
-    assert all(transport.closed for transport in garage.links)
+    assert [request["kind"] for request in engines.transports[3].requests] == ["ask"]
+    assert engines.transports[3].requests[0]["late"] == "batch before"
+    assert all(transport.closed for transport in engines.transports)
 
 
 def test_a_broken_law_fails_the_command(fake_engines, capsys):

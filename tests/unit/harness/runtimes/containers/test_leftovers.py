@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from harness.runtimes.containers.labels import Owner
+from harness.runtimes.containers.leftovers import Owner
 
 
 def test_labels_tell_the_owner_again():
@@ -18,13 +18,13 @@ def test_a_process_of_this_machine_lives_or_does_not():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     here = Owner.new()
-    assert here.lives() is True
-    assert Owner(here.run, here.host, gone.pid).lives() is False
-    assert Owner(here.run, here.host, os.getppid()).lives() is True
+    assert here.is_alive() is True
+    assert Owner(here.run, here.host, gone.pid).is_alive() is False
+    assert Owner(here.run, here.host, os.getppid()).is_alive() is True
 
 
 def test_of_another_machine_nobody_here_can_say():
-    assert Owner("r", "another-host", 1).lives() is None
+    assert Owner("r", "another-host", 1).is_alive() is None
 
 
 def test_labels_of_an_older_kind_are_read():

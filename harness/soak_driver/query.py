@@ -1,37 +1,38 @@
-"""The query: rows in windows of event time, counted, in append mode. It goes on from the checkpoint where there is one."""
+"""The query: a count of rows per event-time window, in append mode. It resumes from the checkpoint if there is one."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-from typing import Any, Dict, List
+from typing import Any, Callable, List
 
-from harness.driver.channel import Channel
+from harness.driver.classic import Classic
 from harness.driver.progress import executed, milliseconds
 
 from . import layout
-from .stream import SCHEMA
+from .stream import SCHEMA, Stream
 
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
-def run(engine: Any, folder: str, stream: Dict[str, Any], attempt: int, channel: Channel) -> None:
-    """Run the query until it has read everything. Says of each micro-batch when its rows are out, and again when it is over.
+def run(engine: Classic, folder: str, stream: Stream, attempt: int, send: Callable[..., None]) -> None:
+    """Run the query until it has read everything.
 
-    ``engine``: a ``Classic``. ``attempt``: number of this engine, from 0.
+    ``attempt``: number of this engine, from 0. ``send``: takes the kind and fields of a message: ``emitted`` when the rows of a
+    micro-batch are out, ``progressed`` when it is over.
     """
     from pyspark.sql.functions import col, window
 
     def sink(frame: Any, batch: int) -> None:
         frame.write.json(layout.uri(layout.attempt_at(folder, batch, attempt)))
-        channel.send("emitted", batch=batch)
+        send("emitted", batch=batch)
 
-    rows = engine.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", stream["files"])
+    rows = engine.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", stream.files)
     counted = (
         rows.parquet(layout.uri(folder, layout.INPUT))
-        .withWatermark("event_time", "{} seconds".format(stream["delay_s"]))
-        .groupBy(window("event_time", "{} seconds".format(stream["window_s"])), col("sensor"))
+        .withWatermark("event_time", "{} seconds".format(stream.delay_s))
+        .groupBy(window("event_time", "{} seconds".format(stream.window_s)), col("sensor"))
         .count()
         .selectExpr("window.end AS window_end", "sensor", "count AS total")
     )
@@ -43,11 +44,11 @@ def run(engine: Any, folder: str, stream: Dict[str, Any], attempt: int, channel:
     )
     os.makedirs(os.path.join(folder, layout.PROGRESS), exist_ok=True)
     with open(os.path.join(folder, layout.PROGRESS, "{}.jsonl".format(attempt)), "w", encoding="utf-8") as progress:
-        _follow(engine, query, progress, channel)
+        _follow(engine, query, progress, send)
     query.stop()
 
 
-def _follow(engine: Any, query: Any, progress: Any, channel: Channel) -> None:
+def _follow(engine: Classic, query: Any, progress: Any, send: Callable[..., None]) -> None:
     failures: List[Exception] = []
 
     def wait() -> None:
@@ -66,7 +67,7 @@ def _follow(engine: Any, query: Any, progress: Any, channel: Channel) -> None:
             progress.write(json.dumps(entry) + "\n")
             progress.flush()
             watermark = entry.get("eventTime", {}).get("watermark")
-            channel.send(
+            send(
                 "progressed",
                 batch=entry["batchId"],
                 rows=entry["numInputRows"],
@@ -75,6 +76,6 @@ def _follow(engine: Any, query: Any, progress: Any, channel: Channel) -> None:
             )
         if over:
             break
-        waiting.join(_LOOK_S)
+        waiting.join(_POLL_S)
     if failures:
         raise failures[0]
