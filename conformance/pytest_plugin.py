@@ -31,8 +31,8 @@ from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
 from harness.runtimes.options import NAMES, RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
+from harness.scheduling.cell_run import CellRun, Limits, run_cell
 from harness.scheduling.engine_slot import EngineSlot
-from harness.scheduling.scheduler import CellRun, Limits, run_cell
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
@@ -260,7 +260,3 @@ class _Silent:
     def engine_says(self, target: Target, line: str) -> None: ...
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
-
-    def cell_started(self, case: Case, target: Target) -> None: ...
-
-    def cell_done(self, run: CellRun) -> None: ...

@@ -12,14 +12,15 @@ from rich.console import Console
 
 from conformance.cli import options, running
 from conformance.cli.progress import Bar, Lines, introduced, said
-from conformance.core.case import Case
-from conformance.core.observation import Identity, Observation
+from conformance.core.observation import Identity
 from conformance.core.state_stores import StateStore
 from conformance.judging.handoff_verdict import UpgradeVerdict, handoffs
 from conformance.runner.run import only_tagged
+from conformance.runner.run_cells import Sink
 from conformance.runner.upgrade import run_upgrades
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation
+from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
@@ -129,7 +130,7 @@ def upgrade(
         writer = stack.enter_context(ResultsWriter(results, header))
         display = _LiveDisplay(cells, errors) if errors.is_terminal else _PlainDisplay(cells)
         stack.enter_context(display)
-        stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing_upgrades()), results, errors))
+        stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
         reused = run_upgrades(
             handed,
             chosen,
@@ -138,7 +139,7 @@ def upgrade(
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,
-            known=stack.enter_context(running.known_answers(fresh=fresh)),
+            cache=stack.enter_context(running.answer_cache(fresh=fresh)),
         )
         writer.finish()
     running.say_reused(reused, cells, errors)
@@ -164,12 +165,15 @@ def _pairs(
 class _PlainDisplay(Lines):
     """A line per checkpoint."""
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(_line(verdict, seconds))
 
 
 class _LiveDisplay(Bar):
-    """A bar over all checkpoints, and beside it what was said last."""
+    """A bar over all checkpoints, with the latest message beside it."""
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
@@ -180,7 +184,10 @@ class _LiveDisplay(Bar):
     def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(
             doing=f"{verdict.pair} {verdict.case}",
             loud=None if verdict.status in EXPECTED else _line(verdict, seconds),
@@ -193,11 +200,11 @@ def _line(verdict: UpgradeVerdict, seconds: float) -> str:
     return f"{verdict.pair} {glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
 
 
-class _Kept(running.Introductions):
+class _Kept(running.Introductions, Sink[UpgradeVerdict]):
     """Writes cells to the results file as they come."""
 
-    def keep(
-        self, case: Case, pair: TargetPair, verdict: UpgradeVerdict, observation: Observation | None, seconds: float
-    ) -> None:
-        names = pair[0].name, pair[1].name
-        self._writer.write_upgrade(UpgradeCell.of(case, names, verdict, observation, int(seconds * 1000)))
+    def keep(self, task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> None:
+        names = task.origin.name, task.target.name
+        observation = next(iter(run.observations), None) if run else None
+        milliseconds = int(run.seconds * 1000) if run else 0
+        self._writer.write(UpgradeCell.of(task.case, names, verdict, observation, milliseconds))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
-CellKey = tuple[str, str]
-"""Case id and target name."""
+CellKey: TypeAlias = tuple[str, str]
+"""Case id and target name; in the upgrade matrix, both target names with the cut."""
 
 
 class UnusableResults(Exception):

@@ -20,9 +20,15 @@ from conformance.judging.finding import Finding
 from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.verdict import Status, Verdict
 from conformance.variants.variant import MARK, VariedCase
+from reports.results.errors import CellKey
 
 FORMAT = 2
 """The version of the format this code writes, and the newest it reads."""
+
+
+def handed_over(origin: str, to: str, cut: int) -> str:
+    """The name of a hand-over among the cells of a case, by the names of its targets and its cut."""
+    return f"{origin} → {to} before step {cut}"
 
 
 class _Record(BaseModel):
@@ -89,15 +95,16 @@ class Header(_Record):
     cuts: dict[str, tuple[int, ...]] = {}
     """Of such a run: case id → the steps before which it changes versions."""
 
-    def expected_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
-        """Case id, both targets' names and cut of every cell there must be of the upgrade matrix."""
-        return frozenset(
-            (case, origin, to, cut) for case, cuts in self.cuts.items() for cut in cuts for origin, to in self.pairs
-        )
-
-    def expected_cells(self) -> frozenset[tuple[str, str]]:
-        """Case id and target name of every cell there must be."""
-        return frozenset((case, target.name) for case in self.cases for target in self.targets)
+    def expected_cells(self) -> frozenset[CellKey]:
+        """The keys of all cells, those of the upgrade matrix included."""
+        runs = {(case, target.name) for case in self.cases for target in self.targets}
+        upgrades = {
+            (case, handed_over(origin, to, cut))
+            for case, cuts in self.cuts.items()
+            for cut in cuts
+            for origin, to in self.pairs
+        }
+        return frozenset(runs | upgrades)
 
 
 class Introduction(_Record):
@@ -166,6 +173,10 @@ class Cell(_Record):
     """Whether it is the answer of an earlier run, and no engine was asked; ``duration_ms`` is how long it took then."""
 
     @property
+    def key(self) -> CellKey:
+        return self.case, self.target
+
+    @property
     def file(self) -> str:
         """The file of the case, relative to its suite."""
         return file_of(self.written, self.expansion)
@@ -198,7 +209,7 @@ class Cell(_Record):
         """
         if isinstance(case, VariedCase):
             observations = [one and case.said_of_the_original(one) for one in observations]
-        seen = [_without_progress(observation) for observation in observations]
+        seen = [one and one.without_progress() for one in observations]
         runs = tuple(
             Run(
                 status=run.status,
@@ -300,13 +311,13 @@ class UpgradeCell(_Record):
             behaviour=verdict.behaviour,
             entry=DocumentedUpgrade.of(verdict.entry) if verdict.entry is not None else None,
             error=verdict.error,
-            observation=_without_progress(observation),
+            observation=observation and observation.without_progress(),
             duration_ms=duration_ms,
         )
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        return self.case, self.origin, self.to, self.cut
+    def key(self) -> CellKey:
+        return self.case, handed_over(self.origin, self.to, self.cut)
 
 
 class Footer(_Record):
@@ -335,13 +346,3 @@ def json_schema() -> dict[str, Any]:
         "description": f"Format {FORMAT}: a header, then introductions of targets and cells in any order, then a footer.",
         **schema,
     }
-
-
-def _without_progress(observation: Observation | None) -> Observation | None:
-    if observation is None or not any(batch.progress for step in observation.steps for batch in step.batches):
-        return observation
-    steps = tuple(
-        step.model_copy(update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)})
-        for step in observation.steps
-    )
-    return observation.model_copy(update={"steps": steps})

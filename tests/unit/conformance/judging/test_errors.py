@@ -102,7 +102,7 @@ def test_an_error_before_the_expected_one_fails() -> None:
 
 def test_an_observation_that_goes_on_after_an_error_is_broken() -> None:
     verdict = judge(case(expect(), expect()), NEWEST, observed(failed(1, "X"), step(2)))
-    assert verdict.notes == ("step 1 failed and the observation goes on after it",)
+    assert verdict.notes == ("step 1 failed, and the observation continues after it",)
 
 
 def test_earlier_findings_are_kept_beside_the_error() -> None:

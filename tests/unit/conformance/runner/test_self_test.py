@@ -6,15 +6,15 @@ import pytest
 
 from conformance.runner.run import run_cases
 from conformance.suite import discovery
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 
 
-class Remembering:
-    """Display and sink in one: remembers."""
+class Recorder:
+    """Display and sink in one; records what they are told."""
 
     def __init__(self):
         self.verdicts = {}
@@ -23,15 +23,15 @@ class Remembering:
 
     def says(self, target, line): ...
     def ready(self, target, identity, place): ...
-    def started(self, case, target): ...
-    def judged(self, target, verdict, seconds): ...
+    def started(self, task): ...
+    def judged(self, task, verdict, seconds): ...
 
     def introduce(self, target, identity, place):
         self.identities.append(identity)
 
-    def keep(self, target, case, verdict, run):
-        self.verdicts[case.id] = verdict
-        self.runs[case.id] = run
+    def keep(self, task, verdict, run):
+        self.verdicts[task.case.id] = verdict
+        self.runs[task.case.id] = run
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def verdict_of(tmp_path):
     def verdict_of(mode, *, repeat=1, step_timeout=5.0, only_first=False):
         loaded = discovery.load([CASES])
         loaded.raise_for_problems()
-        seen = Remembering()
+        seen = Recorder()
         runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
         limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
         run_cases(loaded.cases, [SPARK_359], runtime, limits, display=seen, sink=seen)
@@ -89,7 +89,7 @@ def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, m
 def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
     (case,) = discovery.load([CASES]).cases
     other = case.model_copy(update={"id": "late-drops/other"})
-    seen = Remembering()
+    seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
     run_cases([case, other], [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
     assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
@@ -116,7 +116,7 @@ def run_text(tmp_path, text, mode):
     (folder / "mine.yaml").write_text(text)
     loaded = discovery.load([folder])
     loaded.raise_for_problems()
-    seen = Remembering()
+    seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     run_cases(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
     return seen.verdicts["mine"], runtime

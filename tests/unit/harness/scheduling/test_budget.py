@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.scheduling.budget import ENGINE_MEMORY, MOST_SIDE_BY_SIDE, Budget, budget
+from harness.scheduling.budget import ENGINE_MEMORY, MAX_SIDE_BY_SIDE, Budget, budget
 from harness.scheduling.machine import Machine
 
 ROOMY = 1 << 40
@@ -15,7 +15,7 @@ ROOMY = 1 << 40
         (2, ROOMY, 1, {}, Budget(1, 4)),
         (1, ROOMY, 5, {}, Budget(1, 2)),
         (8, ROOMY, 16, {}, Budget(5, 4)),
-        (64, ROOMY, 1, {}, Budget(1, MOST_SIDE_BY_SIDE)),
+        (64, ROOMY, 1, {}, Budget(1, MAX_SIDE_BY_SIDE)),
         (8, 2 * ENGINE_MEMORY, 16, {}, Budget(2, 8)),
         (8, 2 * ENGINE_MEMORY, 16, {"jobs": 6}, Budget(2, 8)),
         (8, 0, 16, {}, Budget(1, 8)),

@@ -66,13 +66,13 @@ class Elsewhere:
         self.inside, self.leave = threading.Event(), threading.Event()
         self.refused = None
         self._slot, self._alone = slot, alone
-        self.visit = None
+        self.slot_use = None
         self._thread = threading.Thread(target=self._stay, daemon=True)
         self._thread.start()
 
     def _stay(self):
         try:
-            with self._slot.taken(alone=self._alone) as self.visit:
+            with self._slot.use(alone=self._alone) as self.slot_use:
                 self._slot.engine()
                 self.inside.set()
                 self.leave.wait(10)
@@ -114,15 +114,15 @@ def test_company_is_known_to_both():
     shared = slot(IdleRuntime(), width=2)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
-    assert not first.visit.company
+    assert not first.slot_use.shared
     second = Elsewhere(shared)
     assert second.inside.wait(10)
-    assert first.visit.company
-    assert second.visit.company
+    assert first.slot_use.shared
+    assert second.slot_use.shared
     first.go()
     second.go()
-    with shared.taken() as alone:
-        assert not alone.company
+    with shared.use() as alone:
+        assert not alone.shared
 
 
 def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
@@ -137,7 +137,7 @@ def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
     first.go()
     assert alone.inside.wait(10)
     assert not late.is_inside()
-    assert not alone.visit.company
+    assert not alone.slot_use.shared
     alone.go()
     assert late.inside.wait(10)
     late.go()
@@ -146,7 +146,7 @@ def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
 def test_a_lost_engine_is_replaced_by_who_needs_it_next():
     runtime = IdleRuntime()
     shared = slot(runtime)
-    with shared.taken():
+    with shared.use():
         shared.engine().ended = True
         assert shared.engine() is runtime.engines[1]
         assert shared.engine() is runtime.engines[1]
@@ -154,7 +154,7 @@ def test_a_lost_engine_is_replaced_by_who_needs_it_next():
 
 def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it():
     runtime = IdleRuntime(memory=100)
-    shared = slot(runtime, width=2, most_memory=100)
+    shared = slot(runtime, width=2, memory_limit=100)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
     runtime.engines[0].memory = 101
@@ -169,9 +169,9 @@ def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it(
 @pytest.mark.parametrize("memory", [None, 1 << 40])
 def test_an_engine_whose_memory_is_not_known_or_not_limited_stays(memory):
     runtime = IdleRuntime(memory=memory)
-    shared = slot(runtime, most_memory=100 if memory is None else None)
+    shared = slot(runtime, memory_limit=100 if memory is None else None)
     for _ in range(2):
-        with shared.taken():
+        with shared.use():
             shared.engine()
     assert len(runtime.engines) == 1
 
@@ -180,7 +180,7 @@ def test_an_engine_that_cannot_be_started_is_asked_for_once():
     runtime = NoRuntime()
     shared = slot(runtime)
     for _ in range(2):
-        with shared.taken(), pytest.raises(HarnessError, match="there is no Java here"):
+        with shared.use(), pytest.raises(HarnessError, match="there is no Java here"):
             shared.engine()
     assert runtime.asked == 1
 

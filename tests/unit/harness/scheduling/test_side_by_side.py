@@ -7,10 +7,10 @@ import pytest
 
 from conformance.runner.run import run_cases
 from conformance.suite import discovery
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
-from tests.unit.conformance.runner.test_self_test import Remembering
+from tests.unit.conformance.runner.test_self_test import Recorder
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 
@@ -18,7 +18,7 @@ CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 def run(tmp_path, mode, names, *, side_by_side, **limits):
     (case,) = discovery.load([CASES]).cases
     cases = [case.model_copy(update={"id": f"late-drops/{name}"}) for name in names]
-    seen = Remembering()
+    seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     budget = Limits(jobs=1, step_timeout=5.0, side_by_side=side_by_side, **limits)
     run_cases(cases, [SPARK_359], runtime, budget, display=seen, sink=seen)
