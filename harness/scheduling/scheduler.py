@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.suite.running_time import length
 from harness.engine.engine import Runtime
@@ -55,22 +54,21 @@ class Batch:
     cells: tuple[CellTask, ...]
 
     @property
-    def case(self) -> Case:
-        return self.cells[0].case
-
-    @property
-    def cut(self) -> int | None:
-        return self.cells[0].cut
-
-    @property
-    def origin(self) -> Target:
-        return self.cells[0].origin
+    def first(self) -> CellTask:
+        """Any of the cells, for what they have in common."""
+        return self.cells[0]
 
     @property
     def slot(self) -> SlotKey:
         """The engine of the first step."""
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
-        return SlotKey(self.origin.name, self.cut is None and kills_its_engine(self.case))
+        return SlotKey(self.first.origin.name, self.first.cut is None and kills_its_engine(self.first.case))
+
+    def uses(self) -> Iterator[tuple[SlotKey, Target]]:
+        """Each use of an engine."""
+        yield self.slot, self.first.origin
+        if self.first.cut is not None:
+            yield from ((SlotKey(cell.target.name), cell.target) for cell in self.cells)
 
 
 def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
@@ -80,9 +78,9 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
         batches.setdefault((cell.origin.name, cell.case.id, cell.cut), []).append(cell)
     by_target: dict[str, dict[SlotKey, list[Batch]]] = {}
     for batch in (Batch(tuple(cells)) for cells in batches.values()):
-        by_target.setdefault(batch.origin.name, {}).setdefault(batch.slot, []).append(batch)
+        by_target.setdefault(batch.first.origin.name, {}).setdefault(batch.slot, []).append(batch)
     return {
-        slot: tuple(sorted(by_slot[slot], key=lambda batch: length(batch.case), reverse=True))
+        slot: tuple(sorted(by_slot[slot], key=lambda batch: length(batch.first.case), reverse=True))
         for by_slot in by_target.values()
         for slot in sorted(by_slot)
     }
@@ -104,20 +102,11 @@ class Scheduler:
         self._listener = listener
         self._allow_code = allow_code
         self._stopping = threading.Event()
-        self._slots = _Slots(self._new_slot)
-        self._queues = _Queues({}, limits, self._stopping)
+        self._engines = _Engines({}, limits, self._new_slot, self._stopping)
 
     def run(self, cells: Iterable[CellTask]) -> None:
         """Run all cells; each gives exactly one ``cell_done`` unless the run is stopped."""
-        by_slot = queues(cells)
-        if not by_slot:
-            return
-        for slot, batches in by_slot.items():
-            for batch in batches:
-                self._slots.need(slot, batch.origin)
-                for cell in batch.cells if batch.cut is not None else ():
-                    self._slots.need(SlotKey(cell.target.name), cell.target)
-        self._queues = _Queues(by_slot, self._limits, self._stopping)
+        self._engines = _Engines(queues(cells), self._limits, self._new_slot, self._stopping)
         workers = self._limits.jobs * self._limits.side_by_side
         with ThreadPoolExecutor(workers, thread_name_prefix="cell") as pool:
             try:
@@ -127,14 +116,11 @@ class Scheduler:
             except BaseException:
                 self.stop()
                 raise
-            finally:
-                self._slots.close()
 
     def stop(self) -> None:
         """End every engine now; cells in flight give no ``cell_done``."""
         self._stopping.set()
-        self._queues.wake()
-        self._slots.close()
+        self._engines.close()
 
     def _new_slot(self, target: Target) -> EngineSlot:
         limits = self._limits
@@ -144,13 +130,11 @@ class Scheduler:
 
     def _work(self) -> None:
         """Run one batch after the other, until none is left."""
-        while (batch := self._queues.next()) is not None:
+        while (batch := self._engines.next()) is not None:
             try:
                 before = self._start(batch)
             finally:
-                # The engine ends before another may start in its place.
-                self._slots.release(batch.slot)
-                self._queues.started(batch.slot)
+                self._engines.started(batch)
             if before is not None:
                 self._resume(batch, before)
 
@@ -162,7 +146,7 @@ class Scheduler:
         """
         for cell in batch.cells:
             self._listener.cell_started(cell)
-        case, cut, slot, limits = batch.case, batch.cut, self._slots.of(batch.slot), self._limits
+        case, cut, slot, limits = batch.first.case, batch.first.cut, self._engines.slot(batch.slot), self._limits
         saved: list[SavedCheckpoint] = []
 
         def before_cut(cut: int) -> Observation:
@@ -172,12 +156,12 @@ class Scheduler:
         runs: list[Callable[[], Observation]] = (
             [partial(run_whole, case, slot, limits)] * limits.repeat if cut is None else [partial(before_cut, cut)]
         )
-        run = completed(batch.cells[0], runs, allow_code=self._allow_code)
+        run = completed(batch.first, runs, allow_code=self._allow_code)
         if saved and run.observations[0].steps[-1].error is None:
             return saved[0]
         for cell in batch.cells:
             if cut is not None:
-                self._slots.release(SlotKey(cell.target.name))
+                self._engines.release(SlotKey(cell.target.name))
             self._done(replace(run, task=cell))
         return None
 
@@ -187,28 +171,44 @@ class Scheduler:
             if self._stopping.is_set():
                 return
             key = SlotKey(cell.target.name)
-            slot, discard = self._slots.of(key), self._slots.take_discarded()
+            slot, discard = self._engines.slot(key), self._engines.take_discarded()
             run = partial(run_after_cut, cell, before, slot, self._limits, discard)
             try:
                 self._done(completed(cell, [run], allow_code=self._allow_code))
             finally:
-                self._slots.release(key)
-        self._slots.discard(before.saved)
+                self._engines.release(key)
+        self._engines.discard(before.saved)
 
     def _done(self, run: CellRun) -> None:
         if not self._stopping.is_set():
             self._listener.cell_done(run)
 
 
-class _Queues:
-    """Hands out batches: at most ``jobs`` engines start cases at the same time, each at most ``side_by_side``."""
+class _Engines:
+    """The engines of a run: which of them may start a batch, and which are still needed.
 
-    def __init__(self, queues: Mapping[SlotKey, Iterable[Batch]], limits: Limits, stopping: threading.Event) -> None:
+    At most ``jobs`` engines start batches at the same time, each at most ``side_by_side``.
+    """
+
+    def __init__(
+        self,
+        queues: Mapping[SlotKey, Sequence[Batch]],
+        limits: Limits,
+        new_slot: Callable[[Target], EngineSlot],
+        stopping: threading.Event,
+    ) -> None:
         self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
-        self._running: Counter[SlotKey] = Counter()
+        self._starting: Counter[SlotKey] = Counter()
         self._limits = limits
         self._stopping = stopping
+        uses = [use for batches in queues.values() for batch in batches for use in batch.uses()]
+        self._uses_left = Counter(slot for slot, _ in uses)
+        self._slots = {slot: new_slot(target) for slot, target in dict(uses).items()}
+        self._discarded: list[str] = []
         self._changed = threading.Condition()
+
+    def slot(self, key: SlotKey) -> EngineSlot:
+        return self._slots[key]
 
     def next(self) -> Batch | None:
         """Wait for a batch that may start; None if none is left."""
@@ -216,7 +216,7 @@ class _Queues:
             while self._waiting and not self._stopping.is_set():
                 for slot, batches in self._waiting.items():
                     if self._has_room(slot):
-                        self._running[slot] += 1
+                        self._starting[slot] += 1
                         batch = batches.popleft()
                         if not batches:
                             del self._waiting[slot]
@@ -225,62 +225,41 @@ class _Queues:
             self._changed.notify_all()
             return None
 
-    def started(self, slot: SlotKey) -> None:
-        """A batch no longer uses the engine that it started in."""
+    def started(self, batch: Batch) -> None:
+        """A batch no longer uses the engine in which it started."""
+        # The engine must have ended before another may start in its place.
+        self.release(batch.slot)
         with self._changed:
-            self._running[slot] -= 1
-            if not self._running[slot]:
-                del self._running[slot]
+            self._starting[batch.slot] -= 1
+            self._starting += Counter()  # without those at zero
             self._changed.notify_all()
-
-    def wake(self) -> None:
-        """Let the waiting threads notice that the run is stopping."""
-        with self._changed:
-            self._changed.notify_all()
-
-    def _has_room(self, slot: SlotKey) -> bool:
-        if slot in self._running:
-            return self._running[slot] < self._limits.side_by_side
-        return len(self._running) < self._limits.jobs
-
-
-class _Slots:
-    """One engine slot for each key, closed when nothing needs it any more."""
-
-    def __init__(self, new_slot: Callable[[Target], EngineSlot]) -> None:
-        self._new_slot = new_slot
-        self._lock = threading.Lock()
-        self._uses_left: Counter[SlotKey] = Counter()
-        self._slots: dict[SlotKey, EngineSlot] = {}
-        self._discarded: list[str] = []
-
-    def need(self, key: SlotKey, target: Target) -> None:
-        """Announce one use."""
-        self._uses_left[key] += 1
-        if key not in self._slots:
-            self._slots[key] = self._new_slot(target)
-
-    def of(self, key: SlotKey) -> EngineSlot:
-        return self._slots[key]
 
     def release(self, key: SlotKey) -> None:
-        """One announced use is over."""
-        with self._lock:
+        """One use of an engine is over; the last one ends it."""
+        with self._changed:
             self._uses_left[key] -= 1
-            unused = self._uses_left[key] <= 0
+            unused = not self._uses_left[key]
         if unused:
             self._slots[key].close()
 
     def discard(self, directory: str) -> None:
         """Let the next engine that resumes a case remove a saved checkpoint."""
-        with self._lock:
+        with self._changed:
             self._discarded.append(directory)
 
     def take_discarded(self) -> tuple[str, ...]:
-        with self._lock:
+        with self._changed:
             found, self._discarded = tuple(self._discarded), []
         return found
 
     def close(self) -> None:
+        """End all engines, and whatever waits for one."""
+        with self._changed:
+            self._changed.notify_all()
         for slot in self._slots.values():
             slot.close()
+
+    def _has_room(self, slot: SlotKey) -> bool:
+        if slot in self._starting:
+            return self._starting[slot] < self._limits.side_by_side
+        return len(self._starting) < self._limits.jobs

@@ -1,4 +1,4 @@
-"""The result of a soak: a record to keep, and the lines that a person reads."""
+"""The result of a soak: a record to keep, and its summary on a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS: Mapping[Status, tuple[str, str]] = {
 """Status → glyph and style."""
 
 _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "deserved"})
-"""Columns of the laws' answers that hold ms since the epoch."""
+"""Columns of the laws' answers that are ms since the epoch."""
 
 
 class _Record(BaseModel):
@@ -30,17 +30,17 @@ class _Record(BaseModel):
 
 
 class LawRecord(_Record):
-    """What the run says of a law."""
+    """The verdict on a law."""
 
     name: str
     sentence: str
     source: str
     status: Status
     looked: int
-    """How much it was held against, counted as ``what`` says."""
+    """How many things of the kind ``what`` were checked."""
     what: str
     rows: tuple[dict[str, Any], ...]
-    """The first that break it; instants are ms since the epoch."""
+    """The first rows that break it; instants are ms since the epoch."""
 
     @classmethod
     def of(cls, verdict: InvariantVerdict) -> LawRecord:
@@ -64,19 +64,19 @@ class SoakRecord(_Record):
     started: datetime
     target: str
     spark: str
-    """The version, as the engine says it."""
+    """The version, as the engine reports it."""
     java: str
     master: str | None
-    """Of the cluster; None for this machine."""
+    """The cluster; None for this machine."""
     rows: int
     seed: int
     kills_wanted: int
     kills: int
-    """Engines that were killed in the middle of the query."""
+    """Engines killed while the query ran."""
     seconds: float
-    """From the first start of the query to its end, with the starts of engines between."""
+    """From the first start of the query to its end, including the starts of engines in between."""
     arrived: int
-    """Rows of the input. The next three are where they went."""
+    """Rows of the input; the next three fields say where they went."""
     counted: int
     late: int
     in_state: int
@@ -88,7 +88,7 @@ class SoakRecord(_Record):
 
     @property
     def exit_code(self) -> int:
-        """0 every law holds; 1 one is broken; 3 fewer engines were killed than was asked for, so less was tried."""
+        """0 if every law holds, 1 if one is broken, 3 if fewer engines were killed than requested."""
         if not self.books.balanced or any(law.status == "broken" for law in self.laws):
             return 1
         return 0 if self.kills == self.kills_wanted else 3
@@ -98,20 +98,20 @@ class SoakRecord(_Record):
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Print a line for each law, with the rows that break it, and where the rows of the input went."""
+    """Print a line for each law, with the rows that break it, and what became of the input rows."""
     for law in record.laws:
         glyph, style = MARKS[law.status]
         line = f"{glyph} {law.sentence}  ({law.looked:,} {law.what})"
         console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
         for row in law.rows:
-            told = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
-            console.print(f"    {told}", markup=False, highlight=False, soft_wrap=True)
+            values = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
+            console.print(f"    {values}", markup=False, highlight=False, soft_wrap=True)
         if law.rows:
             console.print(f"    {law.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
     books = record.books
     sign = "=" if books.balanced else "≠"
     console.print(
-        f"{books.arrived:,} rows {sign} {books.counted:,} counted + {books.late:,} late + {books.in_state:,} in the state",
+        f"{books.arrived:,} rows {sign} {books.counted:,} counted + {books.late:,} late + {books.in_state:,} in state",
         style=None if books.balanced else "bold red",
         markup=False,
         highlight=False,
@@ -119,7 +119,7 @@ def show(record: SoakRecord, console: Console) -> None:
     )
     console.print(
         f"Spark {record.spark}, seed {record.seed}: {record.rows:,} rows in {record.seconds:.0f} s, "
-        f"{record.rows / record.seconds:,.0f} rows a second, {record.kills} of {record.kills_wanted} kills",
+        f"{record.rows / record.seconds:,.0f} rows per second, {record.kills} of {record.kills_wanted} kills",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -304,10 +304,10 @@ def results_of(tmp_path, seen, finish=True):
 @pytest.mark.parametrize(
     ("new", "more", "code", "said"),
     [
-        ("right", "", 0, "● 1 checkpoint of 1 go on: (no family)"),
-        ("refuses-to-resume", REFUSED, 0, "way round: start with a new checkpoint"),
+        ("right", "", 0, "● 1 of 1 checkpoint resumed: (no family)"),
+        ("refuses-to-resume", REFUSED, 0, "workaround: start with a new checkpoint"),
         ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected: STATE_NOT_COMPATIBLE"),
-        ("dies", "", 3, "! 1 checkpoint no answer"),
+        ("dies", "", 3, "! 1 checkpoint without an answer"),
     ],
 )
 def test_what_a_person_reads_at_the_end(tmp_path, new, more, code, said):

@@ -20,7 +20,7 @@ def test_long_cases_first():
 def test_cases_that_kill_their_engine_run_in_one_of_their_own():
     cases = discovery.load().cases
     by_engine = queues(cells_of(cases, [SPARK_359]))
-    others, killing = ([batch.case for batch in batches] for batches in by_engine.values())
+    others, killing = ([batch.first.case for batch in batches] for batches in by_engine.values())
     assert len(others) + len(killing) == len(cases)
     assert [kills_its_engine(case) for case in killing] == [True] * len(killing)
     assert not any(kills_its_engine(case) for case in others)

@@ -115,10 +115,10 @@ def test_what_is_printed():
         "✗ no window is emitted twice  (5 rows emitted)",
         "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
         f"    {INVARIANTS[0].source}",
-        "100 rows = 90 counted + 9 late + 1 in the state",
-        "Spark 3.5.9, seed 7: 100 rows in 2 s, 50 rows a second, 3 of 3 kills",
+        "100 rows = 90 counted + 9 late + 1 in state",
+        "Spark 3.5.9, seed 7: 100 rows in 2 s, 50 rows per second, 3 of 3 kills",
     ]
-    assert "100 rows ≠ 89 counted + 9 late + 1 in the state" in told(record(counted=89))
+    assert "100 rows ≠ 89 counted + 9 late + 1 in state" in told(record(counted=89))
 
 
 def test_the_record_is_read_as_it_was_written(tmp_path):
