@@ -233,7 +233,7 @@ class Engines:
 
     def run(self, case: Case, target: Target) -> CellRun:
         if self._slot is None or self._slot.target != target:
-            self._close_seat()
+            self._close_slot()
             if self._root is None:
                 self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
             if self._runtime is None:
@@ -242,13 +242,13 @@ class Engines:
         return run_cell(case, self._slot, self._limits, self._allow_code)
 
     def close(self) -> None:
-        self._close_seat()
+        self._close_slot()
         if self._runtime is not None:
             self._runtime.close()
         if self._root is not None:
             self._root.cleanup()
 
-    def _close_seat(self) -> None:
+    def _close_slot(self) -> None:
         if self._slot is not None:
             self._slot.close()
             self._slot = None

@@ -1,4 +1,4 @@
-"""The suite tests itself first: engines that are wrong on purpose are each caught, and by what they do wrong."""
+"""The suite tests itself first: it catches every deliberately wrong engine, and names what is wrong."""
 
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, m
     assert said in verdict.describe()
 
 
-def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
+def test_a_lost_engine_is_replaced_for_the_other_cases(tmp_path):
     (case,) = discovery.load([CASES]).cases
     other = case.model_copy(update={"id": "late-drops/other"})
     seen = Recorder()
@@ -99,7 +99,7 @@ def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
     assert runtime.started == 2
 
 
-def test_repeated_runs_of_an_engine_that_changes_its_mind_are_flaky(verdict_of):
+def test_repeated_runs_that_disagree_are_flaky(verdict_of):
     verdict = verdict_of("right-every-other-time", repeat=2)
     assert verdict.status == "flaky"
     assert "run 1: conforms" in verdict.describe()
@@ -152,13 +152,13 @@ def killed(at):
     return text.replace("at: emitted", f"at: {at}")
 
 
-def test_an_engine_that_is_killed_is_replaced_and_the_next_goes_on_from_the_checkpoint(tmp_path):
+def test_a_killed_engine_is_replaced_and_the_next_resumes_its_checkpoint(tmp_path):
     verdict, runtime = run_text(tmp_path, killed("emitted"), "right")
     assert verdict.status == "conforms", verdict.describe()
     assert runtime.started == 3
 
 
-def test_an_engine_that_forgets_over_a_kill_violates(tmp_path):
+def test_an_engine_that_loses_state_in_a_kill_violates(tmp_path):
     verdict, _ = run_text(tmp_path, killed("emitted"), "forgets-on-resume")
     assert verdict.status == "violates"
     assert "expected, not emitted" in verdict.describe()

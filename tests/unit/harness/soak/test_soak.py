@@ -13,7 +13,7 @@ from conformance.invariants.verdict import InvariantVerdict
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.engine import SoakEngine
-from reports.results.soak import LawRecord, SoakRecord, show
+from reports.results.soak import InvariantRecord, SoakRecord, show
 from tests.support.miniature.target import SPARK_359
 from tests.support.soak_engines import Garage
 
@@ -75,15 +75,15 @@ def record(**changes):
         "counted": 90,
         "late": 9,
         "in_state": 1,
-        "laws": tuple(map(LawRecord.of, holds)),
+        "laws": tuple(map(InvariantRecord.of, holds)),
     }
     return SoakRecord.model_validate(values | changes)
 
 
-BROKEN = LawRecord.of(
+BROKEN = InvariantRecord.of(
     InvariantVerdict(INVARIANTS[0], 5, ({"window_end": 1704067500000, "sensor": 3, "times": 2, "first_batch": 4},))
 )
-SILENT = LawRecord.of(InvariantVerdict(INVARIANTS[1], 0))
+SILENT = InvariantRecord.of(InvariantVerdict(INVARIANTS[1], 0))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def told(found):
 
 
 def test_what_is_printed():
-    holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
+    holds = InvariantRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
         "● no window is emitted before its end is at or behind the watermark  (5,000 rows emitted, in any attempt)",
         "– a replayed micro-batch emits what its first attempt did  (0 micro-batches replayed whose first output was complete)",
