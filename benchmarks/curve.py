@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-CASE = ROOT / "tests" / "unit" / "miniature" / "cases" / "late-drops" / "windows.yaml"
+CASE = ROOT / "tests" / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml"
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from conformance.core.versions import SparkVersion
     from conformance.runner.run import run_cases
     from conformance.suite import discovery
-    from harness.scheduling.scheduler import Limits
+    from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results, ResultsWriter
     from reports.results.records import Header
     from reports.results.records import Target as TargetRecord

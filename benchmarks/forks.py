@@ -17,7 +17,8 @@ from watching import Watching
 
 from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
-from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
@@ -42,7 +43,9 @@ def main() -> None:
             watching = Watching()
             try:
                 engines = LocalRuntime(folder, plain=plain)
-                Scheduler(engines, Limits(jobs=1, step_timeout=120), watching).run([TargetQueue(target, cases)])
+                Scheduler(engines, Limits(jobs=1, step_timeout=120), watching).run(
+                    [CellTask(case, (target,)) for case in cases]
+                )
             finally:
                 os.environ["PATH"] = path
             counted = Counter(started.read_text().split())

@@ -18,8 +18,9 @@ from watching import Watching
 from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from harness.scheduling.budget import budget
+from harness.scheduling.cell_run import CellTask, Limits
 from harness.scheduling.machine import Machine
-from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.scheduling.scheduler import Scheduler
 from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
@@ -38,7 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         began = time.time()
         limits = Limits(jobs=1, step_timeout=120, side_by_side=shared.side_by_side)
-        Scheduler(LocalRuntime(Path(root)), limits, watching).run([TargetQueue(target, cases)])
+        Scheduler(LocalRuntime(Path(root)), limits, watching).run([CellTask(case, (target,)) for case in cases])
         ended = time.time()
     work = sorted(interval for run in watching.runs for interval in intervals(run.observations[0]))
     wall, busy = ended - watching.ready_at, covered(work, watching.ready_at, ended)

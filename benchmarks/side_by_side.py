@@ -14,7 +14,8 @@ from watching import Watching
 
 from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
-from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 from harness.targets.catalogue import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
@@ -36,7 +37,7 @@ def main() -> None:
             watching = Watching()
             with tempfile.TemporaryDirectory() as root:
                 limits = Limits(jobs=1, step_timeout=120, side_by_side=width)
-                Scheduler(LocalRuntime(Path(root)), limits, watching).run([TargetQueue(target, cases)])
+                Scheduler(LocalRuntime(Path(root)), limits, watching).run([CellTask(case, (target,)) for case in cases])
             measured.append(time.monotonic() - watching.ready)
             answers.append({run.case.id: run.failure or run.observations[0].behaviour_digest for run in watching.runs})
     best = {width: min(measured) for width, measured in seconds.items()}

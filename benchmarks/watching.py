@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from harness.scheduling.scheduler import CellRun
+from harness.scheduling.cell_run import CellRun
 
 
 class Watching:

@@ -30,8 +30,8 @@ from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
 from harness.runtimes.options import NAMES, RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
+from harness.scheduling.cell_run import CellRun, Limits, run_cell
 from harness.scheduling.engine_slot import EngineSlot
-from harness.scheduling.scheduler import CellRun, Limits, run_cell
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
@@ -232,7 +232,7 @@ class Engines:
 
     def run(self, case: Case, target: Target) -> CellRun:
         if self._slot is None or self._slot.target != target:
-            self._close_seat()
+            self._close_slot()
             if self._root is None:
                 self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
             if self._runtime is None:
@@ -241,13 +241,13 @@ class Engines:
         return run_cell(case, self._slot, self._limits, self._allow_code)
 
     def close(self) -> None:
-        self._close_seat()
+        self._close_slot()
         if self._runtime is not None:
             self._runtime.close()
         if self._root is not None:
             self._root.cleanup()
 
-    def _close_seat(self) -> None:
+    def _close_slot(self) -> None:
         if self._slot is not None:
             self._slot.close()
             self._slot = None
@@ -259,7 +259,3 @@ class _Silent:
     def engine_says(self, target: Target, line: str) -> None: ...
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
-
-    def cell_started(self, case: Case, target: Target) -> None: ...
-
-    def cell_done(self, run: CellRun) -> None: ...

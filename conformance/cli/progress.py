@@ -9,10 +9,10 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from conformance.core.case import Case
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
+from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
 from reports.results.status import GLYPHS
 
@@ -84,12 +84,12 @@ class Bar:
 class PlainDisplay(Lines):
     """A line per cell."""
 
-    def started(self, case: Case, target: Target) -> None:
+    def started(self, task: CellTask) -> None:
         pass
 
-    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
         self.answered(
-            f"{target.name:<12} {GLYPHS[verdict.status]} {verdict.status:<14} {verdict.case}  {seconds:.1f} s"
+            f"{task.target.name:<12} {GLYPHS[verdict.status]} {verdict.status:<14} {verdict.case}  {seconds:.1f} s"
         )
 
 
@@ -106,11 +106,11 @@ class LiveDisplay(Bar):
     def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self._doing(target, introduced(identity, place))
 
-    def started(self, case: Case, target: Target) -> None:
-        self._doing(target, case.id)
+    def started(self, task: CellTask) -> None:
+        self._doing(task.target, task.case.id)
 
-    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002 — the bar has its own clock
-        loud = f"{GLYPHS[verdict.status]} {target.name} {verdict.case}: {verdict.status}"
+    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002 — the bar has its own clock
+        loud = f"{GLYPHS[verdict.status]} {task.target.name} {verdict.case}: {verdict.status}"
         self.answered(loud=loud if verdict.status in _LOUD else None, style="bold red")
 
     def _doing(self, target: Target, what: str) -> None:

@@ -12,11 +12,12 @@ from conformance.cli.progress import PlainDisplay
 from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
 from conformance.judging.verdict import Verdict
-from conformance.runner.run import Sink, run_cases
+from conformance.runner.run import run_cases
+from conformance.runner.run_cells import Sink
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 from harness.engine.engine import EngineLocation
-from harness.scheduling.scheduler import CellRun, Limits
+from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.targets.target import Target
 from reports.analysis.gate import find
 from reports.results.reading import Results
@@ -96,11 +97,11 @@ def _run(case: Case, spark: str, runtime: str, allow_code: bool) -> Observation:
 class _Quiet(PlainDisplay):
     """Says which engine starts, and nothing of the verdict: there is nothing to be judged by yet."""
 
-    def judged(self, target: Target, verdict: Verdict, seconds: float) -> None:
+    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
         pass
 
 
-class _Seen(Sink):
+class _Seen(Sink[Verdict]):
     """Keeps the one answer."""
 
     def __init__(self) -> None:
@@ -110,6 +111,6 @@ class _Seen(Sink):
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         pass
 
-    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
         self.observation = next(iter(run.observations), None) if run is not None else None
         self.why = "; ".join(verdict.notes) or verdict.status

@@ -13,18 +13,18 @@ from rich.console import Console
 
 from conformance.cli import options, running
 from conformance.cli.progress import LiveDisplay, PlainDisplay
-from conformance.core.case import Case
 from conformance.core.state_stores import StateStore
 from conformance.judging.verdict import Verdict
-from conformance.runner.run import Sink, only_tagged, run_cases
+from conformance.runner.run import cells_of, only_tagged, run_cases
+from conformance.runner.run_cells import Sink
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import Shard, affected_since
 from conformance.variants.catalogue import varied
 from harness.runtimes.options import RuntimeOptions
-from harness.scheduling.scheduler import CellRun, TargetQueue
+from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.scheduler import queues
 from harness.targets.state_store_support import having as having_store
-from harness.targets.target import Target
 from reports.analysis.model_column import MODEL
 from reports.analysis.model_column import cells as cells_of_the_model
 from reports.results.reading import Results, ResultsWriter
@@ -177,13 +177,12 @@ def run(
         display: LiveDisplay | PlainDisplay = LiveDisplay(cells, errors) if errors.is_terminal else PlainDisplay(cells)
         stack.enter_context(display)
         stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
-        kept = Kept(writer)
-        run_cases(
+        reused = run_cases(
             cases,
             targets,
             engines,
             running.limits(
-                sum(len(list(TargetQueue(target, cases).parts())) for target in targets),
+                len(queues(cells_of(cases, targets))),
                 jobs=jobs,
                 side_by_side=side_by_side,
                 step_timeout=step_timeout,
@@ -192,17 +191,17 @@ def run(
                 cluster=wished.cluster,
             ),
             display=display,
-            sink=kept,
+            sink=Kept(writer),
             allow_code=allow_code,
             # Repetitions are made to see whether answers change.
-            known=None if repeat > 1 else stack.enter_context(running.known_answers(fresh=fresh)),
+            cache=None if repeat > 1 else stack.enter_context(running.answer_cache(fresh=fresh)),
         )
         for cell in (
             cells_of_the_model(cases, policy_cases, [target.name for target in targets]) if policy_cases else ()
         ):
             writer.write(cell)
         writer.finish()
-    running.say_reused(kept.reused, cells, errors)
+    running.say_reused(reused, cells, errors)
     answered = Results.read(results)
     show(answered, Console())
     raise typer.Exit(exit_code(answered))
@@ -236,16 +235,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-class Kept(running.Introductions, Sink):
-    """Writes cells to the results file as they come, and counts those that no engine was asked for."""
+class Kept(running.Introductions, Sink[Verdict]):
+    """Writes cells to the results file as they come."""
 
-    def __init__(self, writer: ResultsWriter) -> None:
-        super().__init__(writer)
-        self.reused = 0
-
-    def keep(self, target: Target, case: Case, verdict: Verdict, run: CellRun | None) -> None:
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:
         reused = run is not None and run.reused
-        self.reused += reused
         observations = run.observations if run else ()
         milliseconds = int(run.seconds * 1000) if run else 0
-        self._writer.write(Cell.of(case, target.name, verdict, observations, milliseconds, reused=reused))
+        self._writer.write(Cell.of(task.case, task.target.name, verdict, observations, milliseconds, reused=reused))

@@ -28,9 +28,9 @@ from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.runtimes.storage import parse_storage as storage_of
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.budget import MOST_ENGINE_MEMORY, MOST_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.cell_run import Limits
 from harness.scheduling.machine import Machine
-from harness.scheduling.scheduler import Limits
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 from reports.results.reading import ResultsWriter
@@ -210,19 +210,19 @@ def limits(
     if cluster is None:
         shared = budget(Machine.here(), engines, jobs=jobs, side_by_side=side_by_side)
     else:
-        shared = Budget(jobs or 1, side_by_side or MOST_IN_A_CLUSTER)
+        shared = Budget(jobs or 1, side_by_side or MAX_IN_A_CLUSTER)
     return Limits(
         jobs=shared.jobs,
         step_timeout=step_timeout,
         side_by_side=shared.side_by_side,
         repeat=repeat,
-        engine_memory=MOST_ENGINE_MEMORY,
+        engine_memory=ENGINE_MEMORY_LIMIT,
         conf=store.conf if store else {},
     )
 
 
-def known_answers(*, fresh: bool) -> AnswerCache:
-    """The answers of earlier runs on this machine; none of them where engines are to be asked everything."""
+def answer_cache(*, fresh: bool) -> AnswerCache:
+    """The answers of earlier runs on this machine; ``fresh``: without using them."""
     return AnswerCache(answers_file(), fresh=fresh)
 
 

@@ -18,7 +18,7 @@ from conformance.cli import options, running
 from conformance.runner import soak as soaking
 from harness.runtimes.storage import StorageUrl
 from harness.soak.engine import SoakEngine, SoakOptions
-from reports.results.soak import LawRecord, SoakRecord, show
+from reports.results.soak import InvariantRecord, SoakRecord, show
 
 EXAMPLES = """
 Examples:
@@ -114,13 +114,13 @@ def soak(
         rows=rows,
         seed=stream.seed,
         kills_wanted=kills,
-        kills=found.soaked.kills,
-        seconds=found.soaked.seconds,
-        arrived=found.books.arrived,
-        counted=found.books.counted,
-        late=found.books.late,
-        in_state=found.books.in_state,
-        laws=tuple(map(LawRecord.of, found.laws)),
+        kills=found.run.kills,
+        seconds=found.run.seconds,
+        arrived=found.totals.arrived,
+        counted=found.totals.counted,
+        late=found.totals.late,
+        in_state=found.totals.in_state,
+        laws=tuple(map(InvariantRecord.of, found.invariants)),
     )
     record.write(results)
     show(record, Console())

@@ -1,4 +1,4 @@
-"""``conformance upgrade``: checkpoints that one version wrote, and what the next makes of them."""
+"""``conformance upgrade``: whether checkpoints of one version resume on another."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from rich.console import Console
 
 from conformance.cli import options, running
 from conformance.cli.progress import Bar, Lines, introduced, said
-from conformance.core.case import Case
-from conformance.core.observation import Identity, Observation
+from conformance.core.observation import Identity
 from conformance.core.state_stores import StateStore
+from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import UpgradeVerdict, handoffs
 from conformance.runner.run import only_tagged
+from conformance.runner.run_cells import Sink
 from conformance.runner.upgrade import run_upgrades
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation
+from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
@@ -31,13 +33,13 @@ from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
 EXAMPLES = """
 Examples:
 
-  conformance upgrade --from 3.5.9 --to 4.0.5            will my checkpoints of 3.5.9 go on under 4.0.5?
+  conformance upgrade --from 3.5.9 --to 4.0.5            do checkpoints of 3.5.9 resume on 4.0.5?
 
-  conformance upgrade --from 4.0 --to 3.5                and can I go back?
+  conformance upgrade --from 4.0 --to 3.5                do they resume after a downgrade?
 
   conformance upgrade --from 3.5 --to lines              to the newest release of every line
 
-  conformance upgrade                                    the changes people make, and one step back from each
+  conformance upgrade                                    the usual upgrades, and each of them back
 
   conformance upgrade --pairs all --cuts each            every line to every other, at every step
 
@@ -50,22 +52,24 @@ def upgrade(
     origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", help="Who writes the checkpoints: a version (3.5.9), a line (3.5), a range, lines. Repeatable."
+            "--from", help="The version that writes checkpoints: 3.5.9, a line (3.5), a range, or lines. Repeatable."
         ),
     ] = None,
-    to: Annotated[list[str] | None, typer.Option("--to", help="Who goes on from them, likewise. Repeatable.")] = None,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", help="The version that resumes them, likewise. Repeatable.")
+    ] = None,
     policy: Annotated[
         Policy | None,
         typer.Option(
             "--pairs",
-            help="Every line and its neighbours, the jumps people make (lts), or every line and every other; "
-            "without --from and --to, neighbours and jumps. With them, only pairs that fit.",
+            help="neighbours: each line with the next; lts: common jumps; all: each line with every other. "
+            "By default, neighbours and jumps. With --from or --to, only the pairs that match.",
         ),
     ] = None,
     cuts: Annotated[
         Literal["first", "each"],
         typer.Option(
-            help="Change versions where the case restarts, else after its first rows; or before each step, one by one."
+            help="Change versions once, where the case restarts or after its first rows, or before each step in turn."
         ),
     ] = "first",
     tag: options.Tag = None,
@@ -83,18 +87,18 @@ def upgrade(
     allow_code: options.AllowCode = False,
     work: options.Work = None,
 ) -> None:
-    """Let one Spark version go on from the checkpoints of another, and say what becomes of state and watermark.
+    """Resume checkpoints of one Spark version on another, and check state and watermark.
 
-    The steps of a case before the cut run on the first version, the rest on the second, on a copy of its own of the checkpoint.
+    The steps of a case before the cut run on the first version, the rest on the second, on a copy of the checkpoint.
     """
     wished = running.wishes(runtime, images=image or (), memory=memory, cpus=cpus, plain=plain, allow_code=allow_code)
     errors = running.errors_console()
     loaded = discovery.load(paths or None)
     loaded.raise_for_problems()
-    handed = handoffs(only_tagged(loaded.cases, tag or ()), each=cuts == "each")
-    if not handed:
+    found = handoffs(only_tagged(loaded.cases, tag or ()), each=cuts == "each")
+    if not found:
         raise typer.BadParameter(
-            "none of these cases keeps state over more than one step: there is nothing to hand over"
+            "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
         )
     chosen = _pairs(origin, to, policy, errors)
     store = StateStore.named(state_store) if state_store else None
@@ -102,11 +106,11 @@ def upgrade(
         having = having_store(store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
-        raise typer.BadParameter("no pair of versions is left: --from and --to name one version, or --pairs fits none")
+        raise typer.BadParameter("no pair of versions is left that matches --from, --to, --pairs and --state-store")
     targets = sorted({target.name: target for pair in chosen for target in pair}.values(), key=lambda t: t.version)
     per_case: dict[str, tuple[int, ...]] = {}
-    for handover in handed:
-        per_case[handover.case.id] = (*per_case.get(handover.case.id, ()), handover.cut)
+    for handoff in found:
+        per_case[handoff.case.id] = (*per_case.get(handoff.case.id, ()), handoff.cut)
     header = Header(
         suite=loaded.digest,
         cases=(),
@@ -116,29 +120,28 @@ def upgrade(
         pairs=tuple((before.name, after.name) for before, after in chosen),
         cuts=per_case,
     )
-    cells = len(handed) * len(chosen)
+    cells = len(found) * len(chosen)
     errors.print(
-        f"{len(per_case)} case{'s' * (len(per_case) != 1)} × {len(chosen)} change{'s' * (len(chosen) != 1)} of version, "
-        f"{cells} cells, into {results}",
+        f"{counted(len(per_case), 'case')} × {counted(len(chosen), 'version change')}, {counted(cells, 'cell')}, into {results}",
         markup=False,
         highlight=False,
     )
     with ExitStack() as stack:
-        # What makes no engine possible is said before anything is written over.
+        # Errors that prevent any engine appear before an existing file is replaced.
         engines = stack.enter_context(running.engines(wished, work))
         writer = stack.enter_context(ResultsWriter(results, header))
         display = _LiveDisplay(cells, errors) if errors.is_terminal else _PlainDisplay(cells)
         stack.enter_context(display)
-        stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing_upgrades()), results, errors))
+        stack.enter_context(running.said_when_interrupted(lambda: len(writer.missing()), results, errors))
         reused = run_upgrades(
-            handed,
+            found,
             chosen,
             engines,
             running.limits(len(targets), jobs=jobs, side_by_side=side_by_side, step_timeout=step_timeout, store=store),
             display=display,
             sink=_Kept(writer),
             allow_code=allow_code,
-            known=stack.enter_context(running.known_answers(fresh=fresh)),
+            cache=stack.enter_context(running.answer_cache(fresh=fresh)),
         )
         writer.finish()
     running.say_reused(reused, cells, errors)
@@ -150,7 +153,7 @@ def upgrade(
 def _pairs(
     origin: list[str] | None, to: list[str] | None, policy: Policy | None, errors: Console
 ) -> tuple[TargetPair, ...]:
-    """The pairs that were asked for: those of a policy that fit, or, where both sides are named, all of them."""
+    """The requested pairs: those of a policy that match, or, if only both sides are given, all of them."""
     before, after = (running.chosen(specs, errors) if specs else None for specs in (origin, to))
     if before is not None and after is not None and policy is None:
         return between(before, after)
@@ -164,12 +167,15 @@ def _pairs(
 class _PlainDisplay(Lines):
     """A line per checkpoint."""
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(_line(verdict, seconds))
 
 
 class _LiveDisplay(Bar):
-    """A bar over all checkpoints, and beside it what was said last."""
+    """A bar over all checkpoints, with the latest message beside it."""
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
@@ -180,7 +186,10 @@ class _LiveDisplay(Bar):
     def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
-    def crossed(self, verdict: UpgradeVerdict, seconds: float) -> None:
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(
             doing=f"{verdict.pair} {verdict.case}",
             loud=None if verdict.status in EXPECTED else _line(verdict, seconds),
@@ -193,11 +202,11 @@ def _line(verdict: UpgradeVerdict, seconds: float) -> str:
     return f"{verdict.pair} {glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
 
 
-class _Kept(running.Introductions):
+class _Kept(running.Introductions, Sink[UpgradeVerdict]):
     """Writes cells to the results file as they come."""
 
-    def keep(
-        self, case: Case, pair: TargetPair, verdict: UpgradeVerdict, observation: Observation | None, seconds: float
-    ) -> None:
-        names = pair[0].name, pair[1].name
-        self._writer.write_upgrade(UpgradeCell.of(case, names, verdict, observation, int(seconds * 1000)))
+    def keep(self, task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> None:
+        names = task.origin.name, task.target.name
+        observation = next(iter(run.observations), None) if run else None
+        milliseconds = int(run.seconds * 1000) if run else 0
+        self._writer.write(UpgradeCell.of(task.case, names, verdict, observation, milliseconds))

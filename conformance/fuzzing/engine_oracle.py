@@ -10,8 +10,8 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.oracle import OracleAnswer
 from harness.engine.engine import Runtime
+from harness.scheduling.cell_run import Limits, run_cell
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
-from harness.scheduling.scheduler import Limits, run_cell
 from harness.targets.target import Target
 
 
@@ -32,7 +32,7 @@ class EngineOracle:
         self._target = target
         self._limits = limits
         self._settings = settings
-        self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, most_memory=limits.engine_memory)
+        self._slot = EngineSlot(runtime, target, listener, width=limits.side_by_side, memory_limit=limits.engine_memory)
         self._pool = ThreadPoolExecutor(limits.side_by_side, thread_name_prefix=target.name)
         self._numbers = count(1)
 

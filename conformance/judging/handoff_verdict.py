@@ -1,29 +1,30 @@
-"""What one version made of the checkpoint of another: the steps before the cut judged as of the first, the rest as of the second.
+"""The verdict on a checkpoint handed over: what one version wrote, and what another made of it.
 
-A cut is the number of the step before which the versions change. The rules are those of ``docs/upgrade.md``.
+The steps before the cut are judged by what the case expects of the first version, the others by what it expects of the second. A cut is
+the number of the step before which the versions change. The rules are those of ``docs/upgrade.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Add, Backlog, Case, Expectation, ExpectedError, Restart, Upgrade
+from conformance.core.case import Add, Backlog, Case, Restart, Upgrade
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
-from conformance.judging.expected import (
-    ExpectedStep,
-    NotApplicable,
-    Steps,
-    Unsupported,
-    expected,
-    overlaid,
-    until_the_end,
+from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
+from conformance.judging.finding import ErrorExpectedAs, Finding, StaleEntry
+from conformance.judging.judgement import (
+    compare_steps,
+    error_differs,
+    judgement,
+    mismatching,
+    rejects_the_query,
+    stale_entry,
+    why_incoherent,
 )
-from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
-from conformance.judging.log_consistency import disagreements, lost_or_doubled
-from conformance.judging.verdict import by_step, mismatching, walk, why_incoherent
 from conformance.judging.wall_clock import behaviour
 
 UpgradeStatus: TypeAlias = Literal[
@@ -37,12 +38,12 @@ class CheckpointHandoff:
 
     case: Case
     cut: int
-    """From 2."""
+    """At least 2."""
 
 
 @dataclass(frozen=True)
 class VersionPair:
-    """The version that writes a checkpoint, and the one that goes on from it."""
+    """The version that writes a checkpoint, and the one that resumes it."""
 
     origin: SparkVersion
     to: SparkVersion
@@ -62,18 +63,18 @@ class UpgradeVerdict:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     entry: Upgrade | None = None
-    """The entry of the case that speaks of it."""
+    """The entry of the case that covers it."""
     error: ErrorSeen | None = None
-    """With which the resuming version ended, wherever that was after the cut."""
+    """The error of the resuming version, if it ended with one."""
     behaviour: str | None = None
-    """Digest of what was seen."""
+    """Digest of what was observed."""
 
 
 def cuts(case: Case, *, each: bool = False) -> tuple[int, ...]:
-    """Where a case may change versions: before each step but the first, or only where that comes first to mind.
+    """Where a case may change versions: before ``each`` step but the first, or only where it matters most.
 
-    That is where the case itself restarts its query, and else after the first rows have come. None for a case of one step, or one
-    that is over when they have.
+    That is where the case itself restarts its query or, if it does not, after the first rows have arrived. Empty for a case of one
+    step, or one that ends with its first rows.
     """
     if each:
         return tuple(range(2, len(case.steps) + 1))
@@ -87,172 +88,117 @@ def handoffs(cases: Iterable[Case], *, each: bool = False) -> tuple[CheckpointHa
     return tuple(CheckpointHandoff(case, cut) for case in cases if case.keeps_state for cut in cuts(case, each=each))
 
 
-def not_applicable(handover: CheckpointHandoff, pair: VersionPair) -> UpgradeVerdict | None:
-    """The verdict where there is nothing to hand over or nobody to take it, None where the cell needs a run."""
-    case, cut = handover.case, handover.cut
-    origin, to = expected(case, pair.origin), expected(case, pair.to)
-    for version, of_it in ((pair.origin, origin), (pair.to, to)):
-        if isinstance(of_it, NotApplicable):
-            return _without_run(handover, pair, f"the case is about Spark {of_it.spark}, not about {version}")
+def not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> UpgradeVerdict | None:
+    """The verdict if one version writes no checkpoint or the case is not about one of them; None if the cell needs to run."""
+    reason = _why_not_applicable(handoff, pair)
+    return without_answer(handoff, pair, "not-applicable", reason) if reason is not None else None
+
+
+def _why_not_applicable(handoff: CheckpointHandoff, pair: VersionPair) -> str | None:
+    origin = expected(handoff.case, pair.origin)
+    for version, wanted in ((pair.origin, origin), (pair.to, expected(handoff.case, pair.to))):
+        if isinstance(wanted, NotApplicable):
+            return f"the case is about Spark {wanted.spark}, not about {version}"
     if isinstance(origin, Unsupported):
-        return _without_run(handover, pair, f"{pair.origin} writes no checkpoint: {origin.reason}")
-    if isinstance(origin, Steps) and len(origin.steps) < cut and origin.steps[-1].ends_the_case:
-        return _without_run(handover, pair, f"on {pair.origin} the case ends with an error before step {cut}")
+        return f"{pair.origin} writes no checkpoint: {origin.reason}"
+    if isinstance(origin, Steps) and len(origin.steps) < handoff.cut and origin.steps[-1].ends_the_case:
+        return f"on {pair.origin} the case ends with an error before step {handoff.cut}"
     return None
 
 
-def broken(handover: CheckpointHandoff, pair: VersionPair, reason: str) -> UpgradeVerdict:
-    """The harness, not an engine, failed."""
-    return UpgradeVerdict(handover.case.id, pair, handover.cut, "broken", notes=(reason,))
+def without_answer(
+    handoff: CheckpointHandoff,
+    pair: VersionPair,
+    status: Literal["broken", "not-applicable", "not-run"],
+    reason: str,
+) -> UpgradeVerdict:
+    """The verdict on a cell that no engine answered: the harness failed, there is nothing to hand over, or it did not run."""
+    return UpgradeVerdict(handoff.case.id, pair, handoff.cut, status, notes=(reason,))
 
 
-def not_run(handover: CheckpointHandoff, pair: VersionPair, reason: str) -> UpgradeVerdict:
-    """There is no result."""
-    return UpgradeVerdict(handover.case.id, pair, handover.cut, "not-run", notes=(reason,))
-
-
-def judge_upgrade(handover: CheckpointHandoff, pair: VersionPair, observation: Observation) -> UpgradeVerdict:
-    """Judge what two engines did with a case, one up to the cut and the other from there on.
+def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Observation) -> UpgradeVerdict:
+    """Judge what two engines did with a case, one before the cut and the other from there on.
 
     Never raises for what an engine did.
     """
-    case, cut = handover.case, handover.cut
-    nothing = not_applicable(handover, pair)
-    if nothing is not None:
-        return nothing
+    case, cut = handoff.case, handoff.cut
+    if (verdict := not_applicable(handoff, pair)) is not None:
+        return verdict
     verdict = UpgradeVerdict(case.id, pair, cut, "resumes", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
-    entry = case.upgrade_between(pair.origin, pair.to, cut)
-    wanted = _steps(handover, pair)
     to = expected(case, pair.to)
     if isinstance(to, Unsupported):
-        return _unsupported(to, handover, verdict, observation)
+        if rejects_the_query(verdict.error):
+            return replace(verdict, status="unsupported", notes=(to.reason,))
+        wrong = error_differs(case, last, ErrorExpectedAs(stage="start"))
+        return replace(verdict, status="violates", findings=(wrong,))
+    wanted = _expected_over(handoff, pair)
+    entry = case.upgrade_between(pair.origin, pair.to, cut)
     if entry is not None and entry.error is not None:
-        return _refused(entry, entry.error, wanted, handover, verdict, observation)
-    overlay = wanted if entry is None else _overlay(wanted, entry, handover)
-    walked = walk(overlay, case, pair.origin, observation, then=(cut, pair.to))
-    if walked.broken is not None:
-        return replace(verdict, status="broken", findings=walked.findings, notes=(walked.broken, *walked.notes))
-    stale: tuple[Finding, ...] = ()
-    if entry is not None and not walk(wanted, case, pair.origin, observation, then=(cut, pair.to)).findings:
-        stale = (_stale(case, entry, pair, entry.because, "it goes on as if it had written the checkpoint itself"),)
-    findings = (
-        *stale,
-        *by_step([*walked.findings, *disagreements(case, observation), *lost_or_doubled(case, observation)]),
+        return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
+    compared = partial(
+        compare_steps,
+        case=case,
+        observation=observation,
+        version_of=lambda number: pair.origin if number < cut else pair.to,
     )
-    if findings:
-        return replace(verdict, status="violates", findings=findings, notes=walked.notes, entry=entry)
-    return replace(verdict, status="resumes" if entry is None else "differs", notes=walked.notes, entry=entry)
+    stale: tuple[StaleEntry, ...] = ()
+    if entry is not None and compared(wanted).clean:
+        saw = "it goes on as if it had written the checkpoint itself"
+        stale = (stale_entry(case, entry, str(pair), entry.because, saw),)
+    results = compared(wanted if entry is None else _with_entry(wanted, entry, handoff))
+    found = judgement(case, observation, results, stale)
+    status: UpgradeStatus = found.failure or ("resumes" if entry is None else "differs")
+    documented = None if status == "broken" else entry
+    return replace(verdict, status=status, findings=found.findings, notes=found.notes, entry=documented)
 
 
-def _without_run(handover: CheckpointHandoff, pair: VersionPair, note: str) -> UpgradeVerdict:
-    return UpgradeVerdict(handover.case.id, pair, handover.cut, "not-applicable", notes=(note,))
+def _expected_over(handoff: CheckpointHandoff, pair: VersionPair) -> Steps:
+    """What each step must show: before the cut as on the first version, then as on the second.
 
-
-def _steps(handover: CheckpointHandoff, pair: VersionPair) -> Steps:
-    """What each step must show: up to the cut as of the first version, then as of the second.
-
-    Where the second would have ended with an error before the cut, it ends with that error when it resumes.
+    If the second would have ended with an error before the cut, it ends with that error when it resumes.
     """
-    origin, to = expected(handover.case, pair.origin), expected(handover.case, pair.to)
+    origin, to = expected(handoff.case, pair.origin), expected(handoff.case, pair.to)
     assert isinstance(origin, Steps)
-    before = origin.steps[: handover.cut - 1]
-    if not isinstance(to, Steps):
-        return Steps(before)
-    if len(to.steps) < handover.cut and to.steps and to.steps[-1].ends_the_case:
-        ending = to.steps[-1]
-        resumed = replace(ending, step=handover.case.steps[handover.cut - 1])
-        return Steps(until_the_end((*before, resumed)))
-    return Steps(until_the_end((*before, *to.steps[handover.cut - 1 :])))
+    assert isinstance(to, Steps)
+    before = origin.steps[: handoff.cut - 1]
+    after = to.steps[handoff.cut - 1 :]
+    if len(to.steps) < handoff.cut and to.steps and to.steps[-1].ends_the_case:
+        after = (replace(to.steps[-1], step=handoff.case.steps[handoff.cut - 1]),)
+    return Steps(until_the_end((*before, *after)))
 
 
-def _overlay(wanted: Steps, entry: Upgrade, handover: CheckpointHandoff) -> Steps:
-    """The expectations with those of the entry laid over them, after the cut only."""
+def _with_entry(wanted: Steps, entry: Upgrade, handoff: CheckpointHandoff) -> Steps:
+    """The expectations, after the cut with those of the entry laid over them."""
     return Steps(
         until_the_end(
-            overlaid(step, entry.steps[step.step.number], handover.case)
-            if step.step.number >= handover.cut and step.step.number in entry.steps
+            overlaid(step, entry.steps[step.step.number], handoff.case)
+            if step.step.number >= handoff.cut and step.step.number in entry.steps
             else step
             for step in wanted.steps
         )
     )
 
 
-def _unsupported(
-    to: Unsupported, handover: CheckpointHandoff, verdict: UpgradeVerdict, seen: Observation
+def _judge_refusal(
+    entry: Upgrade, wanted: Steps, handoff: CheckpointHandoff, verdict: UpgradeVerdict, observation: Observation
 ) -> UpgradeVerdict:
-    """The feature is not there: the query must fail when it is built or started again."""
-    if verdict.error is not None and verdict.error.stage in ("analysis", "start"):
-        return replace(verdict, status="unsupported", notes=(to.reason,))
-    return replace(verdict, status="violates", findings=(_not_this_error(handover, seen, None),))
-
-
-def _refused(
-    entry: Upgrade,
-    error: ExpectedError,
-    wanted: Steps,
-    handover: CheckpointHandoff,
-    verdict: UpgradeVerdict,
-    observation: Observation,
-) -> UpgradeVerdict:
-    """The checkpoint must be refused with this error, and before the second version has done anything."""
-    case, cut, verdict = handover.case, handover.cut, replace(verdict, entry=entry)
-    before = walk(
-        Steps(wanted.steps[: cut - 1]),
-        case,
-        verdict.pair.origin,
-        observation.model_copy(update={"steps": observation.steps[: cut - 1]}),
-    )
+    """The second version must refuse the checkpoint with the error of the entry, before it has done anything."""
+    case, cut = handoff.case, handoff.cut
+    assert entry.error is not None
+    written = observation.model_copy(update={"steps": observation.steps[: cut - 1]})
+    before = compare_steps(Steps(wanted.steps[: cut - 1]), case, written, lambda _: verdict.pair.origin)
     if before.findings:
         return replace(verdict, status="violates", findings=before.findings)
     if verdict.error is None:
-        said = f"refused, {entry.because}"
-        stale = _stale(case, entry, verdict.pair, said, "the checkpoint is resumed to the end of the case")
+        saw = "the checkpoint is resumed to the end of the case"
+        stale = stale_entry(case, entry, str(verdict.pair), f"refused, {entry.because}", saw)
         return replace(verdict, status="violates", findings=(stale,))
     done = any(batch for step in observation.steps[cut - 1 :] for batch in step.batches)
-    if done or tuple(mismatching(error, verdict.error)):
-        return replace(verdict, status="violates", findings=(_not_this_error(handover, observation, error),))
+    if done or tuple(mismatching(entry.error, verdict.error)):
+        wrong = error_differs(case, observation.steps[-1], entry.error)
+        return replace(verdict, status="violates", findings=(wrong,))
     return replace(verdict, status="refused")
-
-
-def _not_this_error(
-    handover: CheckpointHandoff, observation: Observation, wanted: ExpectedError | None
-) -> ErrorDiffers:
-    last = observation.steps[-1]
-    said = ErrorExpectedAs(stage="start")
-    if wanted is not None:
-        said = ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)
-    mismatches = tuple(mismatching(wanted, last.error)) if wanted is not None and last.error is not None else ()
-    place = FindingLocation.of_step(handover.case, last.number, tuple(batch.id for batch in last.batches))
-    return ErrorDiffers(place=place, expected=said, observed=last.error, mismatches=mismatches)
-
-
-def _stale(case: Case, entry: Upgrade, pair: VersionPair, said: str, saw: str) -> StaleEntry:
-    number = next(at for at, other in enumerate(case.upgrades, 1) if other is entry)
-    link = f" ({entry.link})" if entry.link else ""
-    return StaleEntry(
-        aspect="upgrades",
-        place=FindingLocation.of_entry(case, number, "upgrades"),
-        spark=str(pair),
-        expected=f"{said}{link}",
-        observed=saw,
-    )
-
-
-__all__ = [
-    "CheckpointHandoff",
-    "Expectation",
-    "ExpectedStep",
-    "UpgradeStatus",
-    "UpgradeVerdict",
-    "VersionPair",
-    "broken",
-    "cuts",
-    "handoffs",
-    "judge_upgrade",
-    "not_applicable",
-    "not_run",
-]

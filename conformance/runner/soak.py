@@ -1,4 +1,4 @@
-"""A soak from its beginning to the verdict on every law."""
+"""Runs a soak and checks every invariant on what it left behind."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from harness.soak.engine import SoakEngine
 from harness.soak.messages import Ask, InvariantQuery, Late, Stream
 from harness.soak.soak import Soak, SoakRun, Watcher
 
-MOST_ROWS = 5
-"""Of those that break a law, so many are shown."""
+MAX_ROWS = 5
+"""The number of rows shown for a broken invariant."""
 
-_MOST_BATCHES, _FEWEST_BATCHES, _ROWS_A_BATCH = 100, 12, 10_000
+_MAX_BATCHES, _MIN_BATCHES, _ROWS_PER_BATCH = 100, 12, 10_000
 
 NEEDED: Mapping[str, str] = {
-    # Every entry of the logs is wanted afterwards, and every progress.
+    # The invariants need every entry of the logs, and every progress.
     "spark.sql.streaming.minBatchesToRetain": "1000000",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }
-"""Spark settings that a soak cannot do without."""
+"""Spark settings that every soak needs."""
 
 
 @dataclass(frozen=True)
 class SoakVerdict:
-    """What came of a soak."""
+    """The result of a soak."""
 
-    soaked: SoakRun
-    books: StreamTotals
-    laws: tuple[InvariantVerdict, ...]
+    run: SoakRun
+    totals: StreamTotals
+    invariants: tuple[InvariantVerdict, ...]
 
 
 def stream(rows: int, seed: int, files: int) -> Stream:
-    """A stream of so many rows.
+    """A stream for a soak.
 
     Args:
-        rows: all of them, 100 at least.
-        seed: what all that is random in it follows from.
-        files: files of a micro-batch, and partitions of its state.
+        rows: how many, at least 100.
+        seed: of everything random in it.
+        files: per micro-batch; also the number of state partitions.
     """
-    batches = max(_FEWEST_BATCHES, min(_MOST_BATCHES, rows // _ROWS_A_BATCH))
+    batches = max(_MIN_BATCHES, min(_MAX_BATCHES, rows // _ROWS_PER_BATCH))
     return Stream(rows=rows, seed=seed, batches=batches, files=files)
 
 
 def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for a soak; ``conf``: what somebody wishes, which counts most."""
+    """The Spark settings for a soak; those of ``conf`` override the others."""
     return {**NEEDED, "spark.sql.shuffle.partitions": str(of.files), **conf}
 
 
@@ -65,24 +65,24 @@ def run_soak(
     """Run a soak and judge it.
 
     Args:
-        start: brings up an engine.
-        folder: where its files lie.
+        start: starts an engine.
+        folder: for its files.
         of: the stream.
-        kills: how many engines are to be killed.
-        late: by whose watermark rows are late: ``late_by``.
-        watcher: sees it go on.
+        kills: how many engines to kill.
+        late: which watermark decides that rows are late: ``late_by``.
+        watcher: is told about progress.
 
     Raises:
-        SurroundingsFailed: an engine could not be started, or went wrong without having been killed.
+        SurroundingsFailed: an engine could not start, or failed without having been killed.
     """
-    soaked = Soak(start, folder, of, kills, watcher).run()
-    watcher("checking the laws")
+    run = Soak(start, folder, of, kills, watcher).run()
+    watcher("checking the invariants")
     engine = start()
     try:
-        books, laws = ask(engine, folder, of, late)
+        totals, invariants = ask(engine, folder, of, late)
     finally:
         engine.close()
-    return SoakVerdict(soaked, books, laws)
+    return SoakVerdict(run, totals, invariants)
 
 
 def ask(
@@ -90,34 +90,34 @@ def ask(
     folder: str,
     of: Stream,
     late: Late,
-    laws: Sequence[Invariant] = INVARIANTS,
+    invariants: Sequence[Invariant] = INVARIANTS,
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
-    """Hold what a soak left behind against laws.
+    """Check invariants on what a soak left behind.
 
     Args:
-        engine: answers their questions.
+        engine: runs their queries.
         folder: of the soak.
         of: its stream.
-        late: by whose watermark rows are late: ``late_by``.
-        laws: which ones.
+        late: which watermark decides that rows are late: ``late_by``.
+        invariants: to check.
     """
     questions = (
-        InvariantQuery(name="books", sql=STREAM_TOTALS),
-        *(InvariantQuery(name=f"{law.name}, looked", sql=law.checked_sql) for law in laws),
-        *(InvariantQuery(name=law.name, sql=law.violations_sql, most=MOST_ROWS) for law in laws),
+        InvariantQuery(name="totals", sql=STREAM_TOTALS),
+        *(InvariantQuery(name=f"{one.name}, looked", sql=one.checked_sql) for one in invariants),
+        *(InvariantQuery(name=one.name, sql=one.violations_sql, most=MAX_ROWS) for one in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
     answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
-    (found,) = answers["books"].rows
+    (found,) = answers["totals"].rows
     verdicts = tuple(
-        judge(law, answers[f"{law.name}, looked"].rows[0][0], answers[law.name].columns, answers[law.name].rows)
-        for law in laws
+        judge(one, answers[f"{one.name}, looked"].rows[0][0], answers[one.name].columns, answers[one.name].rows)
+        for one in invariants
     )
     return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], found, strict=True))), verdicts
 
 
 def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
-    """By whose watermark a version drops late rows (SPARK-40925), which a setting turns back."""
+    """Which watermark decides that rows are late (SPARK-40925): it depends on the version, and a setting restores the old one."""
     if conf.get(ALLOW_MULTIPLE) == "false":
         return "own batch"
     return rules_of(version).late_watermark

@@ -1,7 +1,6 @@
-"""Answers that engines have given before, kept on this machine: nothing is asked twice.
+"""A cache of the answers that engines gave earlier on this machine.
 
-They are in one SQLite file, so that several runs at once may read and write it, and so that a run that is killed at any moment leaves
-every answer it had.
+It is one SQLite file: several runs may use it at once, and a run that is killed at any moment loses none of its answers.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from conformance.core.observation import Identity, Observation
 from harness.engine.engine import EngineLocation
 
-_DAYS = 60
-_DAY_S = 24 * 3600
-_PATIENCE_S = 30.0
-_FAST = 1
+_EXPIRE_AFTER_S = 60 * 24 * 3600
+"""Since the last use."""
+_LOCK_TIMEOUT_S = 30.0
+_FASTEST_COMPRESSION = 1
 
 
 class CachedAnswer(BaseModel):
-    """What was seen, and who showed it."""
+    """An observation, and the engines that showed it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,10 +34,10 @@ class CachedAnswer(BaseModel):
     engines: tuple[tuple[Identity, EngineLocation], ...]
     """Each engine that took part, in order."""
     seconds: float
-    """That it took."""
+    """How long it took."""
 
-    def of(self, case: str) -> CachedAnswer:
-        """The same for whichever case asks the same."""
+    def for_case(self, case: str) -> CachedAnswer:
+        """The same answer for another case that asks the same."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"case": case})})
 
 
@@ -46,14 +45,14 @@ _ANSWER: TypeAdapter[CachedAnswer] = TypeAdapter(CachedAnswer)
 
 
 class AnswerCache:
-    """The file of answers; made where there is none, made anew where it cannot be read. Threads may share it.
+    """The file of answers, created if missing and replaced if unreadable. Threads may share it.
 
     Args:
         path: of the file.
-        fresh: whether nothing shall be known; new answers are kept all the same.
+        fresh: whether to ignore cached answers; new ones are stored all the same.
 
     Raises:
-        OSError: it can be neither made nor removed.
+        OSError: it can be neither created nor removed.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
@@ -63,13 +62,13 @@ class AnswerCache:
         try:
             self._file = _opened(path)
         except sqlite3.DatabaseError:
-            # Every answer in it can be had again.
+            # Nothing is lost for good: engines can answer again.
             for part in (path, *path.parent.glob(f"{path.name}-*")):
                 part.unlink(missing_ok=True)
             self._file = _opened(path)
 
-    def among(self, keys: Sequence[str]) -> Iterator[tuple[str, CachedAnswer]]:
-        """The answers there are to some of these keys, one after the other; what cannot be read is none."""
+    def lookup(self, keys: Sequence[str]) -> Iterator[tuple[str, CachedAnswer]]:
+        """The cached answers under these keys, with their keys; unreadable answers are skipped."""
         for key in () if self._fresh else keys:
             with self._lock:
                 row = self._file.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
@@ -78,14 +77,14 @@ class AnswerCache:
             with contextlib.suppress(zlib.error, ValidationError):
                 yield key, _ANSWER.validate_json(zlib.decompress(row[0]))
 
-    def keep(self, key: str, answer: CachedAnswer) -> None:
-        """Keep an answer, in place of what is there under the key."""
-        packed = zlib.compress(_ANSWER.dump_json(answer), _FAST)
+    def store(self, key: str, answer: CachedAnswer) -> None:
+        """Store an answer, replacing the one under the key."""
+        packed = zlib.compress(_ANSWER.dump_json(answer), _FASTEST_COMPRESSION)
         with self._lock, self._file:
             self._file.execute("REPLACE INTO answers VALUES (?, ?, ?)", (key, packed, time.time()))
 
-    def used(self, keys: Sequence[str]) -> None:
-        """These answers were of use today: they are kept for another while."""
+    def touch(self, keys: Sequence[str]) -> None:
+        """Mark answers as used now, which postpones their expiry."""
         with self._lock, self._file:
             self._file.executemany("UPDATE answers SET used = ? WHERE key = ?", ((time.time(), key) for key in keys))
 
@@ -101,7 +100,7 @@ class AnswerCache:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    file = sqlite3.connect(path, timeout=_PATIENCE_S, check_same_thread=False)
+    file = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
     try:
         file.execute("PRAGMA journal_mode = WAL")
         file.execute("PRAGMA synchronous = NORMAL")
@@ -109,7 +108,7 @@ def _opened(path: Path) -> sqlite3.Connection:
             file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer BLOB NOT NULL, used REAL NOT NULL)"
             )
-            file.execute("DELETE FROM answers WHERE used < ?", (time.time() - _DAYS * _DAY_S,))
+            file.execute("DELETE FROM answers WHERE used < ?", (time.time() - _EXPIRE_AFTER_S,))
     except BaseException:
         file.close()
         raise

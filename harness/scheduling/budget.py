@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from harness.scheduling.machine import Machine
 
 ENGINE_MEMORY = 1_500 << 20
-"""Bytes an engine takes: a heap of 1 GiB, the JVM's own, and its Python. Measured: 0.7 to 1.3 GB in a run of the whole suite."""
+"""Bytes per engine: a heap of 1 GiB, the JVM itself, and its Python. Measured: 0.7 to 1.3 GB in a run of the whole suite."""
 
-MOST_ENGINE_MEMORY = 2 << 30
+ENGINE_MEMORY_LIMIT = 2 << 30
 """Bytes above which an engine is replaced. In a container it has 3 GB by default."""
 
-MOST_SIDE_BY_SIDE = 8
-"""Cases in one engine at once: more wait for each other inside it, and a step takes long enough to look like one that hangs."""
+MAX_SIDE_BY_SIDE = 8
+"""Cases in one engine at once: with more, they wait for each other, and a step takes so long that it seems to hang."""
 
-MOST_IN_A_CLUSTER = 64
-"""Cases in one engine at once where a cluster has slots for them: as many threads as a driver has."""
+MAX_IN_A_CLUSTER = 64
+"""Cases in one engine at once if a cluster has slots for them: the number of threads of a driver."""
 
 _CASES_A_CORE = 2
-"""A query waits for its files and its one task about half of its time."""
+"""A query spends about half of its time waiting for its files and its one task."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What runs at once."""
+    """How much runs at once."""
 
     jobs: int
     """Engines."""
@@ -34,18 +34,18 @@ class Budget:
 
 
 def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
-    """Divide the machine.
+    """Divide the machine among engines.
 
-    Two engines on two cores: while one starts, or runs a case that must be alone, the other works. Never more engines than the memory
-    holds, not even where more were asked for: one that is killed for lack of it takes its cases along.
+    Two engines on two cores: while one starts, or runs a case that must be alone, the other works. Never more engines than fit into
+    memory, even on request: an engine killed for lack of memory takes its cases with it.
 
     Args:
-        machine: what there is.
-        engines: how many there is work for.
-        jobs: engines that were asked for; None leaves it to us.
-        side_by_side: cases an engine that were asked for, likewise.
+        machine: its free cores and memory.
+        engines: how many engines have work.
+        jobs: the requested number of engines; None to choose one.
+        side_by_side: the requested number of cases per engine, likewise.
     """
     fitting = max(1, machine.memory // ENGINE_MEMORY)
     at_once = max(1, min(jobs or machine.cores // 2 + 1, fitting, engines))
-    cases = side_by_side or min(MOST_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / at_once)))
+    cases = side_by_side or min(MAX_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / at_once)))
     return Budget(at_once, cases)

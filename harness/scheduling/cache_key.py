@@ -1,4 +1,4 @@
-"""What an answer depends on, as one digest: whoever asks the same of the same engine by the same driver gets the same answer."""
+"""The key under which an answer is cached: a digest of everything the answer depends on."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from importlib.resources import files
 
 from conformance.core.case import Case
 from harness.engine.request import request_for
-from harness.engine.segments import Segment, segments_of
 
 _FORMAT = 1
-"""Raised when what an answer is made of changes otherwise than by the driver: how a run is put together from its legs, for one."""
+"""Raised when answers change for another reason than the driver: for example, how segments are joined into one observation."""
 
 _MEASURES = ("memory.py",)
-"""Of the driver: what looks at the engine and not at the case."""
+"""Files of the driver that measure the engine, not the case."""
 
 _STATE_FUNCTIONS = ("state_functions.py", "stateful_processors.py")
 
 
-def answer_key(asked: str, engines: Iterable[str]) -> str:
-    """The key of what engines make of a question.
+def answer_key(question: str, engines: Iterable[str]) -> str:
+    """The key of the answer that engines give to a question.
 
     Args:
-        asked: the digest of the question: ``asked``.
+        question: ``question_digest``.
         engines: what identifies each engine that takes part, in order, with its settings: ``Runtime.fingerprint``.
     """
-    return hashlib.sha256(json.dumps([_FORMAT, asked, list(engines)]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_FORMAT, question, list(engines)]).encode()).hexdigest()
 
 
-def asked(case: Case, conf: Mapping[str, str] | None = None, *, cut: int | None = None) -> str:
-    """SHA-256 over what is asked of an engine, whichever it is.
+def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: int | None = None) -> str:
+    """SHA-256 over what any engine is asked: every request, and the driver that executes it.
 
-    Everything counts that it is told to do, and the driver that does it; another name, title or expectation leaves it as it is.
+    The case's id, title and expectations do not change it.
 
     Args:
         case: the case.
         conf: Spark settings for every case of the run.
         cut: the step before which the case changes engines.
     """
-    told = [
+    segments = segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
+    requests = [
         request_for(case, "", segment=segment, conf=conf).model_dump(
             mode="json", exclude={"case", "directory", "code_path"}
         )
-        for segment in _way(case, cut)
+        for segment in segments
     ]
-    content = [driver_digest(_runs_state_functions(case)), cut, progress_wanted(case), told]
+    content = [driver_digest(_runs_state_functions(case)), cut, expects_progress(case), requests]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @cache
 def driver_digest(state_functions: bool) -> str:
-    """SHA-256 over the driver's program: another driver may see something else.
+    """SHA-256 over the driver's program: another driver may observe something else.
 
     Args:
-        state_functions: whether the named functions over state are part of it, which most cases do not run.
+        state_functions: whether to include the named functions over state, which most cases do not run.
     """
     digest = hashlib.sha256()
     for file in sorted((files("harness") / "driver").iterdir(), key=lambda file: file.name):
@@ -70,12 +70,8 @@ def _runs_state_functions(case: Case) -> bool:
     return any(one.name in ("applyInPandasWithState", "transformWithState") for one in case.operations())
 
 
-def _way(case: Case, cut: int | None) -> tuple[Segment, ...]:
-    return segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
-
-
-def progress_wanted(case: Case) -> bool:
-    """Whether the raw progress is part of what is expected: only then it is kept."""
+def expects_progress(case: Case) -> bool:
+    """Whether the case expects something of the raw progress, which is cached only then."""
     expected = [step.expect for step in case.steps]
     for entry in case.differs:
         expected += [entry.expect, *entry.steps.values()]

@@ -1,4 +1,4 @@
-"""The place of a target's engine: who may use it at once, when it is started, and when it is replaced."""
+"""A slot for the engine of a target: how many cases may use it at once, when it starts, and when it is replaced."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from harness.targets.target import Target
 
 
 class EngineListener(Protocol):
-    """Hears what becomes of engines, from the threads in which it happens."""
+    """Is told what happens to engines, from the threads in which it happens."""
 
     def engine_says(self, target: Target, line: str) -> None:
         """Progress of installing and starting."""
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        """The engine has introduced itself; once per target, and again when it was replaced."""
+        """The engine has introduced itself; once per target, and again after each replacement."""
 
 
 class SlotClosed(HarnessError):
-    """The run was stopped: there will be no engine any more."""
+    """The run was stopped; no engine starts any more."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(f"{target.name} was stopped")
@@ -35,21 +35,21 @@ class SlotUse:
     """One use of the engine."""
 
     def __init__(self) -> None:
-        self.company = False
-        """Whether others used the engine during this use: what became of it may be their doing."""
+        self.shared = False
+        """Whether the engine had other users meanwhile, who may have caused what happened to it."""
 
 
 class EngineSlot:
-    """One engine of a target at a time, started when first needed and replaced when it was lost or has grown too big.
+    """One engine of a target at a time, started when first needed and replaced when it is lost or has grown too big.
 
-    Where an engine cannot be started, that is kept: it would fail again, and each attempt may take minutes.
+    If an engine cannot be started, the slot remembers the error: another attempt may take minutes and fails again.
 
     Args:
-        runtime: where engines come from.
-        target: of which version.
-        listener: hears what becomes of them.
-        width: how many may use the engine at once; fewer where its cluster has fewer slots.
-        most_memory: bytes above which an engine is replaced as soon as nobody uses it; None for never.
+        runtime: starts engines.
+        target: which engines.
+        listener: is told what happens to them.
+        width: how many users the engine may have at once; fewer if its cluster has fewer slots.
+        memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
     """
 
     def __init__(
@@ -59,32 +59,32 @@ class EngineSlot:
         listener: EngineListener,
         *,
         width: int = 1,
-        most_memory: int | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         self.target = target
         self._runtime = runtime
         self._listener = listener
-        self._widest = width
-        # Nobody could do anything before there is an engine, and a cluster tells its slots only then.
+        self._max_width = width
+        # The first user starts the engine. The others could only wait for it, and a cluster reports its slots only then.
         self._width = 1
-        self._most_memory = most_memory
+        self._memory_limit = memory_limit
         self._changed = threading.Condition()
-        self._visits: list[SlotUse] = []
+        self._uses: list[SlotUse] = []
         self._held_alone = False
         self._waiting_to_be_alone = 0
         self._starting = threading.Lock()
         self._engine: Engine | None = None
-        self._unstartable: HarnessError | None = None
+        self._start_error: HarnessError | None = None
         self._closed = False
 
     @contextmanager
-    def taken(self, *, alone: bool = False) -> Iterator[SlotUse]:
-        """Use the engine, beside others or ``alone``; waits until that is possible.
+    def use(self, *, alone: bool = False) -> Iterator[SlotUse]:
+        """Use the engine, together with others or ``alone``; waits until that is possible.
 
         Raises:
             SlotClosed: the run was stopped meanwhile.
         """
-        visit = SlotUse()
+        use = SlotUse()
         with self._changed:
             self._waiting_to_be_alone += alone
             self._changed.wait_for(lambda: self._closed or self._has_room(alone))
@@ -92,23 +92,23 @@ class EngineSlot:
             if self._closed:
                 raise SlotClosed(self.target)
             self._held_alone = alone
-            self._visits.append(visit)
-            if len(self._visits) > 1:
-                for together in self._visits:
-                    together.company = True
-            outgrown = self._outgrown
+            self._uses.append(use)
+            if len(self._uses) > 1:
+                for other in self._uses:
+                    other.shared = True
+            too_big = self._too_big
         try:
-            if outgrown:
+            if too_big:
                 self.replace()
-            yield visit
+            yield use
         finally:
             with self._changed:
-                self._visits.remove(visit)
+                self._uses.remove(use)
                 self._held_alone = False
                 self._changed.notify_all()
 
     def engine(self) -> Engine:
-        """The engine, started if need be; for who has ``taken`` the seat.
+        """The engine, started if needed; only within ``use``.
 
         Raises:
             HarnessError: it cannot be started here.
@@ -116,18 +116,18 @@ class EngineSlot:
         with self._starting:
             if self._closed:
                 raise SlotClosed(self.target)
-            if self._unstartable is not None:
-                raise self._unstartable
+            if self._start_error is not None:
+                raise self._start_error
             if self._engine is not None and self._engine.ended:
                 self.replace()
             if self._engine is None:
                 try:
                     self._engine = self._runtime.start(self.target, on_progress=self._progress_callback())
                 except HarnessError as error:
-                    self._unstartable = error
+                    self._start_error = error
                     raise
                 with self._changed:
-                    self._width = min(self._widest, self._engine.slots or self._widest)
+                    self._width = min(self._max_width, self._engine.slots or self._max_width)
                     self._changed.notify_all()
                 self._listener.engine_ready(self.target, self._engine.identity, self._engine.place)
                 if self._closed:
@@ -142,23 +142,23 @@ class EngineSlot:
             engine.close()
 
     def close(self) -> None:
-        """End the engine for good; whoever waits for it is told."""
+        """End the engine for good; whoever waits for it gets ``SlotClosed``."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self.replace()
 
     @property
-    def _outgrown(self) -> bool:
+    def _too_big(self) -> bool:
         memory = self._engine.memory if self._engine is not None else None
-        return self._most_memory is not None and memory is not None and memory > self._most_memory
+        return self._memory_limit is not None and memory is not None and memory > self._memory_limit
 
     def _has_room(self, alone: bool) -> bool:
         if alone:
-            return not self._visits
-        # Whoever waits to be alone needs it empty, and so does an engine that is to be replaced: nobody else comes in before.
+            return not self._uses
+        # A user who waits to be alone needs the engine empty, and so does its replacement: nobody else may enter before.
         return not (self._held_alone or self._waiting_to_be_alone) and (
-            not self._visits or (not self._outgrown and len(self._visits) < self._width)
+            not self._uses or (not self._too_big and len(self._uses) < self._width)
         )
 
     def _progress_callback(self) -> ProgressCallback:

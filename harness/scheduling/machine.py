@@ -1,4 +1,4 @@
-"""What this machine has to give: cores and memory, as far as this process may use them."""
+"""The cores and the memory that this process may use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 _LIMITS = (
-    # cgroup v2, then v1: what a container may take and has taken, in bytes.
+    # cgroup v2, then v1: the memory limit of a container and its usage, in bytes.
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
 )
@@ -17,15 +17,15 @@ _LIMITS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """Room for engines."""
+    """The room for engines."""
 
     cores: int
     memory: int
-    """Bytes that are free."""
+    """Free bytes."""
 
     @classmethod
     def here(cls) -> Machine:
-        """This one, at this moment."""
+        """This machine, now."""
         free = [psutil.virtual_memory().available, *(room for limit in _LIMITS if (room := _room(*limit)) is not None)]
         return cls(_cores(), max(0, min(free)))
 
@@ -37,8 +37,8 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _room(most: Path, taken: Path) -> int | None:
+def _room(limit: Path, usage: Path) -> int | None:
     try:
-        return int(most.read_text()) - int(taken.read_text())
+        return int(limit.read_text()) - int(usage.read_text())
     except (OSError, ValueError):  # no such file, or `max`: no limit
         return None

@@ -1,97 +1,98 @@
-"""Which cell runs when and in which engine: one engine a target, several cases side by side in it, several targets side by side."""
+"""Decides which cell runs when and in which engine: one engine per target, several cases side by side in it, several targets at once.
+
+Cells that change targets share the steps before the cut: these run once, and each resuming target continues from a copy.
+"""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Protocol
 
-from conformance.core.case import Case
 from conformance.core.observation import Observation
-from conformance.suite.running_time import longest_first
-from harness.engine.alignment import SplitBatch, check_alignment
-from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, Runtime, TooBusy
-from harness.engine.request import calls_code, request_for
-from harness.engine.segments import join_segments, kills_its_engine, segments_of
-from harness.errors import HarnessError
+from conformance.suite.running_time import estimated_batches
+from harness.engine.engine import Runtime
+from harness.engine.segments import kills_its_engine
+from harness.scheduling.cell_run import (
+    CellRun,
+    CellTask,
+    Limits,
+    SavedCheckpoint,
+    completed,
+    run_after_cut,
+    run_before_cut,
+    run_whole,
+)
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
 from harness.targets.target import Target
 
-Answer = TypeVar("Answer")
-
-ATTEMPTS = 5
-"""Runs of a cell until one shows what was meant: rows together in one micro-batch, an engine killed where it should be, no executor
-lost."""
-
-
-@dataclass(frozen=True)
-class TargetQueue:
-    """What one target runs."""
-
-    target: Target
-    cases: tuple[Case, ...]
-
-    def parts(self) -> Iterator[TargetQueue]:
-        """What runs in an engine of its own: cases that kill theirs would have all others wait for them, one after the other."""
-        for killing in (False, True):
-            cases = tuple(case for case in self.cases if kills_its_engine(case) is killing)
-            if cases:
-                yield TargetQueue(self.target, cases)
-
-
-@dataclass(frozen=True)
-class CellRun:
-    """What running one cell gave: an observation per repetition, or why there is none."""
-
-    case: Case
-    target: Target
-    observations: tuple[Observation, ...]
-    failure: str | None
-    """Why the harness has no answer; None where it has."""
-    runnable: bool
-    """False where the case holds a construct that no runtime can carry out yet; ``failure`` names it."""
-    seconds: float
-    reused: bool = False
-    """Whether it was run earlier, and the answer kept."""
-
 
 class Listener(EngineListener, Protocol):
-    """Hears what becomes of cells too."""
+    """Is told what happens to cells, too."""
 
-    def cell_started(self, case: Case, target: Target) -> None: ...
+    def cell_started(self, task: CellTask) -> None: ...
 
     def cell_done(self, run: CellRun) -> None: ...
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How much at once, and how long."""
+class SlotKey(NamedTuple):
+    """Which engine of a run a case uses."""
 
-    jobs: int
-    """Engines at the same time."""
-    step_timeout: float
-    """Seconds a step may take."""
-    side_by_side: int = 1
-    """Cases at the same time in one engine."""
-    repeat: int = 1
-    """Runs of each cell."""
-    engine_memory: int | None = None
-    """Bytes above which an engine is replaced, between two cases; None for never."""
-    conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings for every case; what a case says itself is stronger."""
+    target: str
+    for_kills: bool = False
+    """Whether it is the target's second engine, for cases that kill it: in the first, all others would wait for each kill."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cells whose first steps run only once: a cell without a cut, or all cells that resume the same checkpoint."""
+
+    cells: tuple[CellTask, ...]
+
+    @property
+    def first(self) -> CellTask:
+        """Any of the cells, for what they have in common."""
+        return self.cells[0]
+
+    @property
+    def slot(self) -> SlotKey:
+        """The engine of the first step."""
+        # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
+        return SlotKey(self.first.origin.name, self.first.cut is None and kills_its_engine(self.first.case))
+
+    def uses(self) -> Iterator[tuple[SlotKey, Target]]:
+        """Each use of an engine."""
+        yield self.slot, self.first.origin
+        if self.first.cut is not None:
+            yield from ((SlotKey(cell.target.name), cell.target) for cell in self.cells)
+
+
+def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
+    """What each engine starts, the longest cases first."""
+    batches: dict[tuple[str, str, int | None], list[CellTask]] = {}
+    for cell in cells:
+        batches.setdefault((cell.origin.name, cell.case.id, cell.cut), []).append(cell)
+    by_target: dict[str, dict[SlotKey, list[Batch]]] = {}
+    for batch in (Batch(tuple(cells)) for cells in batches.values()):
+        by_target.setdefault(batch.first.origin.name, {}).setdefault(batch.slot, []).append(batch)
+    return {
+        slot: tuple(sorted(by_slot[slot], key=lambda batch: estimated_batches(batch.first.case), reverse=True))
+        for by_slot in by_target.values()
+        for slot in sorted(by_slot)
+    }
 
 
 class Scheduler:
-    """Runs lanes.
+    """Runs cells.
 
     Args:
-        runtime: where engines come from.
-        limits: budget.
-        listener: hears every event; its methods are called from several threads.
+        runtime: starts engines.
+        limits: ``jobs × side_by_side`` cells run at the same time.
+        listener: is told about every event; its methods are called from several threads.
         allow_code: whether cases may call Python code of their authors.
     """
 
@@ -101,129 +102,164 @@ class Scheduler:
         self._listener = listener
         self._allow_code = allow_code
         self._stopping = threading.Event()
-        self._slots: list[EngineSlot] = []
+        self._engines = _Engines({}, limits, self._new_slot, self._stopping)
 
-    def run(self, queues: Iterable[TargetQueue]) -> None:
-        """Run every lane to its end; each cell gives exactly one ``cell_done`` unless the run was stopped."""
-        with ThreadPoolExecutor(max_workers=self._limits.jobs, thread_name_prefix="engine") as pool:
-            self._all(pool.submit(self._run_queue, part) for queue in queues for part in queue.parts())
-
-    def _all(self, futures: Iterable[Future[None]]) -> None:
-        futures = list(futures)
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            self.stop()
-            raise
+    def run(self, cells: Iterable[CellTask]) -> None:
+        """Run all cells; each gives exactly one ``cell_done`` unless the run is stopped."""
+        self._engines = _Engines(queues(cells), self._limits, self._new_slot, self._stopping)
+        workers = self._limits.jobs * self._limits.side_by_side
+        with ThreadPoolExecutor(workers, thread_name_prefix="cell") as pool:
+            try:
+                futures = [pool.submit(self._work) for _ in range(workers)]
+                for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                    future.result()
+            except BaseException:
+                self.stop()
+                raise
 
     def stop(self) -> None:
         """End every engine now; cells in flight give no ``cell_done``."""
         self._stopping.set()
-        for slot in self._slots:
-            slot.close()
+        self._engines.close()
 
-    def _run_queue(self, queue: TargetQueue) -> None:
-        if self._stopping.is_set():
-            return
-        slot = EngineSlot(
-            self._runtime,
-            queue.target,
-            self._listener,
-            width=self._limits.side_by_side,
-            most_memory=self._limits.engine_memory,
+    def _new_slot(self, target: Target) -> EngineSlot:
+        limits = self._limits
+        return EngineSlot(
+            self._runtime, target, self._listener, width=limits.side_by_side, memory_limit=limits.engine_memory
         )
-        self._slots.append(slot)
-        cases = deque(longest_first(queue.cases))
-        try:
-            with ThreadPoolExecutor(self._limits.side_by_side, thread_name_prefix=queue.target.name) as pool:
-                self._all(pool.submit(self._some, cases, slot) for _ in range(self._limits.side_by_side))
-        finally:
+
+    def _work(self) -> None:
+        """Run one batch after the other, until none is left."""
+        while (batch := self._engines.next()) is not None:
+            try:
+                before = self._start(batch)
+            finally:
+                self._engines.started(batch)
+            if before is not None:
+                self._resume(batch, before)
+
+    def _start(self, batch: Batch) -> SavedCheckpoint | None:
+        """Run the whole case, or the steps before its cut.
+
+        Returns:
+            What the other targets resume; None if the cells are done.
+        """
+        for cell in batch.cells:
+            self._listener.cell_started(cell)
+        case, cut, slot, limits = batch.first.case, batch.first.cut, self._engines.slot(batch.slot), self._limits
+        saved: list[SavedCheckpoint] = []
+
+        def before_cut(cut: int) -> Observation:
+            saved.append(run_before_cut(case, cut, slot, limits))
+            return saved[0].observation
+
+        runs: list[Callable[[], Observation]] = (
+            [partial(run_whole, case, slot, limits)] * limits.repeat if cut is None else [partial(before_cut, cut)]
+        )
+        run = completed(batch.first, runs, allow_code=self._allow_code)
+        if saved and run.observations[0].steps[-1].error is None:
+            return saved[0]
+        for cell in batch.cells:
+            if cut is not None:
+                self._engines.release(SlotKey(cell.target.name))
+            self._done(replace(run, task=cell))
+        return None
+
+    def _resume(self, batch: Batch, before: SavedCheckpoint) -> None:
+        """Run the steps after the cut, on one target after the other."""
+        for cell in batch.cells:
+            if self._stopping.is_set():
+                return
+            key = SlotKey(cell.target.name)
+            slot, discard = self._engines.slot(key), self._engines.take_discarded()
+            run = partial(run_after_cut, cell, before, slot, self._limits, discard)
+            try:
+                self._done(completed(cell, [run], allow_code=self._allow_code))
+            finally:
+                self._engines.release(key)
+        self._engines.discard(before.saved)
+
+    def _done(self, run: CellRun) -> None:
+        if not self._stopping.is_set():
+            self._listener.cell_done(run)
+
+
+class _Engines:
+    """The engines of a run: which of them may start a batch, and which are still needed.
+
+    At most ``jobs`` engines start batches at the same time, each at most ``side_by_side``.
+    """
+
+    def __init__(
+        self,
+        queues: Mapping[SlotKey, Sequence[Batch]],
+        limits: Limits,
+        new_slot: Callable[[Target], EngineSlot],
+        stopping: threading.Event,
+    ) -> None:
+        self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
+        self._starting: Counter[SlotKey] = Counter()
+        self._limits = limits
+        self._stopping = stopping
+        uses = [use for batches in queues.values() for batch in batches for use in batch.uses()]
+        self._uses_left = Counter(slot for slot, _ in uses)
+        self._slots = {slot: new_slot(target) for slot, target in dict(uses).items()}
+        self._discarded: list[str] = []
+        self._changed = threading.Condition()
+
+    def slot(self, key: SlotKey) -> EngineSlot:
+        return self._slots[key]
+
+    def next(self) -> Batch | None:
+        """Wait for a batch that may start; None if none is left."""
+        with self._changed:
+            while self._waiting and not self._stopping.is_set():
+                for slot, batches in self._waiting.items():
+                    if self._has_room(slot):
+                        self._starting[slot] += 1
+                        batch = batches.popleft()
+                        if not batches:
+                            del self._waiting[slot]
+                        return batch
+                self._changed.wait()
+            self._changed.notify_all()
+            return None
+
+    def started(self, batch: Batch) -> None:
+        """A batch no longer uses the engine in which it started."""
+        # The engine must have ended before another may start in its place.
+        self.release(batch.slot)
+        with self._changed:
+            self._starting[batch.slot] -= 1
+            self._starting += Counter()  # without those at zero
+            self._changed.notify_all()
+
+    def release(self, key: SlotKey) -> None:
+        """One use of an engine is over; the last one ends it."""
+        with self._changed:
+            self._uses_left[key] -= 1
+            unused = not self._uses_left[key]
+        if unused:
+            self._slots[key].close()
+
+    def discard(self, directory: str) -> None:
+        """Let the next engine that resumes a case remove a saved checkpoint."""
+        with self._changed:
+            self._discarded.append(directory)
+
+    def take_discarded(self) -> tuple[str, ...]:
+        with self._changed:
+            found, self._discarded = tuple(self._discarded), []
+        return found
+
+    def close(self) -> None:
+        """End all engines, and whatever waits for one."""
+        with self._changed:
+            self._changed.notify_all()
+        for slot in self._slots.values():
             slot.close()
 
-    def _some(self, cases: deque[Case], slot: EngineSlot) -> None:
-        """One case after the other, until none is left."""
-        while not self._stopping.is_set():
-            try:
-                case = cases.popleft()
-            except IndexError:
-                return
-            self._listener.cell_started(case, slot.target)
-            run = run_cell(case, slot, self._limits, self._allow_code)
-            if not self._stopping.is_set():
-                self._listener.cell_done(run)
-
-
-def run_cell(case: Case, slot: EngineSlot, limits: Limits, allow_code: bool) -> CellRun:
-    """Run one case on one target, as often as ``limits.repeat`` says. Never raises for what an engine or this machine did."""
-    begun = time.monotonic()
-    observations: list[Observation] = []
-    failure, runnable = not_runnable(case, allow_code), True
-    if failure is not None:
-        runnable = False
-    else:
-        try:
-            for _ in range(limits.repeat):
-                observations.append(_observe(case, slot, limits))
-        except (HarnessError, SplitBatch) as error:
-            failure = str(error)
-    return CellRun(case, slot.target, tuple(observations), failure, runnable, time.monotonic() - begun)
-
-
-def _observe(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
-    return attempted(slot, kills_its_engine(case), lambda: _observe_once(case, slot, limits))
-
-
-def attempted(slot: EngineSlot, alone: bool, observe: Callable[[], Answer]) -> Answer:
-    """Use the engine of a seat until an attempt shows what was meant, at most ``ATTEMPTS`` times.
-
-    An engine that was lost while several cases ran in it says nothing about who is to blame: each runs again, alone in another.
-
-    Args:
-        slot: of the engine.
-        alone: whether nothing else may run in the engine meanwhile.
-        observe: one attempt.
-
-    Raises:
-        EngineFailed, SplitBatch: the last attempt failed, or one that nothing else can have been to blame for.
-        HarnessError: there is no engine.
-    """
-    for attempt in range(1, ATTEMPTS + 1):
-        with slot.taken(alone=alone) as visit:
-            try:
-                return observe()
-            except (SplitBatch, KillMissed, ExecutorsLost):
-                if attempt == ATTEMPTS:
-                    raise
-            except TooBusy:
-                if attempt == ATTEMPTS:
-                    raise
-                alone = True
-            except DriverFailed:
-                raise
-            except EngineFailed:
-                if not visit.company or attempt == ATTEMPTS:
-                    raise
-                alone = True
-    raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-def _observe_once(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
-    """Where the case kills its engine, the next one of the seat goes on in the same directory."""
-    directory = slot.engine().new_directory(case.id)
-    seen: list[Observation] = []
-    for segment in segments_of(case):
-        engine = slot.engine()
-        request = request_for(case, directory, engine.code_path, segment=segment, conf=limits.conf)
-        seen.append(engine.observe(request, step_timeout=limits.step_timeout))
-        check_alignment(request, seen[-1])
-        if seen[-1].steps[-1].error is not None:
-            break
-    return join_segments(seen)
-
-
-def not_runnable(case: Case, allow_code: bool) -> str | None:
-    """Why the case cannot be run at all, None where it can."""
-    if calls_code(case) and not allow_code:
-        return "not run: the case calls Python code of its author (`call`); allow it with --allow-code"
-    return None
+    def _has_room(self, slot: SlotKey) -> bool:
+        if slot in self._starting:
+            return self._starting[slot] < self._limits.side_by_side
+        return len(self._starting) < self._limits.jobs

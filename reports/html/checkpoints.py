@@ -36,7 +36,7 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Handover:
+class Handoff:
     """One checkpoint that was not simply gone on from."""
 
     case: str
@@ -53,7 +53,7 @@ class Handover:
 @dataclass(frozen=True)
 class Checkpoints:
     counts: tuple[tuple[Fate, int], ...]
-    told: tuple[Handover, ...]
+    told: tuple[Handoff, ...]
     """Those not simply gone on from, worst first."""
 
 
@@ -72,7 +72,7 @@ def checkpoints(report: Report, pair: Changes) -> Checkpoints | None:
     return Checkpoints(
         tuple((Fate.of(status), counts[status]) for status in MARKS if counts[status]),
         tuple(
-            Handover(
+            Handoff(
                 case=cell.case,
                 title=report.title(cell.case),
                 cut=cell.cut,

@@ -1,16 +1,21 @@
-"""What can be wrong with a results file: each error says what it is and what to do about it."""
+"""The errors of results files: each says what is wrong and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar, TypeAlias
 
-CellKey = tuple[str, str]
-"""Case id and target name."""
+from conformance.core.wording import counted
+
+CellKey: TypeAlias = tuple[str, str]
+"""Case id and target name; in the upgrade matrix, both target names with the cut."""
 
 
 class UnusableResults(Exception):
-    """No matrix can be made from these results."""
+    """These results do not make a matrix."""
+
+    exit_code: ClassVar[int] = 3
 
     def __init__(self, path: Path | None, problem: str, remedy: str) -> None:
         super().__init__(f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}")
@@ -23,14 +28,14 @@ class NoResultsFile(UnusableResults):
     """There is no such file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "there is no such file", "give the results.jsonl that a run has written")
+        super().__init__(path, "there is no such file", "pass the results.jsonl that a run wrote")
 
 
 class EmptyResults(UnusableResults):
     """The file has no content."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "the file is empty", "the run never began to write: look at its log and run it again")
+        super().__init__(path, "the file is empty", "the run never started writing: check its log and run it again")
 
 
 class TruncatedResults(UnusableResults):
@@ -38,7 +43,7 @@ class TruncatedResults(UnusableResults):
 
     def __init__(self, path: Path, cells: int, expected: int) -> None:
         super().__init__(
-            path, f"the run was interrupted after {cells} of {expected} cells: there is no footer", "run it again"
+            path, f"the run was interrupted after {cells} of {expected} cells: the footer is missing", "run it again"
         )
         self.cells = cells
         self.expected = expected
@@ -51,19 +56,17 @@ class NotJson(UnusableResults):
         super().__init__(
             path,
             f"line {line} is not JSON ({reason})",
-            "the file was changed or damaged after it was written: run again",
+            "the file was changed or damaged after it was written; run again",
         )
         self.line = line
         self.reason = reason
 
 
 class NotARecord(UnusableResults):
-    """A line is JSON, and not what may stand there."""
+    """A line is JSON, but not a valid record in this place."""
 
     def __init__(self, path: Path, line: int, reason: str) -> None:
-        super().__init__(
-            path, f"line {line} is not what belongs there: {reason}", "is it a results.jsonl? If so, run again"
-        )
+        super().__init__(path, f"line {line} is not a valid record: {reason}", "if it is a results.jsonl, run again")
         self.line = line
         self.reason = reason
 
@@ -73,7 +76,9 @@ class NewerFormat(UnusableResults):
 
     def __init__(self, path: Path, found: int, known: int) -> None:
         super().__init__(
-            path, f"the file has format {found} and this program reads up to {known}", "upgrade watermark-conformance"
+            path,
+            f"the file has format {found}, but this program reads formats up to {known}",
+            "upgrade watermark-conformance",
         )
         self.found = found
         self.known = known
@@ -85,18 +90,18 @@ class MissingCells(UnusableResults):
     def __init__(self, path: Path | None, cells: Iterable[CellKey]) -> None:
         self.cells = tuple(sorted(cells))
         super().__init__(
-            path, f"{_cells(self.cells)} of the header without a result", "run again, or run what is missing"
+            path, f"{_cells(self.cells)} of the header without a result", "run again, or run the missing cells"
         )
 
 
 class UnknownCell(UnusableResults):
-    """A record is of a case or target that the header does not announce."""
+    """A record is about a case or target that is not in the header."""
 
     def __init__(self, path: Path, line: int, case: str, target: str) -> None:
         super().__init__(
             path,
-            f"line {line} is of {case} on {target}, which the header does not have",
-            "the file was put together: run again",
+            f"line {line} is about {case} on {target}, which is not in the header",
+            "the file was assembled by hand; run again",
         )
         self.line = line
         self.case = case
@@ -108,21 +113,23 @@ class DuplicateCell(UnusableResults):
 
     def __init__(self, path: Path | None, case: str, target: str, line: int | None = None) -> None:
         where = f"line {line} is the second result" if line is not None else "there are two results"
-        super().__init__(path, f"{where} of {case} on {target}", "give each run once, and each target to one run")
+        super().__init__(
+            path, f"{where} of {case} on {target}", "pass each file once, and run each target in one run only"
+        )
         self.case = case
         self.target = target
         self.line = line
 
 
 class MissingShards(UnusableResults):
-    """A run was divided into parts, and not all of them are here."""
+    """A run was split into shards, and some of them are missing."""
 
     def __init__(self, target: str, of: int, absent: Sequence[int]) -> None:
         parts = ", ".join(f"{number}/{of}" for number in absent)
         super().__init__(
             None,
-            f"of the {of} shards of {target} {'is' if len(absent) == 1 else 'are'} missing: {parts}",
-            "give the results of all of them",
+            f"of the {of} shards of {target}, these are missing: {parts}",
+            "pass the results of all shards",
         )
         self.target = target
         self.of = of
@@ -130,7 +137,7 @@ class MissingShards(UnusableResults):
 
 
 class MixedSuites(UnusableResults):
-    """Results of different suites cannot be put into one matrix."""
+    """Results of different suites do not fit into one matrix."""
 
     def __init__(self, digests: Mapping[str, str]) -> None:
         each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
@@ -139,7 +146,7 @@ class MixedSuites(UnusableResults):
 
 
 class MixedTargets(UnusableResults):
-    """Two files mean different things by one target name."""
+    """Two files use one target name for different engines."""
 
     def __init__(self, name: str, paths: tuple[Path, ...]) -> None:
         files = " and ".join(str(path) for path in paths)
@@ -149,21 +156,21 @@ class MixedTargets(UnusableResults):
 
 
 class CountsDoNotMatch(UnusableResults):
-    """The footer counts other cells than there are."""
+    """The counts in the footer do not match the cells."""
 
-    def __init__(self, path: Path, counted: Mapping[str, int], found: Mapping[str, int]) -> None:
-        differing = sorted(status for status in {*counted, *found} if counted.get(status, 0) != found.get(status, 0))
+    def __init__(self, path: Path, expected: Mapping[str, int], found: Mapping[str, int]) -> None:
+        differing = sorted(status for status in {*expected, *found} if expected.get(status, 0) != found.get(status, 0))
         each = ", ".join(
-            f"{counted.get(status, 0)} {status} where there are {found.get(status, 0)}" for status in differing
+            f"{expected.get(status, 0)} {status} instead of {found.get(status, 0)}" for status in differing
         )
         super().__init__(
-            path, f"the footer counts {each}", "lines were changed or lost after it was written: run again"
+            path, f"the footer counts {each}", "lines were changed or lost after they were written; run again"
         )
-        self.counted = dict(counted)
+        self.expected = dict(expected)
         self.found = dict(found)
 
 
 def _cells(cells: tuple[CellKey, ...], shown: int = 3) -> str:
     some = ", ".join(f"{case} on {target}" for case, target in cells[:shown])
     more = f" and {len(cells) - shown} more" if len(cells) > shown else ""
-    return f"{len(cells)} {'cell' if len(cells) == 1 else 'cells'} ({some}{more})"
+    return f"{counted(len(cells), 'cell')} ({some}{more})"

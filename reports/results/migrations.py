@@ -1,4 +1,4 @@
-"""Results that an older version of the suite wrote, as this one would have written them."""
+"""Converts results in older formats to the current one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reports.results.records import FORMAT, Cell, Target
 
 
 def of_today(cell: Cell, format: int, targets: Mapping[str, Target]) -> Cell:
-    """The cell as the newest format has it.
+    """The cell in the newest format.
 
-    Format 1 did not tell a known bug from a documented change. A difference that a later patch release of the same line no
-    longer shows was a bug, for semantics do not change on purpose between patch releases.
+    Format 1 did not distinguish a known bug from a documented change. A difference that a later patch release of the same line no
+    longer shows was a bug: semantics do not change on purpose between patch releases.
 
     Args:
         cell: as it was read.
@@ -27,7 +27,7 @@ def of_today(cell: Cell, format: int, targets: Mapping[str, Target]) -> Cell:
         version = SparkVersion.parse(targets[cell.target].spark)
     except NotAVersion:
         return cell
-    mended = gone_in(entry.spark, version)
-    if mended is None or mended.line != version.line:
+    fixed = gone_in(entry.spark, version)
+    if fixed is None or fixed.line != version.line:
         return cell
     return cell.model_copy(update={"status": "bug", "differs": entry.model_copy(update={"bug": True})})

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
 from reports.results.errors import (
+    CellKey,
     CountsDoNotMatch,
     DuplicateCell,
     EmptyResults,
@@ -36,23 +37,22 @@ from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Hea
 
 
 class ResultsWriter:
-    """Appends cells to a results file, each handed to the system when ``write`` returns. Threads may share one.
+    """Appends cells to a results file, each flushed when ``write`` returns. Threads may share one.
 
-    A context manager: leaving it writes the footer, leaving it by an exception does not, so that whoever reads the file
-    sees that the run was interrupted.
+    A context manager: leaving it writes the footer; leaving it by an exception does not, which tells readers that the run was
+    interrupted.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begin the file, replacing one that is there.
+        """Begin the file, replacing an existing one.
 
         Raises:
             OSError: it cannot be written.
         """
-        self._awaited = set(header.expected_cells())
-        self._written: set[tuple[str, str]] = set()
+        self._missing = set(header.expected_cells())
+        self._written: set[CellKey] = set()
         self._targets = {target.name for target in header.targets}
         self._counts: Counter[Status] = Counter()
-        self._awaited_upgrades = set(header.expected_upgrades())
         self._upgrades: Counter[UpgradeStatus] = Counter()
         self._lock = Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ class ResultsWriter:
         self._append(header)
 
     def introduce(self, target: Target) -> None:
-        """Say what a target of the header turned out to be, once its engine has introduced itself.
+        """Record what a target of the header turned out to be, once its engine has introduced itself.
 
         Raises:
             ValueError: the header has no target of that name.
@@ -70,47 +70,30 @@ class ResultsWriter:
         with self._lock:
             self._append(Introduction(target=target))
 
-    def write(self, cell: Cell) -> None:
+    def write(self, cell: Cell | UpgradeCell) -> None:
         """Append one cell.
 
         Raises:
             ValueError: the header does not announce it, or it is already there.
         """
-        key = (cell.case, cell.target)
         with self._lock:
-            if key in self._written:
-                raise ValueError(f"{cell.case} on {cell.target} has its result already")
-            if key not in self._awaited:
-                raise ValueError(f"{cell.case} on {cell.target} is not a cell of this run")
+            case, where = cell.key
+            if cell.key in self._written:
+                raise ValueError(f"{case} on {where} already has its result")
+            if cell.key not in self._missing:
+                raise ValueError(f"{case} on {where} is not a cell of this run")
             self._append(cell)
-            self._awaited.discard(key)
-            self._written.add(key)
-            self._counts[cell.status] += 1
+            self._missing.discard(cell.key)
+            self._written.add(cell.key)
+            if isinstance(cell, Cell):
+                self._counts[cell.status] += 1
+            else:
+                self._upgrades[cell.status] += 1
 
-    def write_upgrade(self, cell: UpgradeCell) -> None:
-        """Append one cell of the upgrade matrix.
-
-        Raises:
-            ValueError: the header does not announce it, or it is already there.
-        """
+    def missing(self) -> frozenset[CellKey]:
+        """The cells that have no result yet."""
         with self._lock:
-            if cell.key not in self._awaited_upgrades:
-                raise ValueError(
-                    f"{cell.case} from {cell.origin} to {cell.to} is not awaited, or has its result already"
-                )
-            self._append(cell)
-            self._awaited_upgrades.discard(cell.key)
-            self._upgrades[cell.status] += 1
-
-    def missing_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
-        """The cells of the upgrade matrix that have no result yet."""
-        with self._lock:
-            return frozenset(self._awaited_upgrades)
-
-    def missing(self) -> frozenset[tuple[str, str]]:
-        """Case id and target name of the cells that have no result yet."""
-        with self._lock:
-            return frozenset(self._awaited)
+            return frozenset(self._missing)
 
     def finish(self, finished: datetime | None = None) -> None:
         """Write the footer and close the file."""
@@ -161,10 +144,9 @@ class Results:
         records = list(_records(path))
         header = records[0][1]
         assert isinstance(header, Header)
-        cells: dict[tuple[str, str], Cell] = {}
-        upgrades: dict[tuple[str, str, str, int], UpgradeCell] = {}
+        cells: dict[CellKey, Cell | UpgradeCell] = {}
         footer: Footer | None = None
-        announced, announced_upgrades = header.expected_cells(), header.expected_upgrades()
+        announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         for line, record in records[1:]:
             if footer is not None:
@@ -176,31 +158,27 @@ class Results:
                     if target.name not in targets:
                         raise NotARecord(path, line, f"{target.name} is not a target of the header")
                     targets[target.name] = target
-                case Cell():
-                    key = (record.case, record.target)
-                    if key in cells:
-                        raise DuplicateCell(path, *key, line=line)
-                    if key not in announced:
-                        raise UnknownCell(path, line, *key)
-                    cells[key] = record
-                case UpgradeCell():
-                    if record.key in upgrades:
-                        raise DuplicateCell(path, record.case, _crossing(record.key), line=line)
-                    if record.key not in announced_upgrades:
-                        raise UnknownCell(path, line, record.case, _crossing(record.key))
-                    upgrades[record.key] = record
+                case Cell() | UpgradeCell():
+                    if record.key in cells:
+                        raise DuplicateCell(path, *record.key, line=line)
+                    if record.key not in announced:
+                        raise UnknownCell(path, line, *record.key)
+                    cells[record.key] = record
                 case Footer():
                     footer = record
         if footer is None:
-            raise TruncatedResults(path, len(cells) + len(upgrades), len(announced) + len(announced_upgrades))
+            raise TruncatedResults(path, len(cells), len(announced))
         if absent := announced - cells.keys():
             raise MissingCells(path, absent)
-        _all_there(path, announced_upgrades, upgrades)
-        _check_counts(path, footer, cells.values(), upgrades.values())
-        today = tuple(of_today(cell, header.format, targets) for cell in cells.values())
+        _check_counts(path, footer.counts.items(), (one.status for one in cells.values() if isinstance(one, Cell)))
+        _check_counts(
+            path, footer.upgrades.items(), (one.status for one in cells.values() if isinstance(one, UpgradeCell))
+        )
+        for key, cell in cells.items():
+            if isinstance(cell, Cell):
+                cells[key] = of_today(cell, header.format, targets)
         met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT})
-        summed = footer.model_copy(update={"counts": dict(Counter(cell.status for cell in today))})
-        return cls(met, today, summed, (path,), tuple(upgrades.values()))
+        return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
         """Write them as one file, as a single run would have.
@@ -209,11 +187,14 @@ class Results:
             OSError: it cannot be written.
         """
         with ResultsWriter(path, self.header) as writer:
-            for cell in self.cells:
+            for cell in self.all_cells():
                 writer.write(cell)
-            for crossing in self.upgrades:
-                writer.write_upgrade(crossing)
             writer.finish(self.footer.finished)
+
+    def all_cells(self) -> Iterator[Cell | UpgradeCell]:
+        """The cells of both matrices."""
+        yield from self.cells
+        yield from self.upgrades
 
     @classmethod
     def read_all(cls, paths: Sequence[Path]) -> Results:
@@ -247,24 +228,19 @@ def together(results: Sequence[Results]) -> Results:
     if len(set(digests.values())) > 1:
         raise MixedSuites(digests)
     targets: dict[str, tuple[Target, Results]] = {}
-    cells: dict[tuple[str, str], Cell] = {}
-    upgrades: dict[tuple[str, str, str, int], UpgradeCell] = {}
+    cells: dict[CellKey, Cell | UpgradeCell] = {}
     for one in results:
         for target in one.header.targets:
             known, where = targets.setdefault(target.name, (target, one))
             if target.met and not known.met:
-                # A part of a run may have had nothing for it to do.
+                # One part of a run may have had no cell that needed its engine.
                 targets[target.name] = target, one
             elif target.met and known != target:
                 raise MixedTargets(target.name, (*where.paths, *one.paths))
-        for cell in one.cells:
-            if (cell.case, cell.target) in cells:
-                raise DuplicateCell(next(iter(one.paths), None), cell.case, cell.target)
-            cells[cell.case, cell.target] = cell
-        for crossing in one.upgrades:
-            if crossing.key in upgrades:
-                raise DuplicateCell(next(iter(one.paths), None), crossing.case, _crossing(crossing.key))
-            upgrades[crossing.key] = crossing
+        for cell in one.all_cells():
+            if cell.key in cells:
+                raise DuplicateCell(next(iter(one.paths), None), *cell.key)
+            cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
         cases=tuple(dict.fromkeys(case for one in results for case in one.header.cases)),
@@ -276,14 +252,22 @@ def together(results: Sequence[Results]) -> Results:
     )
     if absent := header.expected_cells() - cells.keys():
         raise MissingCells(None, absent)
-    _all_there(None, header.expected_upgrades(), upgrades)
-    footer = Footer(
-        counts=dict(Counter(cell.status for cell in cells.values())),
-        upgrades=dict(Counter(crossing.status for crossing in upgrades.values())),
-        finished=max(one.footer.finished for one in results),
-    )
     paths = tuple(path for one in results for path in one.paths)
-    return Results(header, tuple(cells.values()), footer, paths, tuple(upgrades.values()))
+    return _complete(header, cells, max(one.footer.finished for one in results), paths)
+
+
+def _complete(
+    header: Header, found: Mapping[CellKey, Cell | UpgradeCell], finished: datetime, paths: tuple[Path, ...]
+) -> Results:
+    """Results with all their cells, counted."""
+    cells = tuple(cell for cell in found.values() if isinstance(cell, Cell))
+    upgrades = tuple(cell for cell in found.values() if isinstance(cell, UpgradeCell))
+    footer = Footer(
+        counts=Counter(cell.status for cell in cells),
+        upgrades=Counter(cell.status for cell in upgrades),
+        finished=finished,
+    )
+    return Results(header, cells, footer, paths, upgrades)
 
 
 def _check_shards(results: Sequence[Results]) -> None:
@@ -297,21 +281,6 @@ def _check_shards(results: Sequence[Results]) -> None:
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:
             raise MissingShards(name, of, sorted(absent))
-
-
-def _crossing(key: tuple[str, str, str, int]) -> str:
-    """The targets of a cell of the upgrade matrix, as the name of one."""
-    _, origin, to, cut = key
-    return f"{origin} → {to} before step {cut}"
-
-
-def _all_there(
-    path: Path | None,
-    announced: frozenset[tuple[str, str, str, int]],
-    found: Mapping[tuple[str, str, str, int], UpgradeCell],
-) -> None:
-    if absent := announced - found.keys():
-        raise MissingCells(path, [(key[0], _crossing(key)) for key in absent])
 
 
 def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
@@ -337,8 +306,7 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
                 if number != unfinished or header is None:
                     raise
                 # The run was interrupted while it wrote this line.
-                awaited = len(header.expected_cells()) + len(header.expected_upgrades())
-                raise TruncatedResults(path, cells, awaited) from None
+                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
             raise NotARecord(path, number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, Cell | UpgradeCell)
@@ -371,11 +339,7 @@ def _first(problem: ValidationError) -> str:
     return f"{where}: {error['msg']}" if where else error["msg"]
 
 
-def _check_counts(path: Path, footer: Footer, cells: Iterable[Cell], upgrades: Iterable[UpgradeCell]) -> None:
-    found: Counter[str] = Counter(cell.status for cell in cells)
-    counted: Counter[str] = Counter(footer.counts)
-    if counted != found:
-        raise CountsDoNotMatch(path, counted, found)
-    found, counted = Counter(cell.status for cell in upgrades), Counter(footer.upgrades)
-    if counted != found:
-        raise CountsDoNotMatch(path, counted, found)
+def _check_counts(path: Path, counted: Iterable[tuple[str, int]], statuses: Iterable[str]) -> None:
+    expected, found = Counter(dict(counted)), Counter(statuses)
+    if expected != found:
+        raise CountsDoNotMatch(path, expected, found)

@@ -1,6 +1,6 @@
-"""The lines of a results file, as frozen values: a header, one cell a line, a footer.
+"""The records of a results file, one per line: a header, a record per cell, a footer.
 
-Each line is a JSON object with a ``record`` that names its kind; ``results.schema.json`` describes them for other programs.
+Each is a JSON object whose ``record`` names its kind; ``results.schema.json`` describes them for other programs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ from conformance.judging.finding import Finding
 from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.verdict import Status, Verdict
 from conformance.variants.variant import MARK, VariedCase
+from reports.results.errors import CellKey
 
 FORMAT = 2
 """The version of the format this code writes, and the newest it reads."""
+
+
+def handed_over(origin: str, to: str, cut: int) -> str:
+    """The name of a hand-over among the cells of a case, by the names of its targets and its cut."""
+    return f"{origin} → {to} before step {cut}"
 
 
 class _Record(BaseModel):
@@ -30,12 +36,12 @@ class _Record(BaseModel):
 
 
 class Target(_Record):
-    """What one column of the matrix ran on. What is only known once an engine has started is None until then."""
+    """The engine of one column of the matrix. Fields that only a started engine knows are None until then."""
 
     name: str
-    """``spark-3.5.9``: the name that cells go by."""
+    """``spark-3.5.9``: how cells refer to it."""
     spark: str
-    """The resolved version, with what a vendor appends."""
+    """The resolved version, with any vendor suffix."""
     java: str | None = None
     python: str | None = None
     scala: str | None = None
@@ -45,16 +51,16 @@ class Target(_Record):
     image: str | None = None
     image_digest: str | None = None
     master: str | None = None
-    """Of the cluster its executors were in."""
+    """The cluster of its executors."""
 
     @property
     def title(self) -> str:
-        """What a person reads above its column: ``3.5.9``, or the label it was given."""
+        """The heading of its column: ``3.5.9``, or its label."""
         return self.name.removeprefix("spark-")
 
     @property
     def version(self) -> SparkVersion | None:
-        """The release it is of, None where what it says of itself is none, as of the reference model."""
+        """Its Spark release; None if it has none, as the reference model."""
         try:
             return SparkVersion.parse(self.spark)
         except NotAVersion:
@@ -62,53 +68,54 @@ class Target(_Record):
 
     @property
     def apache(self) -> bool:
-        """Whether it is Apache's release, and no build or service of somebody else's."""
+        """Whether it is Apache's release, not another build or a service."""
         return self.name == f"spark-{self.spark}"
 
     @property
     def met(self) -> bool:
-        """Whether an engine has said who it is."""
+        """Whether an engine has introduced itself."""
         return any((self.java, self.python, self.scala, self.os, self.image_digest))
 
 
 class Header(_Record):
-    """The first line: everything that is to be answered by the cells."""
+    """The first line: which cells the file holds."""
 
     record: Literal["header"] = "header"
     format: int = FORMAT
     suite: str
-    """``conformance.suite.discovery.Suite.digest``: results of different suites are not to be mixed."""
+    """``conformance.suite.discovery.Suite.digest``: results of different suites must not be mixed."""
     cases: tuple[str, ...]
     targets: tuple[Target, ...]
     started: datetime
     command: str | None = None
     shard: tuple[int, int] | None = None
-    """Which of how many parts of the cases these are, where a run was divided."""
+    """The number of this shard and how many there are, if the run was split."""
     pairs: tuple[tuple[str, str], ...] = ()
-    """Of a run over checkpoints that change versions: the target that writes them and the one that goes on, by name."""
+    """In an upgrade run: the names of the targets that write checkpoints and of those that resume them."""
     cuts: dict[str, tuple[int, ...]] = {}
-    """Of such a run: case id → the steps before which it changes versions."""
+    """In an upgrade run: case id → the steps before which it changes versions."""
 
-    def expected_upgrades(self) -> frozenset[tuple[str, str, str, int]]:
-        """Case id, both targets' names and cut of every cell there must be of the upgrade matrix."""
-        return frozenset(
-            (case, origin, to, cut) for case, cuts in self.cuts.items() for cut in cuts for origin, to in self.pairs
-        )
-
-    def expected_cells(self) -> frozenset[tuple[str, str]]:
-        """Case id and target name of every cell there must be."""
-        return frozenset((case, target.name) for case in self.cases for target in self.targets)
+    def expected_cells(self) -> frozenset[CellKey]:
+        """The keys of all cells, those of the upgrade matrix included."""
+        runs = {(case, target.name) for case in self.cases for target in self.targets}
+        upgrades = {
+            (case, handed_over(origin, to, cut))
+            for case, cuts in self.cuts.items()
+            for cut in cuts
+            for origin, to in self.pairs
+        }
+        return frozenset(runs | upgrades)
 
 
 class Introduction(_Record):
-    """An engine that has introduced itself: takes the place of the header's target of that name."""
+    """An engine that has introduced itself: replaces the header's target of that name."""
 
     record: Literal["target"] = "target"
     target: Target
 
 
 class DocumentedDifference(_Record):
-    """The ``differs`` entry of the case that a cell's version falls into."""
+    """The ``differs`` entry of the case that covers a cell's version."""
 
     spark: str
     because: str | None = None
@@ -144,10 +151,10 @@ class Cell(_Record):
     record: Literal["cell"] = "cell"
     case: str
     expansion: str = ""
-    """The part of the id behind that of the file, where the file stands for several cases by its ``matrix``."""
+    """The part of the id after that of the file, if the file expands to several cases by its ``matrix``."""
     variant: str = ""
-    """Which way of running the case otherwise, behind ``@`` in its id; empty where it ran as it is written. What was seen is told as
-    if it had."""
+    """The variant in which the case ran, after ``@`` in its id; empty if it ran as written. The observation is translated back to the
+    case as written."""
     family: str
     case_digest: str
     target: str
@@ -155,15 +162,19 @@ class Cell(_Record):
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     behaviour: str | None = None
-    """Digest of what was seen: two versions with the same digest behaved the same."""
+    """Digest of what was observed: two versions with the same digest behaved the same."""
     differs: DocumentedDifference | None = None
     observation: Observation | None = None
     """Without the raw ``progress`` of its micro-batches."""
     runs: tuple[Run, ...] = ()
-    """Where the cell ran more than once: each run, in order."""
+    """If the cell ran more than once: each run, in order."""
     duration_ms: int = 0
     reused: bool = False
-    """Whether it is the answer of an earlier run, and no engine was asked; ``duration_ms`` is how long it took then."""
+    """Whether it is the cached answer of an earlier run; ``duration_ms`` is how long that took."""
+
+    @property
+    def key(self) -> CellKey:
+        return self.case, self.target
 
     @property
     def file(self) -> str:
@@ -172,7 +183,7 @@ class Cell(_Record):
 
     @property
     def written(self) -> str:
-        """The id of the case as it is written."""
+        """The id of the case as written."""
         return self.case.removesuffix(f"{MARK}{self.variant}") if self.variant else self.case
 
     @classmethod
@@ -192,13 +203,13 @@ class Cell(_Record):
             case: the case the verdict is on.
             target: the name of its target.
             verdict: of one run, or combined.
-            observations: one for each run, in order; None for a run that showed nothing.
+            observations: one for each run, in order; None for a run without one.
             duration_ms: of all runs together.
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
             observations = [one and case.observation_of_original(one) for one in observations]
-        seen = [_without_progress(observation) for observation in observations]
+        seen = [one and one.without_progress() for one in observations]
         runs = tuple(
             Run(
                 status=run.status,
@@ -229,7 +240,7 @@ class Cell(_Record):
 
 
 class DocumentedUpgrade(_Record):
-    """The entry of ``upgrades`` that speaks of a cell."""
+    """The entry of ``upgrades`` that covers a cell."""
 
     from_: str | None = Field(None, alias="from", serialization_alias="from")
     to: str | None = None
@@ -254,7 +265,7 @@ class DocumentedUpgrade(_Record):
 
 
 class UpgradeCell(_Record):
-    """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another went on from."""
+    """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another resumed."""
 
     record: Literal["upgrade"] = "upgrade"
     case: str
@@ -272,9 +283,9 @@ class UpgradeCell(_Record):
     behaviour: str | None = None
     entry: DocumentedUpgrade | None = None
     error: ErrorSeen | None = None
-    """With which the second target ended, expected or not."""
+    """The error of the second target, expected or not."""
     observation: Observation | None = None
-    """Over both, without the raw ``progress`` of its micro-batches."""
+    """Of both targets together, without the raw ``progress`` of its micro-batches."""
     duration_ms: int = 0
 
     @classmethod
@@ -286,7 +297,7 @@ class UpgradeCell(_Record):
         observation: Observation | None = None,
         duration_ms: int = 0,
     ) -> UpgradeCell:
-        """The record of a verdict; ``names`` are those of the targets, in the order in which they ran."""
+        """The record of a verdict; ``names``: of the targets, in the order in which they ran."""
         return cls(
             case=case.id,
             family=case.family,
@@ -300,13 +311,13 @@ class UpgradeCell(_Record):
             behaviour=verdict.behaviour,
             entry=DocumentedUpgrade.of(verdict.entry) if verdict.entry is not None else None,
             error=verdict.error,
-            observation=_without_progress(observation),
+            observation=observation and observation.without_progress(),
             duration_ms=duration_ms,
         )
 
     @property
-    def key(self) -> tuple[str, str, str, int]:
-        return self.case, self.origin, self.to, self.cut
+    def key(self) -> CellKey:
+        return self.case, handed_over(self.origin, self.to, self.cut)
 
 
 class Footer(_Record):
@@ -314,9 +325,9 @@ class Footer(_Record):
 
     record: Literal["footer"] = "footer"
     counts: dict[Status, int]
-    """Cells per status; a status that no cell has may be left out."""
+    """Cells per status; statuses without cells may be left out."""
     upgrades: dict[UpgradeStatus, int] = {}
-    """The same of the cells of the upgrade matrix."""
+    """The same for the upgrade matrix."""
     finished: datetime
 
 
@@ -335,13 +346,3 @@ def json_schema() -> dict[str, Any]:
         "description": f"Format {FORMAT}: a header, then introductions of targets and cells in any order, then a footer.",
         **schema,
     }
-
-
-def _without_progress(observation: Observation | None) -> Observation | None:
-    if observation is None or not any(batch.progress for step in observation.steps for batch in step.batches):
-        return observation
-    steps = tuple(
-        step.model_copy(update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)})
-        for step in observation.steps
-    )
-    return observation.model_copy(update={"steps": steps})

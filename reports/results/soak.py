@@ -1,4 +1,4 @@
-"""The result of a soak: a record to keep, and the lines that a person reads."""
+"""The result of a soak: a record to keep, and its summary on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from conformance.invariants.catalogue import Invariant
@@ -21,36 +21,36 @@ MARKS: Mapping[Status, tuple[str, str]] = {
 """Status → glyph and style."""
 
 _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
-"""Columns of the laws' answers that hold ms since the epoch."""
+"""Columns of the invariants' violations that are ms since the epoch."""
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LawRecord(_Record):
-    """What the run says of a law."""
+class InvariantRecord(_Record):
+    """The verdict on an invariant."""
 
     name: str
     sentence: str
     source: str
     status: Status
     looked: int
-    """How much it was held against, counted as ``what`` says."""
+    """How many things of the kind ``what`` were checked."""
     what: str
     rows: tuple[dict[str, Any], ...]
-    """The first that break it; instants are ms since the epoch."""
+    """The first rows that break it; instants are ms since the epoch."""
 
     @classmethod
-    def of(cls, verdict: InvariantVerdict) -> LawRecord:
-        law: Invariant = verdict.invariant
+    def of(cls, verdict: InvariantVerdict) -> InvariantRecord:
+        invariant: Invariant = verdict.invariant
         return cls(
-            name=law.name,
-            sentence=law.sentence,
-            source=law.source,
+            name=invariant.name,
+            sentence=invariant.sentence,
+            source=invariant.source,
             status=verdict.status,
             looked=verdict.checked,
-            what=law.checked_unit,
+            what=invariant.checked_unit,
             rows=tuple(dict(row) for row in verdict.violations),
         )
 
@@ -63,62 +63,62 @@ class SoakRecord(_Record):
     started: datetime
     target: str
     spark: str
-    """The version, as the engine says it."""
+    """The version, as the engine reports it."""
     java: str
     master: str | None
-    """Of the cluster; None for this machine."""
+    """The cluster; None for this machine."""
     rows: int
     seed: int
     kills_wanted: int
     kills: int
-    """Engines that were killed in the middle of the query."""
+    """Engines killed while the query ran."""
     seconds: float
-    """From the first start of the query to its end, with the starts of engines between."""
+    """From the first start of the query to its end, including the starts of engines in between."""
     arrived: int
-    """Rows of the input. The next three are where they went."""
+    """Rows of the input; the next three fields say where they went."""
     counted: int
     late: int
     in_state: int
-    laws: tuple[LawRecord, ...]
+    invariants: tuple[InvariantRecord, ...] = Field(alias="laws")
 
     @property
-    def books(self) -> StreamTotals:
+    def totals(self) -> StreamTotals:
         return StreamTotals(self.arrived, self.counted, self.late, self.in_state)
 
     @property
     def exit_code(self) -> int:
-        """0 every law holds; 1 one is broken; 3 fewer engines were killed than was asked for, so less was tried."""
-        if not self.books.balanced or any(law.status == "broken" for law in self.laws):
+        """0 if every invariant holds, 1 if one is broken, 3 if fewer engines were killed than requested."""
+        if not self.totals.balanced or any(one.status == "broken" for one in self.invariants):
             return 1
         return 0 if self.kills == self.kills_wanted else 3
 
     def write(self, path: Path) -> None:
-        path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        path.write_text(self.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Print a line for each law, with the rows that break it, and where the rows of the input went."""
-    for law in record.laws:
-        glyph, style = MARKS[law.status]
-        line = f"{glyph} {law.sentence}  ({law.looked:,} {law.what})"
+    """Print a line for each invariant, with the rows that break it, and what became of the input rows."""
+    for invariant in record.invariants:
+        glyph, style = MARKS[invariant.status]
+        line = f"{glyph} {invariant.sentence}  ({invariant.looked:,} {invariant.what})"
         console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
-        for row in law.rows:
-            told = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
-            console.print(f"    {told}", markup=False, highlight=False, soft_wrap=True)
-        if law.rows:
-            console.print(f"    {law.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    books = record.books
-    sign = "=" if books.balanced else "≠"
+        for row in invariant.rows:
+            values = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
+            console.print(f"    {values}", markup=False, highlight=False, soft_wrap=True)
+        if invariant.rows:
+            console.print(f"    {invariant.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
+    totals = record.totals
+    sign = "=" if totals.balanced else "≠"
     console.print(
-        f"{books.arrived:,} rows {sign} {books.counted:,} counted + {books.late:,} late + {books.in_state:,} in the state",
-        style=None if books.balanced else "bold red",
+        f"{totals.arrived:,} rows {sign} {totals.counted:,} counted + {totals.late:,} late + {totals.in_state:,} in state",
+        style=None if totals.balanced else "bold red",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
     console.print(
         f"Spark {record.spark}, seed {record.seed}: {record.rows:,} rows in {record.seconds:.0f} s, "
-        f"{record.rows / record.seconds:,.0f} rows a second, {record.kills} of {record.kills_wanted} kills",
+        f"{record.rows / record.seconds:,.0f} rows per second, {record.kills} of {record.kills_wanted} kills",
         markup=False,
         highlight=False,
         soft_wrap=True,

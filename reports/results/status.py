@@ -1,6 +1,6 @@
-"""The statuses of a cell: in which order they are told, how they look, and what they do to the whole.
+"""The statuses of a cell: their order, how they look, and which of them count as success.
 
-Each has a glyph, a word and a colour, and is told by the first two where there is no colour.
+Each has a glyph, a word and a colour; without colour, the first two identify it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Mark:
     glyph: str
     word: str
     style: str
-    """A style of rich."""
+    """In the syntax of rich."""
 
 
 MARKS: Mapping[Status, Mark] = {
@@ -32,12 +32,12 @@ MARKS: Mapping[Status, Mark] = {
     "not-applicable": Mark("·", "not applicable", "dim"),
     "not-run": Mark("?", "not run", "yellow"),
 }
-"""Every status, in the order in which they are told."""
+"""Every status, in display order."""
 
 GLYPHS: Mapping[Status, str] = {status: mark.glyph for status, mark in MARKS.items()}
 
 GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
-"""What is as the cases say, or does not count."""
+"""As the cases say, or not counted."""
 
 DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})
 NO_RESULT: frozenset[Status] = frozenset({"broken", "not-run"})

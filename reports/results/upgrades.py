@@ -1,4 +1,4 @@
-"""The upgrade matrix on a terminal: from whom, to whom, what became of the checkpoints; and at the end what a person can act on."""
+"""Prints the upgrade matrix: how many checkpoints of which version others resumed, and what to do about the rest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.results.reading import Results
@@ -17,19 +18,19 @@ from reports.results.status import MARKS as OF_A_CELL
 from reports.results.status import Mark
 
 MARKS: Mapping[UpgradeStatus, Mark] = {
-    "resumes": Mark("●", "go on", "green"),
-    "differs": Mark("◆", "go on and answer otherwise, as documented", "cyan"),
+    "resumes": Mark("●", "resumed", "green"),
+    "differs": Mark("◆", "resumed with other results, as documented", "cyan"),
     "refused": Mark("⊘", "refused, as documented", "yellow"),
-    "unsupported": Mark("–", "unsupported there, as documented", "blue"),
+    "unsupported": Mark("–", "unsupported, as documented", "blue"),
     "violates": Mark("✗", "not as expected", "bold red"),
     "broken": Mark("!", "broken: the harness failed", "bold yellow"),
-    "not-applicable": Mark("·", "nothing to hand over", "dim"),
+    "not-applicable": Mark("·", "no checkpoint", "dim"),
     "not-run": Mark("?", "not run", "yellow"),
 }
-"""Every status, in the order in which they are told."""
+"""Every status, in display order."""
 
 BUG = OF_A_CELL["bug"]
-"""Of an answer for which an entry names a bug, whatever its status."""
+"""For a cell whose entry names a known bug, whatever its status."""
 
 EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
 
@@ -37,7 +38,7 @@ _MOST_CASES = 3
 
 
 def exit_code(results: Results) -> int:
-    """0 where everything is as the cases say, 1 where something is not, 3 where that cannot be said."""
+    """0 if everything is as the cases say, 1 if something is not, 3 if that is unknown."""
     found = {cell.status for cell in results.upgrades}
     if "violates" in found:
         return 1
@@ -47,7 +48,7 @@ def exit_code(results: Results) -> int:
 
 
 def show(results: Results, console: Console) -> None:
-    """Print the matrix, its legend, what is not as expected, and the list to act on."""
+    """Print the matrix, its legend, every unexpected result, and a summary for each pair of versions."""
     cells = results.upgrades
     for line in _table(cells):
         _print(console, line)
@@ -56,7 +57,7 @@ def show(results: Results, console: Console) -> None:
         _print(console, Text(f"{mark.glyph} {mark.word} {count}", style=mark.style))
     for line in _unexpected(cells):
         _print(console, line)
-    for line in _to_act_on(cells):
+    for line in _by_pair(cells):
         _print(console, line)
     _print(console, Text())
     style = {0: "bold green", 1: "bold red"}.get(exit_code(results), "bold yellow")
@@ -64,15 +65,14 @@ def show(results: Results, console: Console) -> None:
 
 
 def summary(results: Results) -> str:
-    """One sentence: ``262 cases × 24 changes of version: 5000 go on, 40 refused as documented …; 0 not as expected``."""
+    """One line: ``262 cases × 24 version changes: 5000 resumed, 40 refused, as documented …; 0 not as expected``."""
     counts = Counter(cell.status for cell in results.upgrades)
-    cases, pairs = len(results.header.cuts), len(results.header.pairs)
+    size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if not results.upgrades or set(counts) <= {"not-applicable"}:
-        return f"{_count(cases, 'case')} × {_count(pairs, 'change')} of version: nothing was handed over"
+        return f"{size}: no checkpoint was handed over"
     good = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status in EXPECTED and counts[status]]
     bad = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status not in EXPECTED and counts[status]]
-    told = f"{', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
-    return f"{_count(cases, 'case')} × {_count(pairs, 'change')} of version: {told}"
+    return f"{size}: {', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
 
 
 def _print(console: Console, line: Text) -> None:
@@ -80,13 +80,13 @@ def _print(console: Console, line: Text) -> None:
 
 
 def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    """A row for each version that wrote, a column for each that went on; in each how many of each kind."""
+    """A row for each version that wrote checkpoints, a column for each that resumed them."""
     by_pair: dict[tuple[str, str], Counter[UpgradeStatus]] = {}
     for cell in cells:
         by_pair.setdefault((cell.origin, cell.to), Counter())[cell.status] += 1
     rows = sorted({origin for origin, _ in by_pair}, key=_by_version)
     columns = sorted({to for _, to in by_pair}, key=_by_version)
-    texts = {pair: _counted(counts) for pair, counts in by_pair.items()}
+    texts = {pair: _tally(counts) for pair, counts in by_pair.items()}
     widths = [max([len(_short(to)), *(len(texts.get((origin, to), "")) for origin in rows)]) for to in columns]
     head = max([len("from"), *(len(_short(origin)) for origin in rows)])
     yield Text(
@@ -103,8 +103,8 @@ def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
         yield line
 
 
-def _counted(counts: Counter[UpgradeStatus]) -> Text:
-    """``240● 12⊘``: how many of each kind that counts."""
+def _tally(counts: Counter[UpgradeStatus]) -> Text:
+    """``240● 12⊘``: how many cells have each status."""
     text = Text()
     for status, mark in MARKS.items():
         if counts[status] and status != "not-applicable":
@@ -118,23 +118,25 @@ def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
 
 
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
-    """Every cell that is not as expected with what was found in it; what kept many from an answer is told once."""
-    alike: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
+    """Every unexpected cell with its findings; cells with the same findings together."""
+    same_findings: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
     for cell in cells:
         if cell.status not in EXPECTED:
             evidence = (*described(cell.findings), *(f"note: {note}" for note in cell.notes))
-            alike.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(f"{cell.case}, step {cell.cut},")
-    for (origin, to, status, evidence), which in alike.items():
+            same_findings.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(
+                f"{cell.case}, step {cell.cut},"
+            )
+    for (origin, to, status, evidence), which in same_findings.items():
         mark = MARKS[status]
-        told = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
+        cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
         yield Text()
-        yield Text(f"{mark.glyph} {told} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
+        yield Text(f"{mark.glyph} {cases} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
         for line in evidence:
             yield Text(INDENT + line)
 
 
-def _to_act_on(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
-    """For each pair: what goes on, what is refused and by which error, what answers otherwise, and what helps."""
+def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
+    """For each pair: what resumed, what was refused and by which error, what had other results, and the workarounds."""
     pairs = sorted(
         {(cell.origin, cell.to) for cell in cells}, key=lambda pair: (_by_version(pair[0]), _by_version(pair[1]))
     )
@@ -145,17 +147,16 @@ def _to_act_on(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
         down = _by_version(to) < _by_version(origin)
         yield Text()
         yield Text(f"{_short(origin)} → {_short(to)}{' (back)' if down else ''}", style="bold")
-        going = [cell for cell in here if cell.status == "resumes"]
-        if going:
-            families = ", ".join(sorted({cell.family or "(no family)" for cell in going}))
-            yield Text(
-                f"{INDENT}{MARKS['resumes'].glyph} {_count(len(going), 'checkpoint')} of {len(here)} go on: {families}"
-            )
+        resumed = [cell for cell in here if cell.status == "resumes"]
+        if resumed:
+            families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
+            number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
+            yield Text(f"{INDENT}{MARKS['resumes'].glyph} {number} resumed: {families}")
         yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
-        yield from _grouped(here, "unsupported", lambda cell: f"unsupported there: {' '.join(cell.notes)}")
-        yield from _grouped(here, "differs", lambda _: "go on and answer otherwise")
-        yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'it answers otherwise'}")
-        yield from _grouped(here, "broken", lambda _: "no answer")
+        yield from _grouped(here, "unsupported", lambda cell: f"unsupported: {' '.join(cell.notes)}")
+        yield from _grouped(here, "differs", lambda _: "resumed with other results")
+        yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'other results'}")
+        yield from _grouped(here, "broken", lambda _: "without an answer")
 
 
 def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[[UpgradeCell], str]) -> Iterator[Text]:
@@ -165,20 +166,20 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
             known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
             because = f" — {known}{cell.entry.because}" if cell.entry else ""
             link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
-            way_round = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
-            groups.setdefault((why(cell) + because + link, way_round), []).append(cell)
-    for (told, way_round), alike in groups.items():
+            workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
+            groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
+    for (reason, workaround), grouped in groups.items():
         mark = MARKS[status]
-        yield Text(f"{INDENT}{mark.glyph} {_count(len(alike), 'checkpoint')} {told}", style=mark.style)
-        names = [cell.case for cell in alike]
+        yield Text(f"{INDENT}{mark.glyph} {counted(len(grouped), 'checkpoint')} {reason}", style=mark.style)
+        names = [cell.case for cell in grouped]
         more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
         yield Text(f"{INDENT * 2}{', '.join(names[:_MOST_CASES])}{more}")
-        if way_round:
-            yield Text(f"{INDENT * 2}way round: {way_round}")
+        if workaround:
+            yield Text(f"{INDENT * 2}workaround: {workaround}")
 
 
 def _error(cell: UpgradeCell) -> str:
-    """The name a person looks for: Spark's error class where it has one, else the first type name."""
+    """The name to search for: Spark's error class if it has one, else the first specific type."""
     if cell.error is None:
         return ""
     conditions = [
@@ -205,7 +206,7 @@ _GENERAL = frozenset(
         "IllegalStateException",
     }
 )
-"""What says nothing of what went wrong: types that wrap, and types of everything."""
+"""Exception types that say nothing about the cause."""
 
 
 def _specific_types(classes: Sequence[str]) -> list[str]:
@@ -218,7 +219,3 @@ def _by_version(name: str) -> SparkVersion:
 
 def _short(name: str) -> str:
     return name.removeprefix("spark-").removeprefix("installed-")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,7 @@
 """What engines answer, kept by case."""
 
-from harness.scheduling.scheduler import Limits, Scheduler, TargetQueue
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
 
 
 class Remembering:
@@ -11,7 +12,7 @@ class Remembering:
 
     def engine_says(self, target, line): ...
     def engine_ready(self, target, identity, place): ...
-    def cell_started(self, case, target): ...
+    def cell_started(self, task): ...
 
     def cell_done(self, run):
         assert run.failure is None, run.failure
@@ -20,5 +21,5 @@ class Remembering:
     def asked(self, runtime, target, cases, *, side_by_side):
         """Run the cases; case id → the digest of its answer, of everything that was ever asked."""
         limits = Limits(jobs=1, step_timeout=120.0, side_by_side=side_by_side)
-        Scheduler(runtime, limits, self).run([TargetQueue(target, tuple(cases))])
+        Scheduler(runtime, limits, self).run([CellTask(case, (target,)) for case in cases])
         return {id: observation.behaviour_digest for id, observation in self.seen.items()}

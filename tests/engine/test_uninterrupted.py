@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from conformance.runner.uninterrupted import emitted, same_rows, uninterrupted
 from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from reports.analysis.gate import published
 from reports.results.reading import Results
 from tests.engine.remembering import Remembering
+from tests.support.uninterrupted import emitted, same_rows, uninterrupted
 
 
 def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):

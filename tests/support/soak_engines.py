@@ -61,7 +61,7 @@ class FakeTransport:
 
     def _answer(self, name):
         columns, rows = ["batch"], [[7]] if name == self.breaks else []
-        if name == "books":
+        if name == "totals":
             columns, rows = ["arrived", "counted", "late", "in_state"], [[200, 190, 9, 1]]
         elif name.endswith(", looked"):
             rows = [[5]]

@@ -9,9 +9,13 @@ from conformance.cli.progress import LiveDisplay, PlainDisplay, introduced, said
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
+from harness.scheduling.cell_run import CellTask
 from tests.support.miniature.target import SPARK_359
+from tests.support.observations import case
 
 SPARK = Identity(protocol=1, spark="3.5.9", scala="2.12.18", java="17.0.1", python="3.11.2", os="Linux", apis=())
+
+CELL = CellTask(case(id="late-drops/x"), (SPARK_359,))
 
 
 def verdict(status):
@@ -22,8 +26,8 @@ def test_a_terminal_keeps_only_what_somebody_must_see():
     screen = io.StringIO()
     with LiveDisplay(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.ready(SPARK_359, SPARK, EngineLocation("local"))
-        display.judged(SPARK_359, verdict("conforms"), 1.0)
-        display.judged(SPARK_359, verdict("violates"), 1.0)
+        display.judged(CELL, verdict("conforms"), 1.0)
+        display.judged(CELL, verdict("violates"), 1.0)
         shown = display._progress.tasks[0]
         assert (shown.completed, shown.total) == (2, 2)
     written = screen.getvalue()
@@ -35,7 +39,7 @@ def test_a_terminal_keeps_only_what_somebody_must_see():
 def test_a_log_has_a_line_for_every_cell(capsys):
     with PlainDisplay(12) as display:
         display.ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
-        display.judged(SPARK_359, verdict("conforms"), 1.25)
+        display.judged(CELL, verdict("conforms"), 1.25)
     engine, cell = capsys.readouterr().err.splitlines()
     assert engine == f"spark-3.5.9: {introduced(SPARK, EngineLocation('container', 'registry/spark:3.5.9'))}"
     assert cell.startswith("[ 1/12] spark-3.5.9")

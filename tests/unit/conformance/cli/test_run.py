@@ -74,7 +74,7 @@ def test_shards_together_are_the_whole(here):
     done = CliRunner().invoke(app, ["combine", "1.jsonl", "2.jsonl", "3.jsonl"])
     assert "2 cases × 1 version" in done.output
     refused = CliRunner().invoke(app, ["combine", "1.jsonl", "3.jsonl"])
-    assert "of the 3 shards of spark-3.5.9 is missing: 2/3" in str(refused.exception)
+    assert "of the 3 shards of spark-3.5.9, these are missing: 2/3" in str(refused.exception)
 
 
 def test_since_runs_what_was_touched(here):

@@ -7,7 +7,7 @@ import pytest
 from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.language import case_from
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 

@@ -1,4 +1,4 @@
-"""Nothing is asked twice: answers are kept by what they depend on, and by nothing else."""
+"""No engine runs the same cell twice: answers are cached by everything they depend on, and by nothing else."""
 
 import random
 import subprocess
@@ -10,22 +10,22 @@ import pytest
 
 from conformance.runner.run import run_cases
 from conformance.suite import discovery
-from harness.scheduling import cache_key as answer_keys
+from harness.scheduling import cache_key
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.cache_key import answer_key, asked
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cache_key import answer_key, question_digest
+from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
-from tests.unit.conformance.runner.test_self_test import Remembering
+from tests.unit.conformance.runner.test_self_test import Recorder
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 TEXT = (CASES / "late-drops" / "windows.yaml").read_text()
 
 
 @pytest.fixture
-def known(tmp_path):
-    with AnswerCache(tmp_path / "answers.sqlite") as known:
-        yield known
+def cache(tmp_path):
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        yield cache
 
 
 def case_of(tmp_path, text):
@@ -37,20 +37,20 @@ def case_of(tmp_path, text):
     return loaded.cases[0]
 
 
-def run(tmp_path, known, *cases, mode="right", fingerprint="an engine", conf=None):
+def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=None):
     runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
-    seen = Remembering()
+    seen = Recorder()
     limits = Limits(jobs=1, step_timeout=5.0, conf=conf or {})
     run_cases(
-        cases or discovery.load([CASES]).cases, [SPARK_359], runtime, limits, display=seen, sink=seen, known=known
+        cases or discovery.load([CASES]).cases, [SPARK_359], runtime, limits, display=seen, sink=seen, cache=cache
     )
     return seen, runtime.started
 
 
-def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, known):
-    first, started = run(tmp_path, known)
+def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, cache):
+    first, started = run(tmp_path, cache)
     assert started == 1
-    second, started = run(tmp_path, known)
+    second, started = run(tmp_path, cache)
     assert started == 0
     assert second.verdicts == first.verdicts
     assert second.identities == first.identities
@@ -59,10 +59,10 @@ def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, known):
     assert after == before
 
 
-def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, known):
-    run(tmp_path, known, case_of(tmp_path, TEXT))
+def test_a_changed_expectation_is_judged_without_an_engine(tmp_path, cache):
+    run(tmp_path, cache, case_of(tmp_path, TEXT))
     changed = case_of(tmp_path, TEXT.replace("dropped: 1", "dropped: 0"))
-    seen, started = run(tmp_path, known, changed)
+    seen, started = run(tmp_path, cache, changed)
     assert started == 0
     assert seen.verdicts["mine"].status == "violates"
 
@@ -76,108 +76,108 @@ def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, known):
         ("title:", "outputMode: update\ntitle:"),
     ],
 )
-def test_whatever_an_engine_is_told_makes_another_question(tmp_path, was, becomes):
+def test_every_part_of_a_request_changes_the_key(tmp_path, was, becomes):
     assert was in TEXT
-    before = asked(case_of(tmp_path, TEXT))
-    assert asked(case_of(tmp_path, TEXT.replace(was, becomes))) != before
+    before = question_digest(case_of(tmp_path, TEXT))
+    assert question_digest(case_of(tmp_path, TEXT.replace(was, becomes))) != before
 
 
-def test_titles_sources_and_expectations_do_not(tmp_path):
-    before = asked(case_of(tmp_path, TEXT))
+def test_titles_sources_and_expectations_do_not_change_the_key(tmp_path):
+    before = question_digest(case_of(tmp_path, TEXT))
     for text in (
         TEXT.replace("title: ", "title: Now "),
         TEXT + "\nwhy: Somebody asked.\n",
         TEXT.replace("dropped: 1", "dropped: 0"),
     ):
         assert text != TEXT
-        assert asked(case_of(tmp_path, text)) == before
+        assert question_digest(case_of(tmp_path, text)) == before
 
 
-def test_raw_progress_is_kept_for_who_compares_it_and_so_is_another_question(tmp_path):
-    before = asked(case_of(tmp_path, TEXT))
+def test_expecting_raw_progress_changes_the_key(tmp_path):
+    before = question_digest(case_of(tmp_path, TEXT))
     wanting = TEXT.replace("dropped: 1", "dropped: 1, progress: {numInputRows: 1}")
-    assert asked(case_of(tmp_path, wanting)) != before
+    assert question_digest(case_of(tmp_path, wanting)) != before
 
 
-def test_engine_driver_settings_and_cut_count(tmp_path, monkeypatch):
+def test_engine_driver_settings_and_cut_change_the_key(tmp_path, monkeypatch):
     case = case_of(tmp_path, TEXT)
     keys = {
-        answer_key(asked(case), ["an engine"]),
-        answer_key(asked(case), ["another"]),
-        answer_key(asked(case), ["an engine", "another"]),
-        answer_key(asked(case, {"spark.sql.shuffle.partitions": "4"}), ["an engine"]),
-        answer_key(asked(case, cut=2), ["an engine"]),
+        answer_key(question_digest(case), ["an engine"]),
+        answer_key(question_digest(case), ["another"]),
+        answer_key(question_digest(case), ["an engine", "another"]),
+        answer_key(question_digest(case, {"spark.sql.shuffle.partitions": "4"}), ["an engine"]),
+        answer_key(question_digest(case, cut=2), ["an engine"]),
     }
-    monkeypatch.setattr(answer_keys, "driver_digest", lambda state_functions: "another driver")
-    keys.add(answer_key(asked(case), ["an engine"]))
+    monkeypatch.setattr(cache_key, "driver_digest", lambda state_functions: "another driver")
+    keys.add(answer_key(question_digest(case), ["an engine"]))
     assert len(keys) == 6
 
 
-def test_state_functions_are_part_of_the_question_where_they_run():
-    assert answer_keys.driver_digest(True) != answer_keys.driver_digest(False)
-    running = {case.id for case in discovery.load().cases if answer_keys._runs_state_functions(case)}
+def test_state_functions_are_part_of_the_key_only_if_they_run():
+    assert cache_key.driver_digest(True) != cache_key.driver_digest(False)
+    running = {case.id for case in discovery.load().cases if cache_key._runs_state_functions(case)}
     assert "arbitrary-state/null-key-comes-out" in running
     assert len(running) < len(discovery.load().cases) / 4
 
 
-def test_a_case_under_another_name_is_the_same_question(tmp_path, known):
+def test_a_renamed_case_has_the_same_key(tmp_path, cache):
     case = case_of(tmp_path, TEXT)
-    run(tmp_path, known, case)
+    run(tmp_path, cache, case)
     twins = [case.model_copy(update={"id": name}) for name in ("late-drops/renamed", "late-drops/twin")]
-    seen, started = run(tmp_path, known, *twins)
+    seen, started = run(tmp_path, cache, *twins)
     assert started == 0
     assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {twin.id: "conforms" for twin in twins}
     assert {run.observations[0].case for run in seen.runs.values()} == {twin.id for twin in twins}
 
 
-def test_an_engine_nobody_can_tell_apart_is_always_asked(tmp_path, known):
+def test_an_engine_without_a_fingerprint_always_runs(tmp_path, cache):
     for _ in range(2):
-        _, started = run(tmp_path, known, fingerprint=None)
+        _, started = run(tmp_path, cache, fingerprint=None)
         assert started == 1
 
 
-def test_what_is_no_answer_is_not_kept(tmp_path, known):
-    seen, _ = run(tmp_path, known, mode="driver-fails")
+def test_failures_are_not_cached(tmp_path, cache):
+    seen, _ = run(tmp_path, cache, mode="driver-fails")
     assert [verdict.status for verdict in seen.verdicts.values()] == ["broken"]
-    seen, started = run(tmp_path, known)
+    seen, started = run(tmp_path, cache)
     assert started == 1
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
 
 
-def test_fresh_asks_again_and_keeps_the_new_answer(tmp_path, known):
-    run(tmp_path, known, mode="keeps-late-rows")
+def test_fresh_runs_again_and_caches_the_new_answer(tmp_path, cache):
+    run(tmp_path, cache, mode="keeps-late-rows")
     with AnswerCache(tmp_path / "answers.sqlite", fresh=True) as forgetful:
         _, started = run(tmp_path, forgetful)
         assert started == 1
-    seen, started = run(tmp_path, known)
+    seen, started = run(tmp_path, cache)
     assert started == 0
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
 
 
-def test_a_case_that_calls_its_author_s_code_is_always_asked(tmp_path, known, monkeypatch):
+def test_a_case_that_calls_code_of_its_author_always_runs(tmp_path, cache, monkeypatch):
     monkeypatch.setattr("conformance.runner.cached_answers.calls_code", lambda case: True)
     for _ in range(2):
-        _, started = run(tmp_path, known)
+        _, started = run(tmp_path, cache)
         assert started == 1
 
 
-def test_a_file_that_is_no_database_is_made_anew(tmp_path):
+def test_a_corrupt_cache_file_is_replaced(tmp_path):
     path = tmp_path / "answers.sqlite"
     path.write_text("this is no database, however long it is " * 100)
-    with AnswerCache(path) as known:
-        run(tmp_path, known)
-        _, started = run(tmp_path, known)
+    with AnswerCache(path) as cache:
+        run(tmp_path, cache)
+        _, started = run(tmp_path, cache)
     assert started == 0
 
 
-def test_answers_nobody_used_for_a_season_go(tmp_path, monkeypatch):
+def test_unused_answers_expire(tmp_path, monkeypatch):
     path = tmp_path / "answers.sqlite"
-    with AnswerCache(path) as known:
-        run(tmp_path, known)
+    with AnswerCache(path) as cache:
+        run(tmp_path, cache)
     now = time.time()
     monkeypatch.setattr("harness.scheduling.answer_cache.time.time", lambda: now + 61 * 24 * 3600)
-    with AnswerCache(path) as known:
-        _, started = run(tmp_path, known)
+    with AnswerCache(path) as cache:
+        _, started = run(tmp_path, cache)
     assert started == 1
 
 
@@ -186,17 +186,17 @@ import sys
 from pathlib import Path
 from conformance.runner.run import run_cases
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from tests.unit.conformance.runner.test_cached_answers import many
-from tests.unit.conformance.runner.test_self_test import Remembering
+from tests.unit.conformance.runner.test_self_test import Recorder
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 
-seen = Remembering()
+seen = Recorder()
 runtime = MiniatureRuntime(Path(sys.argv[1]), "takes-its-time", fingerprint="an engine")
-with AnswerCache(Path(sys.argv[1]) / "answers.sqlite") as known:
+with AnswerCache(Path(sys.argv[1]) / "answers.sqlite") as cache:
     print("begins", flush=True)
-    run_cases(many(60), [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0, side_by_side=3), display=seen, sink=seen, known=known)
+    run_cases(many(60), [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0, side_by_side=3), display=seen, sink=seen, cache=cache)
 """
 
 
@@ -208,7 +208,7 @@ def many(number):
     ]
 
 
-def test_a_run_that_is_killed_ten_times_goes_on_where_it_was(tmp_path, known):
+def test_a_run_that_is_killed_ten_times_loses_no_answer(tmp_path, cache):
     """At random moments; the seed is printed."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -219,14 +219,14 @@ def test_a_run_that_is_killed_ten_times_goes_on_where_it_was(tmp_path, known):
             run_of_ours.stdout.readline()
             time.sleep(chance.uniform(0.0, 0.4))
             run_of_ours.kill()
-        answered.append(len(list(known.among([key_of(case) for case in many(60)]))))
+        answered.append(len(list(cache.lookup([key_of(case) for case in many(60)]))))
     assert answered == sorted(answered)
     assert answered[-1] > 0
-    seen, _ = run(tmp_path, known, *many(60))
+    seen, _ = run(tmp_path, cache, *many(60))
     undisturbed, _ = run(tmp_path, None, *many(60))
     assert sum(one.reused for one in seen.runs.values()) == answered[-1]
     assert seen.verdicts == undisturbed.verdicts
 
 
 def key_of(case):
-    return answer_key(asked(case), ["an engine"])
+    return answer_key(question_digest(case), ["an engine"])

@@ -1,4 +1,4 @@
-"""The suite tests itself first: engines that are wrong on purpose are each caught, and by what they do wrong."""
+"""The suite tests itself first: it catches every deliberately wrong engine, and names what is wrong."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ import pytest
 
 from conformance.runner.run import run_cases
 from conformance.suite import discovery
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 
 
-class Remembering:
-    """Display and sink in one: remembers."""
+class Recorder:
+    """Display and sink in one; records what they are told."""
 
     def __init__(self):
         self.verdicts = {}
@@ -23,15 +23,15 @@ class Remembering:
 
     def says(self, target, line): ...
     def ready(self, target, identity, place): ...
-    def started(self, case, target): ...
-    def judged(self, target, verdict, seconds): ...
+    def started(self, task): ...
+    def judged(self, task, verdict, seconds): ...
 
     def introduce(self, target, identity, place):
         self.identities.append(identity)
 
-    def keep(self, target, case, verdict, run):
-        self.verdicts[case.id] = verdict
-        self.runs[case.id] = run
+    def keep(self, task, verdict, run):
+        self.verdicts[task.case.id] = verdict
+        self.runs[task.case.id] = run
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def verdict_of(tmp_path):
     def verdict_of(mode, *, repeat=1, step_timeout=5.0, only_first=False):
         loaded = discovery.load([CASES])
         loaded.raise_for_problems()
-        seen = Remembering()
+        seen = Recorder()
         runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
         limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
         run_cases(loaded.cases, [SPARK_359], runtime, limits, display=seen, sink=seen)
@@ -86,10 +86,10 @@ def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, m
     assert said in verdict.describe()
 
 
-def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
+def test_a_lost_engine_is_replaced_for_the_other_cases(tmp_path):
     (case,) = discovery.load([CASES]).cases
     other = case.model_copy(update={"id": "late-drops/other"})
-    seen = Remembering()
+    seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
     run_cases([case, other], [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
     assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
@@ -99,7 +99,7 @@ def test_a_lost_engine_is_replaced_and_the_other_cases_go_on(tmp_path):
     assert runtime.started == 2
 
 
-def test_repeated_runs_of_an_engine_that_changes_its_mind_are_flaky(verdict_of):
+def test_repeated_runs_that_disagree_are_flaky(verdict_of):
     verdict = verdict_of("right-every-other-time", repeat=2)
     assert verdict.status == "flaky"
     assert "run 1: conforms" in verdict.describe()
@@ -116,7 +116,7 @@ def run_text(tmp_path, text, mode):
     (folder / "mine.yaml").write_text(text)
     loaded = discovery.load([folder])
     loaded.raise_for_problems()
-    seen = Remembering()
+    seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     run_cases(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=5.0), display=seen, sink=seen)
     return seen.verdicts["mine"], runtime
@@ -140,13 +140,13 @@ def killed(at):
     return text.replace("at: emitted", f"at: {at}")
 
 
-def test_an_engine_that_is_killed_is_replaced_and_the_next_goes_on_from_the_checkpoint(tmp_path):
+def test_a_killed_engine_is_replaced_and_the_next_resumes_its_checkpoint(tmp_path):
     verdict, runtime = run_text(tmp_path, killed("emitted"), "right")
     assert verdict.status == "conforms", verdict.describe()
     assert runtime.started == 3
 
 
-def test_an_engine_that_forgets_over_a_kill_violates(tmp_path):
+def test_an_engine_that_loses_state_in_a_kill_violates(tmp_path):
     verdict, _ = run_text(tmp_path, killed("emitted"), "forgets-on-resume")
     assert verdict.status == "violates"
     assert "expected, not emitted" in verdict.describe()

@@ -1,4 +1,4 @@
-"""Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose on the way what they must not."""
+"""Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose what they must keep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import EngineLocation
 from harness.engine.subprocess_transport import SubprocessTransport
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.scheduler import Limits
+from harness.scheduling.cell_run import Limits
 from reports.results.errors import MissingCells, TruncatedResults
 from reports.results.reading import Results, ResultsWriter
 from reports.results.records import Header, Target, UpgradeCell
@@ -36,17 +36,20 @@ NEW = replace(SPARK_359, version=SparkVersion(4, 0, 5))
 
 
 class TwoVersions:
-    """A runtime whose engines are miniatures, each version wrong in its own way."""
+    """A runtime of miniature engines, each version with its own fault."""
 
     name = "miniature"
 
-    def __init__(self, root, modes, *, known=False):
-        self.root, self.modes, self._known = root, modes, known
+    def __init__(self, root, modes, *, reusable=False):
+        self.root, self.modes, self._reusable = root, modes, reusable
         self.started = []
         self.engines = []
 
+    def lacks(self, case, target):
+        return None
+
     def fingerprint(self, target):
-        return f"miniature {target.name}" if self._known else None
+        return f"miniature {target.name}" if self._reusable else None
 
     def start(self, target, *, on_progress):
         self.started.append(target.name)
@@ -60,7 +63,7 @@ class TwoVersions:
         pass
 
 
-class Remembering:
+class Recorder:
     def __init__(self):
         self.verdicts = {}
         self.kept = []
@@ -68,11 +71,14 @@ class Remembering:
     def says(self, target, line): ...
     def ready(self, target, identity, place): ...
     def introduce(self, target, identity, place): ...
-    def crossed(self, verdict, seconds): ...
+    def started(self, task): ...
+    def judged(self, task, verdict, seconds): ...
 
-    def keep(self, case, pair, verdict, observation, seconds):
-        self.verdicts[case.id, pair[0].name, pair[1].name, verdict.cut] = verdict
-        self.kept.append(UpgradeCell.of(case, (pair[0].name, pair[1].name), verdict, observation, 12))
+    def keep(self, task, verdict, run):
+        names = task.origin.name, task.target.name
+        observation = run.observations[0] if run and run.observations else None
+        self.verdicts[(task.case.id, *names, verdict.cut)] = verdict
+        self.kept.append(UpgradeCell.of(task.case, names, verdict, observation, 12))
 
 
 def case_with(tmp_path, more="", text=None):
@@ -85,17 +91,17 @@ def case_with(tmp_path, more="", text=None):
     return loaded.cases[0]
 
 
-def crossed(tmp_path, case, *, old="right", new="right", each=True, back=False, jobs=1):
+def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=False, jobs=1):
     runtime = TwoVersions(tmp_path, {OLD.name: old, NEW.name: new})
-    seen = Remembering()
+    seen = Recorder()
     pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
     limits = Limits(jobs=jobs, step_timeout=5.0)
     run_upgrades(handoffs([case], each=each), pairs, runtime, limits, display=seen, sink=seen)
     return seen, runtime
 
 
-def test_a_checkpoint_goes_on_at_every_cut_and_every_version_has_one_engine(tmp_path):
-    seen, runtime = crossed(tmp_path, case_with(tmp_path), back=True, jobs=2)
+def test_checkpoints_resume_at_every_cut_with_one_engine_per_version(tmp_path):
+    seen, runtime = handed_over(tmp_path, case_with(tmp_path), back=True, jobs=2)
     assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items()} == {
         (OLD.name, NEW.name, 2): "resumes",
         (OLD.name, NEW.name, 3): "resumes",
@@ -106,10 +112,10 @@ def test_a_checkpoint_goes_on_at_every_cut_and_every_version_has_one_engine(tmp_
     assert all(engine.ended for engine in runtime.engines)
 
 
-def test_each_goes_on_from_a_copy_of_its_own(tmp_path):
+def test_each_version_resumes_from_its_own_copy(tmp_path):
     case = case_with(tmp_path)
     third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
-    runtime, seen = TwoVersions(tmp_path, {}), Remembering()
+    runtime, seen = TwoVersions(tmp_path, {}), Recorder()
     run_upgrades(
         handoffs([case]),
         [(OLD, NEW), (OLD, third)],
@@ -125,23 +131,23 @@ def test_each_goes_on_from_a_copy_of_its_own(tmp_path):
     assert left == ["1-mine.saved"]
 
 
-def test_state_that_is_forgotten_on_the_way_is_found(tmp_path):
-    seen, _ = crossed(tmp_path, case_with(tmp_path), new="forgets-on-resume", each=False)
+def test_lost_state_violates(tmp_path):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path), new="forgets-on-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
 
 
-def test_what_two_engines_have_answered_is_not_asked_again(tmp_path):
+def test_cached_answers_of_two_engines_are_reused(tmp_path):
     case = case_with(tmp_path)
     pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=5.0, side_by_side=2)
     ran, reused, asked = [], [], 0
-    with AnswerCache(tmp_path / "answers.sqlite") as known:
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
         for round in ("first", "second"):
             (tmp_path / round).mkdir()
-            runtime, seen = TwoVersions(tmp_path / round, {}, known=True), Remembering()
+            runtime, seen = TwoVersions(tmp_path / round, {}, reusable=True), Recorder()
             handed = handoffs([case], each=True)
-            reused.append(run_upgrades(handed, pairs, runtime, limits, display=seen, sink=seen, known=known))
+            reused.append(run_upgrades(handed, pairs, runtime, limits, display=seen, sink=seen, cache=cache))
             ran.append(seen.verdicts)
             asked += len(runtime.started)
     assert reused == [0, 4]
@@ -160,22 +166,22 @@ upgrades:
 """
 
 
-def test_a_refusal_that_is_documented_is_expected(tmp_path):
-    seen, _ = crossed(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
+def test_a_documented_refusal_is_expected(tmp_path):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "refused"
     assert verdict.entry.link == "SPARK-57003"
 
 
-def test_a_refusal_that_nobody_documented_violates(tmp_path):
-    seen, _ = crossed(tmp_path, case_with(tmp_path), new="refuses-to-resume", each=False)
+def test_an_undocumented_refusal_violates(tmp_path):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path), new="refuses-to-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
 
 
-def test_a_documented_refusal_that_does_not_come_is_stale(tmp_path):
-    seen, _ = crossed(tmp_path, case_with(tmp_path, REFUSED), each=False)
+def test_a_documented_refusal_that_does_not_happen_is_stale(tmp_path):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert verdict.findings[0].describe().splitlines()[1] == (
@@ -183,8 +189,8 @@ def test_a_documented_refusal_that_does_not_come_is_stale(tmp_path):
     )
 
 
-def test_another_error_than_the_documented_one_violates(tmp_path):
-    seen, _ = crossed(
+def test_an_error_other_than_the_documented_one_violates(tmp_path):
+    seen, _ = handed_over(
         tmp_path,
         case_with(tmp_path, REFUSED.replace("STATE_NOT", "STATE_SCHEMA_NOT")),
         new="refuses-to-resume",
@@ -204,34 +210,34 @@ upgrades:
 """
 
 
-def test_another_answer_that_is_documented_is_expected_and_stale_where_it_is_the_same(tmp_path):
+def test_a_documented_difference_is_expected_and_stale_if_there_is_none(tmp_path):
     case = case_with(tmp_path, OTHERWISE)
-    seen, _ = crossed(tmp_path, case, new="forgets-on-resume", each=False)
+    seen, _ = handed_over(tmp_path, case, new="forgets-on-resume", each=False)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["differs"]
-    seen, _ = crossed(tmp_path / "cases", case, each=False)
+    seen, _ = handed_over(tmp_path / "cases", case, each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert "stale upgrades entry" in verdict.findings[0].describe()
 
 
-def test_what_only_the_old_version_does_wrong_is_found_before_the_cut(tmp_path):
-    seen, _ = crossed(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
+def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
-    seen, _ = crossed(tmp_path / "cases", case_with(tmp_path), old="forgets-state", each=True)
+    seen, _ = handed_over(tmp_path / "cases", case_with(tmp_path), old="forgets-state", each=True)
     found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
     assert found[3].status == "violates"
     assert found[3].findings[0].place.step < 3
 
 
-def test_an_engine_that_gives_no_answer_is_broken(tmp_path):
-    seen, runtime = crossed(tmp_path, case_with(tmp_path), old="dies", each=True)
+def test_an_engine_without_an_answer_is_broken(tmp_path):
+    seen, runtime = handed_over(tmp_path, case_with(tmp_path), old="dies", each=True)
     found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
     assert (found[2].status, found[3].status) == ("resumes", "broken")
     assert "exit code 137 at step 2" in found[3].notes[0]
     assert runtime.started.count(OLD.name) == 1
 
 
-def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
+def test_a_version_that_cannot_reach_the_cut_hands_nothing_over(tmp_path):
     more = """
     differs:
       - spark: <4
@@ -241,7 +247,7 @@ def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
         steps: {2: {error: {class: X}}}
     """
     case = case_with(tmp_path, more)
-    seen, runtime = crossed(tmp_path, case, back=True, each=True)
+    seen, runtime = handed_over(tmp_path, case, back=True, each=True)
     assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items() if key[1] == OLD.name} == {
         (OLD.name, NEW.name, 2): "not-applicable",
         (OLD.name, NEW.name, 3): "not-applicable",
@@ -252,7 +258,7 @@ def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
     assert runtime.started.count(NEW.name) == 1
 
 
-def test_a_kill_at_the_cut_is_of_the_version_that_writes(tmp_path):
+def test_a_kill_at_the_cut_happens_on_the_version_that_writes(tmp_path):
     more = """
       - name: killed with its rows out
         restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
@@ -263,7 +269,7 @@ def test_a_kill_at_the_cut_is_of_the_version_that_writes(tmp_path):
     text = (CASES / "late-drops" / "windows.yaml").read_text() + textwrap.indent(textwrap.dedent(more), "  ")
     case = case_with(tmp_path, text=text)
     assert cuts(case) == (4,)
-    seen, runtime = crossed(tmp_path, case, each=False)
+    seen, runtime = handed_over(tmp_path, case, each=False)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes"]
     assert sorted(runtime.started) == [OLD.name, OLD.name, NEW.name]
 
@@ -289,7 +295,7 @@ def results_of(tmp_path, seen, finish=True):
     )
     with ResultsWriter(path, header) as writer:
         for cell in seen.kept:
-            writer.write_upgrade(cell)
+            writer.write(cell)
         if finish:
             writer.finish()
     return path
@@ -298,14 +304,14 @@ def results_of(tmp_path, seen, finish=True):
 @pytest.mark.parametrize(
     ("new", "more", "code", "said"),
     [
-        ("right", "", 0, "● 1 checkpoint of 1 go on: (no family)"),
-        ("refuses-to-resume", REFUSED, 0, "way round: start with a new checkpoint"),
+        ("right", "", 0, "● 1 of 1 checkpoint resumed: (no family)"),
+        ("refuses-to-resume", REFUSED, 0, "workaround: start with a new checkpoint"),
         ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected: STATE_NOT_COMPATIBLE"),
-        ("dies", "", 3, "! 1 checkpoint no answer"),
+        ("dies", "", 3, "! 1 checkpoint without an answer"),
     ],
 )
-def test_what_a_person_reads_at_the_end(tmp_path, new, more, code, said):
-    seen, _ = crossed(tmp_path, case_with(tmp_path, more), new=new, each=False)
+def test_the_printed_matrix(tmp_path, new, more, code, said):
+    seen, _ = handed_over(tmp_path, case_with(tmp_path, more), new=new, each=False)
     results = Results.read(results_of(tmp_path, seen))
     assert exit_code(results) == code
     console = Console(file=io.StringIO(), width=120)
@@ -316,7 +322,7 @@ def test_what_a_person_reads_at_the_end(tmp_path, new, more, code, said):
 
 
 def test_results_with_a_missing_cell_are_never_green(tmp_path):
-    seen = Remembering()
+    seen = Recorder()
     with pytest.raises(MissingCells, match=r"mine on spark-3\.5\.9 → spark-4\.0\.5 before step 2"):
         Results.read(results_of(tmp_path, seen))
     text = results_of(tmp_path, seen).read_text().splitlines()

@@ -1,9 +1,10 @@
 """The order in which an engine gets its cases."""
 
+from conformance.runner.run import cells_of
 from conformance.suite import discovery
 from conformance.suite.running_time import estimated_batches, longest_first
 from harness.engine.segments import kills_its_engine
-from harness.scheduling.scheduler import TargetQueue
+from harness.scheduling.scheduler import queues
 from tests.support.miniature.target import SPARK_359
 
 
@@ -18,8 +19,9 @@ def test_long_cases_first():
 
 def test_cases_that_kill_their_engine_run_in_one_of_their_own():
     cases = discovery.load().cases
-    gentle, killing = TargetQueue(SPARK_359, cases).parts()
-    assert len(gentle.cases) + len(killing.cases) == len(cases)
-    assert [kills_its_engine(case) for case in killing.cases] == [True] * len(killing.cases)
-    assert not any(kills_its_engine(case) for case in gentle.cases)
-    assert list(gentle.parts()) == [gentle]
+    by_engine = queues(cells_of(cases, [SPARK_359]))
+    others, killing = ([batch.first.case for batch in batches] for batches in by_engine.values())
+    assert len(others) + len(killing) == len(cases)
+    assert [kills_its_engine(case) for case in killing] == [True] * len(killing)
+    assert not any(kills_its_engine(case) for case in others)
+    assert len(queues(cells_of(others, [SPARK_359]))) == 1

@@ -19,7 +19,7 @@ from conformance.suite import discovery
 from conformance.variants.catalogue import NoSuchVariant, variants, varied
 from conformance.variants.shifted_epoch import SHIFT_MS
 from conformance.variants.variant import VariedCase
-from harness.scheduling.scheduler import CellRun
+from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from reports.results.records import Cell
 
@@ -59,7 +59,7 @@ def rows(of: Case, step: int = 1) -> tuple[tuple[object, ...], ...]:
 
 
 def judged(of: Case, observation: Observation) -> Verdict:
-    return verdict_on(CellRun(of, NEWEST, (observation,), None, runnable=True, seconds=0.0))
+    return verdict_on(CellRun(CellTask(of, (NEWEST,)), (observation,), None, runnable=True, seconds=0.0))
 
 
 def test_every_name_is_that_of_a_variant() -> None:

@@ -60,19 +60,19 @@ def slot(runtime, **options):
 
 
 class Elsewhere:
-    """Takes a seat in a thread of its own, and leaves it when told."""
+    """Uses a slot in another thread until told to leave."""
 
     def __init__(self, slot, *, alone=False):
         self.inside, self.leave = threading.Event(), threading.Event()
         self.refused = None
         self._slot, self._alone = slot, alone
-        self.visit = None
+        self.slot_use = None
         self._thread = threading.Thread(target=self._stay, daemon=True)
         self._thread.start()
 
     def _stay(self):
         try:
-            with self._slot.taken(alone=self._alone) as self.visit:
+            with self._slot.use(alone=self._alone) as self.slot_use:
                 self._slot.engine()
                 self.inside.set()
                 self.leave.wait(10)
@@ -87,7 +87,7 @@ class Elsewhere:
         self._thread.join(10)
 
 
-def test_as_many_as_the_seat_is_wide_share_one_engine():
+def test_the_width_of_a_slot_limits_how_many_share_its_engine():
     runtime = IdleRuntime()
     shared = slot(runtime, width=2)
     first, second, third = (Elsewhere(shared) for _ in range(3))
@@ -100,7 +100,7 @@ def test_as_many_as_the_seat_is_wide_share_one_engine():
         one.go()
 
 
-def test_a_cluster_is_shared_by_as_many_as_it_has_slots():
+def test_the_slots_of_a_cluster_limit_how_many_share_it():
     shared = slot(IdleRuntime(slots=2), width=64)
     guests = [Elsewhere(shared) for _ in range(5)]
     inside = [one for one in guests if one.is_inside()]
@@ -110,22 +110,22 @@ def test_a_cluster_is_shared_by_as_many_as_it_has_slots():
     assert all(one.inside.wait(10) for one in guests)
 
 
-def test_company_is_known_to_both():
+def test_both_users_of_an_engine_know_that_it_is_shared():
     shared = slot(IdleRuntime(), width=2)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
-    assert not first.visit.company
+    assert not first.slot_use.shared
     second = Elsewhere(shared)
     assert second.inside.wait(10)
-    assert first.visit.company
-    assert second.visit.company
+    assert first.slot_use.shared
+    assert second.slot_use.shared
     first.go()
     second.go()
-    with shared.taken() as alone:
-        assert not alone.company
+    with shared.use() as alone:
+        assert not alone.shared
 
 
-def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
+def test_a_user_who_must_be_alone_waits_for_the_others_and_goes_before_later_ones():
     shared = slot(IdleRuntime(), width=3)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
@@ -137,24 +137,24 @@ def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
     first.go()
     assert alone.inside.wait(10)
     assert not late.is_inside()
-    assert not alone.visit.company
+    assert not alone.slot_use.shared
     alone.go()
     assert late.inside.wait(10)
     late.go()
 
 
-def test_a_lost_engine_is_replaced_by_who_needs_it_next():
+def test_a_lost_engine_is_replaced_at_the_next_use():
     runtime = IdleRuntime()
     shared = slot(runtime)
-    with shared.taken():
+    with shared.use():
         shared.engine().ended = True
         assert shared.engine() is runtime.engines[1]
         assert shared.engine() is runtime.engines[1]
 
 
-def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it():
+def test_an_engine_that_has_grown_too_big_is_replaced_once_it_has_no_users():
     runtime = IdleRuntime(memory=100)
-    shared = slot(runtime, width=2, most_memory=100)
+    shared = slot(runtime, width=2, memory_limit=100)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
     runtime.engines[0].memory = 101
@@ -167,25 +167,25 @@ def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it(
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 40])
-def test_an_engine_whose_memory_is_not_known_or_not_limited_stays(memory):
+def test_an_engine_with_unknown_or_unlimited_memory_stays(memory):
     runtime = IdleRuntime(memory=memory)
-    shared = slot(runtime, most_memory=100 if memory is None else None)
+    shared = slot(runtime, memory_limit=100 if memory is None else None)
     for _ in range(2):
-        with shared.taken():
+        with shared.use():
             shared.engine()
     assert len(runtime.engines) == 1
 
 
-def test_an_engine_that_cannot_be_started_is_asked_for_once():
+def test_an_engine_that_cannot_start_is_tried_once():
     runtime = NoRuntime()
     shared = slot(runtime)
     for _ in range(2):
-        with shared.taken(), pytest.raises(HarnessError, match="there is no Java here"):
+        with shared.use(), pytest.raises(HarnessError, match="there is no Java here"):
             shared.engine()
     assert runtime.asked == 1
 
 
-def test_whoever_waits_for_a_seat_that_is_closed_is_told():
+def test_closing_a_slot_stops_those_who_wait_for_it():
     runtime = IdleRuntime()
     shared = slot(runtime)
     first = Elsewhere(shared)

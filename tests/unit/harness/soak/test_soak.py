@@ -13,7 +13,7 @@ from conformance.invariants.verdict import InvariantVerdict
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.engine import SoakEngine
-from reports.results.soak import LawRecord, SoakRecord, show
+from reports.results.soak import InvariantRecord, SoakRecord, show
 from tests.support.miniature.target import SPARK_359
 from tests.support.soak_engines import FakeEngines
 
@@ -75,15 +75,15 @@ def record(**changes):
         "counted": 90,
         "late": 9,
         "in_state": 1,
-        "laws": tuple(map(LawRecord.of, holds)),
+        "laws": tuple(map(InvariantRecord.of, holds)),
     }
     return SoakRecord.model_validate(values | changes)
 
 
-BROKEN = LawRecord.of(
+BROKEN = InvariantRecord.of(
     InvariantVerdict(INVARIANTS[0], 5, ({"window_end": 1704067500000, "sensor": 3, "times": 2, "first_batch": 4},))
 )
-SILENT = LawRecord.of(InvariantVerdict(INVARIANTS[1], 0))
+SILENT = InvariantRecord.of(InvariantVerdict(INVARIANTS[1], 0))
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def told(found):
 
 
 def test_what_is_printed():
-    holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
+    holds = InvariantRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
         "● no window is emitted before the watermark has reached its end  (5,000 emitted rows, in any attempt)",
         "– a replayed micro-batch emits the same rows as its first attempt  (0 replayed micro-batches whose first output was complete)",
         "✗ no window is emitted twice  (5 emitted rows)",
         "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
         f"    {INVARIANTS[0].source}",
-        "100 rows = 90 counted + 9 late + 1 in the state",
-        "Spark 3.5.9, seed 7: 100 rows in 2 s, 50 rows a second, 3 of 3 kills",
+        "100 rows = 90 counted + 9 late + 1 in state",
+        "Spark 3.5.9, seed 7: 100 rows in 2 s, 50 rows per second, 3 of 3 kills",
     ]
-    assert "100 rows ≠ 89 counted + 9 late + 1 in the state" in told(record(counted=89))
+    assert "100 rows ≠ 89 counted + 9 late + 1 in state" in told(record(counted=89))
 
 
 def test_the_record_is_read_as_it_was_written(tmp_path):

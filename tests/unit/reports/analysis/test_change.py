@@ -90,9 +90,9 @@ def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("ranges", "spark", "told"),
     [
-        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, gone in 3.4.4"),
-        (">=3.4,<3.5.2", "3.4.4", "known bug, gone in 3.5.2"),
-        (">=3.0", "3.5.9", "known bug, in no release mended"),
+        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, fixed in 3.4.4"),
+        (">=3.4,<3.5.2", "3.4.4", "known bug, fixed in 3.5.2"),
+        (">=3.0", "3.5.9", "known bug, not fixed in any release"),
     ],
 )
 def test_the_release_that_mends_a_bug(tmp_path: Path, ranges: str, spark: str, told: str) -> None:

@@ -92,13 +92,13 @@ class TestKnownBugs:
         assert [ruling.passing for ruling in (*into.rulings, *out_of.rulings)] == ["fails", "tolerated"]
         code, out = gate(capsys, "bug.jsonl", "--from", "4.3.0", "--to", "3.5.9")
         assert code == 1
-        assert "3.5.9: ▲ known bug, gone in 4.0.0: it is lost (SPARK-2)" in out
+        assert "3.5.9: ▲ known bug, fixed in 4.0.0: it is lost (SPARK-2)" in out
 
     def test_one_that_both_have_is_told_and_fails_nothing(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (self.ALL,)})
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 0
-        assert "f/a  known bug, in no release mended: it is lost (SPARK-2)" in out
+        assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
 
 
@@ -207,7 +207,7 @@ def test_a_damaged_file(capsys, tmp_path) -> None:
     (tmp_path / "cut.jsonl").write_text("".join(lines[:-1]))
     code, out = gate(capsys, "cut.jsonl", "--from", "3.5", "--to", "4.3")
     assert code == 3
-    assert "there is no footer; run it again" in out
+    assert "the footer is missing; run it again" in out
 
 
 def test_the_published_results_answer_without_a_spark(capsys) -> None:

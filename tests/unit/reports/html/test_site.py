@@ -293,8 +293,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("damage", "told"),
         [
-            (lambda lines: [], "the file is empty; the run never began"),
-            (lambda lines: lines[:-1], "there is no footer; run it again"),
+            (lambda lines: [], "the file is empty; the run never started"),
+            (lambda lines: lines[:-1], "the footer is missing; run it again"),
             (
                 lambda lines: [lines[0].replace('"format":2', '"format":99'), *lines[1:]],
                 "upgrade watermark-conformance",

@@ -41,12 +41,12 @@ def edited(line: int, **changes: Any) -> Damage:
 @pytest.mark.parametrize(
     ("damage", "error", "text"),
     [
-        (lambda _: [], EmptyResults, "the file is empty; the run never began"),
+        (lambda _: [], EmptyResults, "the file is empty; the run never started"),
         (lambda _: ["\n", " \n"], EmptyResults, "the file is empty"),
         (
             lambda lines: lines[:-1],
             TruncatedResults,
-            "interrupted after 4 of 4 cells: there is no footer; run it again",
+            "interrupted after 4 of 4 cells: the footer is missing; run it again",
         ),
         (lambda lines: lines[:3], TruncatedResults, "interrupted after 2 of 4 cells"),
         (lambda lines: lines[:1], TruncatedResults, "interrupted after 0 of 4 cells"),
@@ -54,23 +54,23 @@ def edited(line: int, **changes: Any) -> Damage:
         (lambda lines: [*lines[:5], lines[5][:-9]], TruncatedResults, "interrupted after 4 of 4 cells"),
         (lambda lines: [*lines[:2], "{oops\n", *lines[2:]], NotJson, "line 3 is not JSON"),
         (lambda _: ["<html>"], NotJson, "line 1 is not JSON"),
-        (lambda lines: ["[1]\n", *lines], NotARecord, "line 1 is not what belongs there: not a JSON object"),
-        (lambda lines: lines[1:], NotARecord, "line 1 is not what belongs there: the first line is the header"),
-        (lambda lines: [lines[0], *lines], NotARecord, "line 2 is not what belongs there: a second header"),
-        (lambda lines: [*lines, lines[1]], NotARecord, "line 7 is not what belongs there: the footer is the last line"),
-        (edited(1, status="fine"), NotARecord, "line 2 is not what belongs there: cell.status"),
-        (edited(1, record="row"), NotARecord, "line 2 is not what belongs there"),
-        (edited(0, format=3), NewerFormat, "the file has format 3 and this program reads up to 2; upgrade"),
+        (lambda lines: ["[1]\n", *lines], NotARecord, "line 1 is not a valid record: not a JSON object"),
+        (lambda lines: lines[1:], NotARecord, "line 1 is not a valid record: the first line is the header"),
+        (lambda lines: [lines[0], *lines], NotARecord, "line 2 is not a valid record: a second header"),
+        (lambda lines: [*lines, lines[1]], NotARecord, "line 7 is not a valid record: the footer is the last line"),
+        (edited(1, status="fine"), NotARecord, "line 2 is not a valid record: cell.status"),
+        (edited(1, record="row"), NotARecord, "line 2 is not a valid record"),
+        (edited(0, format=3), NewerFormat, "the file has format 3, but this program reads formats up to 2; upgrade"),
         (edited(0, format=3, record="header", surprise=1), NewerFormat, "format 3"),
         (lambda lines: [*lines[:2], *lines[3:]], MissingCells, r"1 cell \(late/a on spark-4.3.0\)"),
         (edited(0, cases=["late/a", "late/b", "late/c"]), MissingCells, r"2 cells \(late/c on spark-3.5.9, late/c on"),
         (lambda lines: [*lines[:2], *lines[1:]], DuplicateCell, "line 3 is the second result of late/a on spark-3.5.9"),
-        (edited(1, case="late/x"), UnknownCell, "line 2 is of late/x on spark-3.5.9, which the header does not have"),
-        (edited(5, counts={"conforms": 3}), CountsDoNotMatch, "the footer counts 3 conforms where there are 4"),
+        (edited(1, case="late/x"), UnknownCell, "line 2 is about late/x on spark-3.5.9, which is not in the header"),
+        (edited(5, counts={"conforms": 3}), CountsDoNotMatch, "the footer counts 3 conforms instead of 4"),
         (
             edited(1, status="violates"),
             CountsDoNotMatch,
-            "the footer counts 4 conforms where there are 3, 0 violates where there are 1",
+            "the footer counts 4 conforms instead of 3, 0 violates instead of 1",
         ),
     ],
 )
@@ -83,14 +83,14 @@ def test_each_damage_is_named(tmp_path: Path, damage: Damage, error: type[Unusab
     assert caught.value.path == path
 
 
-def test_counts_of_nothing_may_be_left_in(tmp_path: Path) -> None:
+def test_the_footer_may_count_zeros(tmp_path: Path) -> None:
     path = written(tmp_path / "results.jsonl")
     lines = edited(5, counts={"conforms": 4, "violates": 0})(path.read_text().splitlines(keepends=True))
     path.write_text("".join(lines))
     assert len(Results.read(path).cells) == 4
 
 
-def test_a_cut_inside_a_letter_is_a_cut(tmp_path: Path) -> None:
+def test_a_file_cut_inside_a_character_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "results.jsonl")
     whole = path.read_bytes().replace(b"conformance run", "conformance run é".encode())
     path.write_bytes(whole[: whole.index("é".encode()) + 1])
@@ -99,7 +99,7 @@ def test_a_cut_inside_a_letter_is_a_cut(tmp_path: Path) -> None:
 
 
 def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(NoResultsFile, match="there is no such file; give the"):
+    with pytest.raises(NoResultsFile, match="there is no such file; pass the"):
         Results.read(tmp_path / "results.jsonl")
 
 
@@ -128,7 +128,7 @@ def test_a_target_that_is_two_engines(tmp_path: Path) -> None:
         Results.read_all(paths)
 
 
-def test_files_that_leave_cells_open(tmp_path: Path) -> None:
+def test_files_with_missing_cells(tmp_path: Path) -> None:
     paths = [written(tmp_path / "1", ("f/a",), ("spark-3.5.9",)), written(tmp_path / "2", ("f/b",), ("spark-4.3.0",))]
     with pytest.raises(MissingCells, match=r"2 cells \(f/a on spark-4.3.0, f/b on spark-3.5.9\)"):
         Results.read_all(paths)

@@ -8,9 +8,9 @@ from conformance.core.versions import releases
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.runner.uninterrupted import emitted, same_rows, uninterrupted
 from conformance.suite import discovery
 from tests.support.observations import batch, failed, observed, step, window
+from tests.support.uninterrupted import emitted, same_rows, uninterrupted
 
 CASES = {case.id: case for case in discovery.load().cases}
 INTERRUPTED = {id: whole for id, case in CASES.items() if (whole := uninterrupted(case)) is not None}

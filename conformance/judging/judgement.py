@@ -1,0 +1,173 @@
+"""Compares an observation with what is expected of its steps: the part of judging that runs and upgrades share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from conformance.core.case import Case, Differs, ExpectedError, Upgrade
+from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
+from conformance.core.versions import SparkVersion
+from conformance.judging.expected import Steps
+from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
+from conformance.judging.log_consistency import disagreements, lost_or_doubled
+from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
+
+_QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
+"""A qualified class name in running text: errors inside ``foreachBatch`` arrive as text only."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+"""``[STREAM_FAILED]``: through Connect, the cause of a failure is only in the text that follows this."""
+
+
+@dataclass(frozen=True)
+class StepResults:
+    """The steps of an observation compared with what is expected of them."""
+
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    broken: str | None = None
+    """Why the observation cannot be judged."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings and self.broken is None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The result of judging an observation: as expected, or one of the failures that all verdicts share."""
+
+    failure: Literal["violates", "broken"] | None
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+def judgement(case: Case, observation: Observation, results: StepResults, stale: Sequence[StaleEntry]) -> Judgement:
+    """Put together what is wrong with an observation.
+
+    Args:
+        case: the case.
+        observation: of all of it.
+        results: its steps compared with what is expected of them.
+        stale: entries of the case that turned out to be stale.
+    """
+    if results.broken is not None:
+        return Judgement("broken", results.findings, (results.broken, *results.notes))
+    wrong = (*results.findings, *disagreements(case, observation), *lost_or_doubled(case, observation))
+    # Findings about the same step and micro-batches stand together.
+    findings = (*stale, *sorted(wrong, key=lambda found: (found.place.step or 0, found.place.batches)))
+    return Judgement("violates" if findings else None, findings, results.notes)
+
+
+def why_incoherent(case: Case, observation: Observation) -> str | None:
+    """Why this cannot be an observation of the case, None if it can."""
+    if observation.case != case.id:
+        return f"the observation is of {observation.case}"
+    if not observation.steps:
+        return "the observation has no steps"
+    numbers = [step.number for step in observation.steps]
+    if numbers != list(range(1, len(numbers) + 1)) or len(numbers) > len(case.steps):
+        return f"the case has steps 1 to {len(case.steps)}, the observation has {', '.join(map(str, numbers))}"
+    failed = next((step.number for step in observation.steps[:-1] if step.error is not None), None)
+    if failed is not None:
+        return f"step {failed} failed, and the observation continues after it"
+    return None
+
+
+def compare_steps(
+    wanted: Steps, case: Case, observation: Observation, version_of: Callable[[int], SparkVersion]
+) -> StepResults:
+    """Compare each step with what is expected of it, up to the one that ends the case.
+
+    Args:
+        wanted: what is expected of each step.
+        case: the case.
+        observation: what it showed.
+        version_of: the version that ran the step of this number.
+    """
+    findings: list[Finding] = []
+    notes: dict[str, None] = {}
+    before: tuple[BatchSeen, ...] = ()
+    schema = OutputSchema.of(observation.columns)
+    for seen in observation.steps:
+        step = wanted.of(seen.number)
+        if seen.error is not None or (step is not None and step.ends_the_case):
+            findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
+            return StepResults(tuple(findings), tuple(notes))
+        if step is not None:
+            try:
+                for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
+                    if isinstance(found, Note):
+                        notes[found.text] = None
+                    else:
+                        findings.append(found)
+            except PlanNotTaken as problem:
+                return StepResults(tuple(findings), tuple(notes), broken=str(problem))
+        before = (*before, *seen.batches)
+    broken = None
+    if len(observation.steps) < len(case.steps):
+        broken = f"the observation ends without an error after step {len(observation.steps)} of {len(case.steps)}"
+    return StepResults(tuple(findings), tuple(notes), broken)
+
+
+def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> Iterator[Finding]:
+    """The step at which the case ends: with the expected error, with another, or without one that was expected."""
+    if seen.error is None or wanted is None:
+        rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
+        yield error_differs(case, seen, wanted, unreached=rest)
+    elif tuple(mismatching(wanted, seen.error)):
+        yield error_differs(case, seen, wanted)
+
+
+def error_differs(
+    case: Case, seen: StepSeen, wanted: ExpectedError | ErrorExpectedAs | None, *, unreached: tuple[int, ...] = ()
+) -> ErrorDiffers:
+    """The finding on a step whose error, or lack of one, is not as expected."""
+    mismatches: tuple[Literal["class", "message", "stage"], ...] = ()
+    if isinstance(wanted, ExpectedError):
+        mismatches = tuple(mismatching(wanted, seen.error)) if seen.error is not None else ()
+        wanted = ErrorExpectedAs(classes=wanted.classes, message=wanted.message, stage=wanted.stage)
+    place = FindingLocation.of_step(case, seen.number, tuple(batch.id for batch in seen.batches))
+    return ErrorDiffers(place=place, expected=wanted, observed=seen.error, mismatches=mismatches, unreached=unreached)
+
+
+def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["class", "message", "stage"]]:
+    """The parts of an error that are not as expected."""
+    if wanted.classes and not {*seen.classes, *_classes_in(seen.message)} & set(wanted.classes):
+        yield "class"
+    if wanted.message is not None and not re.search(wanted.message, seen.message):
+        yield "message"
+    if wanted.stage is not None and wanted.stage != seen.stage:
+        yield "stage"
+
+
+def rejects_the_query(error: ErrorSeen | None) -> bool:
+    """Whether Spark rejected the query before it ran, as it must if it lacks a feature."""
+    return error is not None and error.stage in ("analysis", "start")
+
+
+def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
+    """The finding on an entry that documents a difference which is not there."""
+    entries: Sequence[object]
+    aspect: Literal["differs", "upgrades"]
+    entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
+    number = next(at for at, other in enumerate(entries, 1) if other is entry)
+    link = f" ({entry.link})" if entry.link else ""
+    return StaleEntry(
+        aspect=aspect,
+        place=FindingLocation.of_entry(case, number, aspect),
+        spark=spark,
+        expected=f"{documented}{link}",
+        observed=observed,
+    )
+
+
+def _classes_in(message: str) -> Iterator[str]:
+    """Simple and qualified names of the classes in a message, and the error conditions that it gives in brackets."""
+    for found in _QUALIFIED.finditer(message):
+        yield found[0]
+        yield found[1]
+    yield from _CONDITION.findall(message)

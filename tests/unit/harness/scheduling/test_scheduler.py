@@ -1,0 +1,99 @@
+"""How the scheduler shares engines: how many run at once, when each ends, and what is left of a run that is stopped."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.core.versions import SparkVersion
+from conformance.suite import discovery
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
+from tests.support.miniature.runtime import MiniatureRuntime
+from tests.support.miniature.target import SPARK_359
+
+CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
+TARGETS = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(3)]
+
+
+class Recorder:
+    def __init__(self):
+        self.runs = []
+        self.started = threading.Event()
+
+    def engine_says(self, target, line): ...
+    def engine_ready(self, target, identity, place): ...
+
+    def cell_started(self, task):
+        self.started.set()
+
+    def cell_done(self, run):
+        self.runs.append(run)
+
+
+class Counting(MiniatureRuntime):
+    """Records how many engines are alive whenever one starts."""
+
+    def __init__(self, root, mode="right"):
+        super().__init__(root, mode)
+        self.engines = []
+        self.alive = []
+
+    def start(self, target, *, on_progress):
+        engine = super().start(target, on_progress=on_progress)
+        self.engines.append(engine)
+        self.alive.append(sum(not one.ended for one in self.engines))
+        return engine
+
+
+def cases(number):
+    (case,) = discovery.load([CASES]).cases
+    return [case.model_copy(update={"id": f"late-drops/{name}"}) for name in range(number)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_no_more_engines_than_jobs_and_one_per_target(tmp_path, jobs):
+    runtime, seen = Counting(tmp_path), Recorder()
+    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    Scheduler(runtime, Limits(jobs=jobs, step_timeout=5.0, side_by_side=2), seen).run(cells)
+    assert sorted(run.task.key for run in seen.runs) == sorted(cell.key for cell in cells)
+    assert [run.failure for run in seen.runs] == [None] * 9
+    assert len(runtime.engines) == 3
+    assert max(runtime.alive) == jobs
+    assert all(engine.ended for engine in runtime.engines)
+
+
+def test_an_engine_that_every_resuming_target_has_used_ends_first(tmp_path):
+    runtime, seen = Counting(tmp_path), Recorder()
+    old, middle, new = TARGETS
+    cells = [CellTask(cases(1)[0], pair, 2) for pair in ((old, middle), (old, new))]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=5.0), seen).run(cells)
+    assert [run.failure for run in seen.runs] == [None, None]
+    assert runtime.alive == [1, 1, 1]
+
+
+def test_a_run_that_is_stopped_ends_every_engine_and_reports_nothing_more(tmp_path):
+    runtime, seen = Counting(tmp_path, "hangs"), Recorder()
+    scheduler = Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), seen)
+    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    running = threading.Thread(target=scheduler.run, args=(cells,))
+    running.start()
+    assert seen.started.wait(10)
+    scheduler.stop()
+    running.join(10)
+    assert not running.is_alive()
+    assert seen.runs == []
+    assert all(engine.ended for engine in runtime.engines)
+
+
+def test_an_error_of_the_listener_ends_the_run(tmp_path):
+    class Full(Recorder):
+        def cell_done(self, run):
+            raise OSError("no space left on device")
+
+    runtime = Counting(tmp_path)
+    cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
+    with pytest.raises(OSError, match="no space left"):
+        Scheduler(runtime, Limits(jobs=2, step_timeout=5.0, side_by_side=2), Full()).run(cells)
+    assert all(engine.ended for engine in runtime.engines)
