@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +21,33 @@ Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BatchBehaviour(NamedTuple):
+    """The part of a micro-batch that two answers are compared by; the order of the fields is part of the digest."""
+
+    id: int
+    kind: str
+    watermark: int | None
+    next_watermark: int | None
+    rows: tuple[str, ...]
+    """Each row as JSON, sorted."""
+    dropped: int | None
+    state: tuple[int, ...]
+
+
+class StepBehaviour(NamedTuple):
+    """The part of a step that two answers are compared by: no durations, no progress, no error texts."""
+
+    batches: tuple[BatchBehaviour, ...]
+    watermark: int
+    error: Stage | None
+    """The stage at which the step failed."""
+
+    def without_instants(self) -> StepBehaviour:
+        """The same without watermarks, for cases whose event time is the engine's clock."""
+        batches = tuple(batch._replace(watermark=None, next_watermark=None) for batch in self.batches)
+        return self._replace(batches=batches, watermark=0)
 
 
 class Column(_Frozen):
@@ -82,6 +109,11 @@ class BatchSeen(_Frozen):
     progress: dict[str, Json]
     """The whole progress entry."""
 
+    @property
+    def behaviour(self) -> BatchBehaviour:
+        rows = tuple(sorted(json.dumps(row) for row in self.rows))
+        return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
+
 
 class Interrupted(_Frozen):
     """A micro-batch that had given its rows to the sink when the engine was killed, and was not committed."""
@@ -105,6 +137,11 @@ class StepSeen(_Frozen):
     interrupted: Interrupted | None = None
     """Of a step in which the engine was killed. What it ran before and what the next one ran are both in ``batches``."""
 
+    @property
+    def behaviour(self) -> StepBehaviour:
+        batches = tuple(batch.behaviour for batch in self.batches)
+        return StepBehaviour(batches, self.watermark, self.error.stage if self.error is not None else None)
+
 
 class Observation(_Frozen):
     """Everything one engine did with one case. Where a step failed it is the last one."""
@@ -125,27 +162,13 @@ class Observation(_Frozen):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 over what a user can see: rows, watermarks, drops, state, errors' stages; no durations, no texts."""
-        seen = [
-            [
-                [
-                    (
-                        b.id,
-                        b.kind,
-                        b.watermark,
-                        b.next_watermark,
-                        sorted(json.dumps(r) for r in b.rows),
-                        b.dropped,
-                        b.state,
-                    )
-                    for b in step.batches
-                ],
-                step.watermark,
-                step.error and step.error.stage,
-            ]
-            for step in self.steps
-        ]
-        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the behaviour of every step."""
+        return self.digest()
+
+    def digest(self, *, instants: bool = True) -> str:
+        """SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
+        steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
+        return hashlib.sha256(json.dumps(steps).encode()).hexdigest()
 
 
 class Identity(_Frozen):

@@ -8,7 +8,7 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.cached_prediction import model_says
-from conformance.judging.divergence import apart
+from conformance.judging.divergence import equivalent
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.refusals import Refused, refusals
 from conformance.model.rules import Rules
@@ -56,6 +56,6 @@ def settling_rules(case: Case, version: SparkVersion, seen: Observation) -> tupl
 
 def _says(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return apart(model_says(case, version, rules).observation, seen) is None
+        return equivalent(model_says(case, version, rules).observation, seen)
     except Unpredictable:
         return False

@@ -13,7 +13,7 @@ from conformance.core.versions import SparkVersion
 from conformance.fuzzing.cached_prediction import model_says, with_conf
 from conformance.fuzzing.causes import parting_rules, settling_rules
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
-from conformance.judging.divergence import apart
+from conformance.judging.divergence import divergence
 from conformance.model.unpredictable import Unpredictable
 from conformance.oracle.prediction import Prediction
 
@@ -105,7 +105,7 @@ class ByTheModel:
             return Judgement(tuple(first.values()))
         known: dict[Rules, None] = {}
         for one, other in _neighbours(said):
-            parts = apart(one.observation, other.observation)
+            parts = divergence(one.observation, other.observation)
             if parts is None:
                 continue
             if one.who in unlike or other.who in unlike:
@@ -144,7 +144,7 @@ def _said(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) ->
 
 
 def _from_the_model(one: Said, prediction: Prediction) -> Difference | None:
-    parts = apart(one.observation, prediction.observation)
+    parts = divergence(one.observation, prediction.observation)
     if parts is None:
         return None
     model = Said(f"model-{one.version}", one.version, prediction.observation, one.conf)
@@ -158,7 +158,7 @@ def _neighbours(said: Sequence[Said]) -> Iterable[tuple[Said, Said]]:
 
 def _first_difference(said: Sequence[Said]) -> tuple[Difference, ...]:
     for one, other in _neighbours(said):
-        parts = apart(one.observation, other.observation)
+        parts = divergence(one.observation, other.observation)
         if parts is not None:
             return (Difference(one, other, parts.what),)
     return ()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
-from conformance.judging.divergence import apart
+from conformance.judging.divergence import equivalent
 from conformance.judging.finding import cell
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Verdict
@@ -27,7 +27,7 @@ def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str
         return (f"{unknown}: it has no opinion",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
     with_case = judged(case, prediction).status in AGREEING
-    with_engine = apart(prediction.observation, observation, place) is None
+    with_engine = equivalent(prediction.observation, observation, upto=place)
     side = {
         (True, False): "the reference model says what the case expects",
         (False, True): "the reference model says what the engine did: doubt the expectation",

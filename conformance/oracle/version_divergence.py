@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
+from conformance.judging.divergence import divergence
 from conformance.model.catalogue import Held, Rule, catalogue, rules_of
 from conformance.model.features import features
 from conformance.model.refusals import Refused, refusals
 from conformance.model.rules import Rules, differing
 from conformance.model.story import BatchStory
 from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.prediction import Prediction, StepStory, predict
+from conformance.oracle.prediction import Prediction, predict
 
 
 @dataclass(frozen=True)
@@ -59,38 +59,24 @@ def version_divergence(case: Case, here: Prediction, there: Prediction) -> Versi
     return VersionDivergence(step, batch, mine, theirs, rules)
 
 
-T = TypeVar("T")
 _Place = tuple[int, int | None, BatchStory | Refused | None, BatchStory | Refused | None]
 
 
 def _first(here: Prediction, there: Prediction) -> _Place | None:
-    for mine, theirs in _paired(here.story, there.story):
-        number = (mine or theirs).step.number  # type: ignore[union-attr]
-        for one, other in _paired(mine.batches if mine else (), theirs.batches if theirs else ()):
-            if one is None or other is None or seen(one) != seen(other):
-                batch = one or other
-                failed = (mine.error if mine else None, theirs.error if theirs else None)
-                return number, batch.id if batch else None, one or failed[0], other or failed[1]
-        mine_failed, theirs_failed = (mine.error if mine else None), (theirs.error if theirs else None)
-        if said(mine_failed) != said(theirs_failed):
-            return number, None, mine_failed, theirs_failed
-    return None
-
-
-def seen(batch: BatchStory) -> tuple[object, ...]:
-    """What anybody sees of a micro-batch: not how versions count it."""
-    held = tuple(operator.held for operator in batch.operators)
-    return batch.kind, batch.watermark_ms, sorted(map(repr, batch.emitted)), batch.dropped, held, batch.advance.after_ms
-
-
-def said(error: Refused | None) -> tuple[object, ...] | None:
-    """What anybody sees of an error."""
-    return None if error is None else (error.stage, error.classes, error.message)
-
-
-def _paired(ones: tuple[T, ...], others: tuple[T, ...]) -> Iterator[tuple[T | None, T | None]]:
-    for place in range(max(len(ones), len(others))):
-        yield ones[place] if place < len(ones) else None, others[place] if place < len(others) else None
+    """The step, the micro-batch, and what the model tells of it on both sides: a micro-batch, or the error instead."""
+    found = divergence(here.observation, there.observation)
+    if found is None or found.step is None:
+        return None
+    sides = [next((one for one in told.story if one.step.number == found.step), None) for told in (here, there)]
+    batches = [side.batches if side is not None else () for side in sides]
+    ids = [batch.id for batch in batches[0]]
+    at = ids.index(found.batch) if found.batch is not None else min(map(len, batches))
+    mine, theirs = (
+        told[at] if at < len(told) else side.error if side is not None else None
+        for told, side in zip(batches, sides, strict=True)
+    )
+    batch = next((one.id for one in (mine, theirs) if isinstance(one, BatchStory)), None)
+    return found.step, batch, mine, theirs
 
 
 def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place) -> Iterator[RuleChanged]:
@@ -154,6 +140,3 @@ def _alternatives(
 
 def _changed(rule: Rule, here: Held, there: Held) -> RuleChanged:
     return RuleChanged(rule.name, rule.source, here.says, there.says)
-
-
-__all__ = ["RuleChanged", "StepStory", "VersionDivergence", "version_divergence"]
