@@ -6,16 +6,22 @@ yet not do the same.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.wording import counted
+from conformance.judging.divergence import Aspect, Divergence, different_rows
+from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Status
-from reports.analysis.difference import Divergence, divergence
-from reports.analysis.equivalence import SAYS_NOTHING, alike, speaks
+from reports.analysis.equivalence import (
+    WITHOUT_BEHAVIOUR,
+    all_differences,
+    first_difference,
+    has_behaviour,
+    same_behaviour,
+)
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
@@ -117,12 +123,12 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     for case in matrix.cases:
         pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
         a, b = pair[0][1], pair[1][1]
-        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not speaks(cell)]
-        if any(SAYS_NOTHING.get(status, "no answer") == "no answer" for _, status in open_):
+        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
+        if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
             silent += [Silent(case, target.name, status) for target, status in open_ if status != "not-applicable"]
         elif open_ or a is None or b is None:
             outside.append(case)
-        elif alike(a, b):
+        elif same_behaviour(a, b):
             same.append(case)
         else:
             found.append(change(a, before, b, after))
@@ -133,8 +139,8 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 def change(a: Cell, before: Target, b: Cell, after: Target) -> Change:
     """The change between two cells of one case that are not alike."""
-    meaning, what = _meaning(a.observation, b.observation)
-    return Change(a.case, a, b, meaning, what, divergence(a, b), tuple(_reasons(a, before, b, after)))
+    meaning, what = _meaning(a, b)
+    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after)))
 
 
 def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason]:
@@ -148,26 +154,29 @@ def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason
         yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
 
 
-def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str]:
+def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
+    a, b = before.observation, after.observation
     if a is None or b is None:
-        return "metric", "there is no record of what was seen"
+        return "metric", "no observation was recorded"
     errors = [one.steps[-1].error if one.steps else None for one in (a, b)]
     if errors[1] is not None and errors[0] is None:
         return "refused", _refusal(errors[1])
     if errors[0] is not None and errors[1] is None:
         return "accepted", f"runs; it {_past_refusal(errors[0])} before"
     if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
-        # A feature that only one of the two has at all: rows are neither lost nor added by that.
+        # A feature that only one of the two versions has: no rows are lost or added by that.
         if _ran(a):
             return "refused", _refusal(errors[1])
-        return "accepted", f"starts, and {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
-    if _rows(a) != _rows(b):
-        return _other_rows(a, b)
+        return "accepted", f"starts, then {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
+    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
+    lost, added = map(len, different_rows(_rows(a), _rows(b), schemas))
+    if lost or added:
+        return _other_rows(a, b, lost, added)
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
-        return "metric", f"fails at {errors[1].stage} rather than at {errors[0].stage}"
+        return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
     if moved := _moved(a, b):
         return "timing", moved
-    return "metric", _metrics(a, b)
+    return "metric", _metrics(before, after)
 
 
 def _ran(observation: Observation) -> bool:
@@ -188,30 +197,26 @@ def _class(error: ErrorSeen) -> str:
     return next(iter(error.classes), "an error without a class")
 
 
-def _rows(observation: Observation) -> Counter[str]:
-    return Counter(json.dumps(row) for step in observation.steps for batch in step.batches for row in batch.rows)
+def _rows(observation: Observation) -> list[str]:
+    return [row for step in observation.steps for batch in step.batches for row in batch.behaviour.rows]
 
 
-def _other_rows(a: Observation, b: Observation) -> tuple[Meaning, str]:
-    """Rows that one of them did not emit: lost, or not come yet where they are still in state when the case ends."""
-    first, second = _rows(a), _rows(b)
-    lost, added = (first - second).total(), (second - first).total()
+def _other_rows(a: Observation, b: Observation, lost: int, added: int) -> tuple[Meaning, str]:
+    """Rows that only one version emitted: lost, or late if they are still in state when the case ends."""
     held, dropped = _held(b) - _held(a), _dropped(b) - _dropped(a)
     if lost and not added and held >= lost and dropped <= 0:
-        return "timing", f"{_many(lost, 'row')} later: still in state when the case ends"
+        return "timing", f"{counted(lost, 'row')} later: still in state when the case ends"
     if added and not lost and -held >= added and dropped >= 0:
-        return "timing", f"{_many(added, 'row')} earlier: before, still in state when the case ends"
+        return "timing", f"{counted(added, 'row')} earlier: before, still in state when the case ends"
     if lost and added:
-        return "rows", f"{_many(added, 'other row')} instead of {lost}" if added != lost else _other_values(lost)
+        same = f"{counted(lost, 'row')} {'has' if lost == 1 else 'have'} other values"
+        return "rows", same if added == lost else f"{counted(added, 'different row')} instead of {lost}"
     if lost:
         late = f", {dropped} more dropped as late" if dropped > 0 else ""
-        return "rows", f"{lost} of {_many(first.total(), 'row')} no longer come{'s' * (lost == 1)}{late}"
+        verb = "is" if lost == 1 else "are"
+        return "rows", f"{lost} of {counted(len(_rows(a)), 'row')} {verb} no longer emitted{late}"
     fewer = f", {-dropped} fewer dropped as late" if dropped < 0 else ""
-    return "rows", f"{_many(added, 'more row')} than before{fewer}"
-
-
-def _other_values(rows: int) -> str:
-    return f"{_many(rows, 'row')} {'has' if rows == 1 else 'have'} other values"
+    return "rows", f"{counted(added, 'more row')} than before{fewer}"
 
 
 def _held(observation: Observation) -> int:
@@ -228,10 +233,12 @@ def _moved(a: Observation, b: Observation) -> str | None:
     places = [_places(one) for one in (a, b)]
     if places[0] == places[1]:
         return None
-    pairs = [pair for row, before in places[0].items() for pair in zip(before, places[1][row], strict=True)]
+    pairs = [
+        pair for row, before in places[0].items() for pair in zip(before, places[1].get(row, before), strict=False)
+    ]
     later, earlier = sum(new > old for old, new in pairs), sum(new < old for old, new in pairs)
-    parts = [f"{_many(later, 'row')} later"] if later else []
-    parts += [f"{_many(earlier, 'row')} earlier"] if earlier else []
+    parts = [f"{counted(later, 'row')} later"] if later else []
+    parts += [f"{counted(earlier, 'row')} earlier"] if earlier else []
     within = ", within the same step" if all(old[0] == new[0] for old, new in pairs) else ""
     return " and ".join(parts) + within
 
@@ -241,29 +248,23 @@ def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for step in observation.steps:
         for at, batch in enumerate(step.batches):
-            for row in batch.rows:
-                found.setdefault(json.dumps(row), []).append((step.number, at))
+            for row in batch.behaviour.rows:
+                found.setdefault(row, []).append((step.number, at))
     return found
 
 
-def _metrics(a: Observation, b: Observation) -> str:
-    names: dict[str, None] = {}
-    for one, other in zip(a.steps, b.steps, strict=False):
-        if len(one.batches) != len(other.batches):
-            names["number of micro-batches"] = None
-        if one.watermark != other.watermark:
-            names["watermark"] = None
-        for x, y in zip(one.batches, other.batches, strict=False):
-            for name, seen in (
-                ("watermark", (x.watermark, x.next_watermark) == (y.watermark, y.next_watermark)),
-                ("rows dropped as late", x.dropped == y.dropped),
-                ("rows in state", x.state == y.state),
-                ("kind of a micro-batch", x.kind == y.kind),
-            ):
-                if not seen:
-                    names[name] = None
+_METRICS: Mapping[Aspect, str] = {
+    "micro-batches": "number of micro-batches",
+    "watermark": "watermark",
+    "next_watermark": "watermark",
+    "watermark after the step": "watermark",
+    "dropped": "rows dropped as late",
+    "state": "rows in state",
+    "kind": "kind of a micro-batch",
+    "id": "micro-batch ids",
+}
+
+
+def _metrics(a: Cell, b: Cell) -> str:
+    names = dict.fromkeys(_METRICS[found.what] for found in all_differences(a, b) if found.what in _METRICS)
     return f"same rows; differs in {', '.join(names)}" if names else "same rows"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

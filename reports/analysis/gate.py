@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias
 from conformance.core.case import Strength
 from reports.analysis.acceptances import Acceptance
 from reports.analysis.change import Change, Changes, Silent, changes
-from reports.analysis.equivalence import alike
+from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
@@ -216,7 +216,7 @@ class _Earlier:
         """Whether both versions did then what they do now, with the same case."""
         then = [self.matrix.cells.get((change.case, target.name)) for target in (self.before, self.after)]
         return all(
-            old is not None and old.case_digest == new.case_digest and alike(old, new)
+            old is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
             for old, new in zip(then, (change.before, change.after), strict=True)
         )
 

@@ -14,7 +14,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.finding import described
 from conformance.policies.case import PolicyCase
 from reports.analysis.change import change
-from reports.analysis.equivalence import Behaviour, alike
+from reports.analysis.equivalence import Behaviour, same_behaviour
 from reports.analysis.report import Report
 from reports.html.comparison import readable
 from reports.html.pyspark_text import pyspark
@@ -189,14 +189,12 @@ def _account(
 
 
 def _parting(cell: Cell, target: Target, newest: Cell | None, by_name: Mapping[str, Target]) -> Parting | None:
-    if newest is None or newest is cell or alike(newest, cell):
+    if newest is None or newest is cell or same_behaviour(newest, cell):
         return None
     other = by_name[newest.target]
     found = change(newest, other, cell, target)
-    place = "" if found.where.step is None else f"step {found.where.step}"
-    place += "" if found.where.batch is None else f", micro-batch {found.where.batch}"
     others, own = readable(found.where)
-    return Parting(other.title, found.what, place, found.where.what.replace("_", " "), own, others)
+    return Parting(other.title, found.what, found.where.place, found.where.what.replace("_", " "), own, others)
 
 
 def _silent(report: Report, id: str) -> Iterator[tuple[Target, Sign, tuple[str, ...]]]:

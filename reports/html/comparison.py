@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
+from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Heading, Meaning, Reason
-from reports.analysis.difference import Divergence
-from reports.analysis.equivalence import alike, speaks
+from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.report import Report
 from reports.html.features import features
 from reports.html.ribbon import Sign
@@ -123,8 +123,6 @@ def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterat
 
 def _item(report: Report, pair: Changes, change: Change) -> Item:
     where = change.where
-    place = "" if where.step is None else f"step {where.step}"
-    place += "" if where.batch is None else f", micro-batch {where.batch}"
     case = report.cases.get(change.case)
     return Item(
         case=change.case,
@@ -132,7 +130,7 @@ def _item(report: Report, pair: Changes, change: Change) -> Item:
         what=change.what,
         before=Sign.of(change.before, pair.before),
         after=Sign.of(change.after, pair.after),
-        where=place,
+        where=where.place,
         aspect=where.what.replace("_", " "),
         values=readable(where),
         since=tuple(_since(report, pair, change.case)),
@@ -146,22 +144,17 @@ def _since(report: Report, pair: Changes, case: str) -> Iterator[Target]:
     previous = None
     for target in between:
         cell = report.matrix.cells.get((case, target.name))
-        if cell is None or not speaks(cell):
+        if cell is None or not has_behaviour(cell):
             continue
-        if previous is not None and not alike(previous, cell):
+        if previous is not None and not same_behaviour(previous, cell):
             yield target
         previous = cell
 
 
 def readable(where: Divergence) -> tuple[str, str]:
-    """Both values of a divergence, instants as a case writes them."""
-    return _readable(where.what, where.a), _readable(where.what, where.b)
-
-
-def _readable(what: str, value: str) -> str:
-    if "watermark" in what and value.lstrip("-").isdigit():
-        return show(int(value) * 1000)
-    return cut(_INSTANT.sub(_instant, value), _SHOWN)
+    """Both values of a divergence; the instants in rows as a case writes them."""
+    a, b = (cut(_INSTANT.sub(_instant, value), _SHOWN) for value in where.values)
+    return a, b
 
 
 def _instant(found: re.Match[str]) -> str:

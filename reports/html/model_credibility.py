@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
 from conformance.oracle.mutation_score import killed
-from reports.analysis.equivalence import speaks
+from reports.analysis.equivalence import has_behaviour
 from reports.analysis.report import Model, Report
 from reports.results.records import Target
 
@@ -59,7 +59,7 @@ class Voices:
         return sum(answer.agreed for answer in self.heard)
 
     @property
-    def alike(self) -> int:
+    def same_behaviour(self) -> int:
         return sum(answer.agreed and answer.alike for answer in self.heard)
 
     @property
@@ -82,7 +82,7 @@ def _answers(report: Report, model: Model) -> Iterator[Answer]:
         version = target.version
         for id, case in report.cases.items():
             cell = report.matrix.cells.get((id, target.name))
-            if version is None or cell is None or cell.observation is None or not speaks(cell):
+            if version is None or cell is None or cell.observation is None or not has_behaviour(cell):
                 continue
             engine, predicted = cell.status in AGREEING, model(case, version)
             if predicted is None:

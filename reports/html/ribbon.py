@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
 from reports.analysis.change import change
-from reports.analysis.equivalence import Behaviour, alike, speaks
+from reports.analysis.equivalence import Behaviour, has_behaviour, same_behaviour
 from reports.analysis.report import Report
 from reports.html.sources import Source
 from reports.results.known_bug import KnownBug
@@ -110,9 +110,9 @@ def _places(
 def _turns(targets: Sequence[Target], cells: Sequence[Cell | None]) -> Iterator[Turn]:
     before: tuple[Target, Cell] | None = None
     for target, cell in zip(targets, cells, strict=True):
-        if cell is None or not speaks(cell):
+        if cell is None or not has_behaviour(cell):
             continue
-        if before is not None and not alike(before[1], cell):
+        if before is not None and not same_behaviour(before[1], cell):
             found = change(before[1], before[0], cell, target)
             links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
             yield Turn(target, tuple(Source.of(link) for link in links))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.values import show, show_in_full
+from conformance.judging.divergence import Divergence
 from conformance.judging.rows import OutputSchema
-from reports.analysis.difference import Divergence
 from reports.html.arrivals import FATES, Executed, Fate, executed, tumbling
 from reports.html.emitted_windows import Span, WindowColumns
 from reports.html.time_scale import TimeScale

@@ -22,7 +22,7 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
 @pytest.mark.parametrize(
     ("before", "after", "meaning", "what"),
     [
-        (a.CALM, a.LOST, "rows", "1 of 2 rows no longer comes, 1 more dropped as late"),
+        (a.CALM, a.LOST, "rows", "1 of 2 rows is no longer emitted, 1 more dropped as late"),
         (a.LOST, a.CALM, "rows", "1 more row than before, 1 fewer dropped as late"),
         (a.CALM, a.OTHER, "rows", "1 row has other values"),
         (a.CALM, a.REFUSED, "refused", "is refused at start: AnalysisException"),
@@ -37,10 +37,10 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
             a.REFUSED,
             a.FAILED_LATER,
             "accepted",
-            "starts, and fails while it runs: SparkException; it was refused at start (AnalysisException) before",
+            "starts, then fails while it runs: SparkException; it was refused at start (AnalysisException) before",
         ),
         (a.FAILED_LATER, a.REFUSED, "refused", "is refused at start: AnalysisException"),
-        (a.REFUSED, a.FAILED, "metric", "fails at run rather than at start"),
+        (a.REFUSED, a.FAILED, "metric", "fails at run instead of start"),
     ],
 )
 def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # type: ignore[no-untyped-def]
