@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from reports.analysis.difference import DifferentCell, ResultsDifference, compare
+from reports.analysis.difference import Difference, DifferentCell, compare
 from reports.results.reading import Results
 from reports.results.records import Target
 from reports.results.status import MARKS
@@ -41,7 +41,7 @@ def diff(
     raise typer.Exit(found.exit_code)
 
 
-def _show(found: ResultsDifference, a: Path, b: Path) -> None:
+def _show(found: Difference, a: Path, b: Path) -> None:
     out = Console(soft_wrap=True, highlight=False)
     for pair in found.pairs:
         out.print(Text(f"{_where(pair.a)}  |  {_where(pair.b)}", style="dim"))
@@ -80,7 +80,7 @@ def _where(target: Target) -> str:
     return f"{target.name}: {target.runtime}{image}, Java {target.java}, Python {target.python}, {target.os}"
 
 
-def _record(found: ResultsDifference) -> dict[str, Any]:
+def _record(found: Difference) -> dict[str, Any]:
     return {
         "compared": found.compared,
         "different": [

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from conformance.core.observation import BatchBehaviour, BatchSeen, Observation, StepBehaviour
+from conformance.core.observation import BatchBehaviour, BatchSeen, Observation, StepBehaviour, StepSeen
 from conformance.core.values import show
 from conformance.judging.rows import OutputSchema
 
@@ -114,6 +114,11 @@ def divergences(
 def batches_equivalent(a: BatchSeen, b: BatchSeen, schemas: Schemas) -> bool:
     """Whether two answers are the same in one micro-batch."""
     return next(_of_batches(0, a.behaviour, b.behaviour, schemas), None) is None
+
+
+def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas) -> bool:
+    """Whether two answers are the same in one step."""
+    return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas), None) is None
 
 
 def different_rows(a: Iterable[str], b: Iterable[str], schemas: Schemas) -> tuple[tuple[str, ...], tuple[str, ...]]:

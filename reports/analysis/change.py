@@ -1,7 +1,7 @@
-"""What changes between two versions, by what it means for whoever moves from one to the other.
+"""What changes between two versions, classified by what it means for an upgrade.
 
-A change is told from what was observed, never from pass marks: two versions may both do as the case says of them and
-yet not do the same.
+Changes are found in observed behaviour, not in statuses: two versions may both do what the case expects of them and still
+behave differently.
 """
 
 from __future__ import annotations
@@ -30,39 +30,41 @@ Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
 
 
 @dataclass(frozen=True)
-class Heading:
-    """How a kind of change is told."""
+class MeaningText:
+    """How a kind of change is presented."""
 
     glyph: str
     title: str
     explained: str
 
 
-MEANINGS: Mapping[Meaning, Heading] = {
-    "rows": Heading("✗", "Rows lost, added or with other values", "The same input gives another result."),
-    "refused": Heading("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
-    "timing": Heading("◷", "Rows come later or earlier", "The same rows, in another micro-batch."),
-    "accepted": Heading("+", "Newly accepted", "What was refused runs now."),
-    "metric": Heading("∘", "Only a metric or an error", "The rows are the same; watermark, state or counts are not."),
+MEANINGS: Mapping[Meaning, MeaningText] = {
+    "rows": MeaningText("✗", "Rows lost, added or with different values", "The same input gives a different result."),
+    "refused": MeaningText("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
+    "timing": MeaningText("◷", "Rows emitted later or earlier", "The same rows, in a different micro-batch."),
+    "accepted": MeaningText("+", "Newly accepted", "A query that was refused now runs."),
+    "metric": MeaningText(
+        "∘", "Only a metric or an error", "The rows are the same; the watermark, state or counts differ."
+    ),
 }
 """Every kind of change, worst first."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a version does what it does, as the case documents it."""
+    """Why a version behaves as it does, as documented in the case."""
 
     spark: str
-    """The version it is about."""
+    """The version it applies to."""
     text: str
     link: str | None
     bug: KnownBug | None = None
-    """Where it is a known bug of that version, and no documented change."""
+    """Set if it is a known bug of that version and not a documented change."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One case that two versions answer differently."""
+    """One case that behaves differently on two versions."""
 
     case: str
     before: Cell
@@ -71,19 +73,19 @@ class Change:
     what: str
     """In a sentence, about the later version."""
     where: Divergence
-    """The first place where the two part."""
+    """The first place where the two differ."""
     reasons: tuple[Reason, ...]
-    """Empty where the case explains nothing: then nobody has documented it."""
+    """Empty if the case does not document the change."""
 
     @property
     def brings_a_bug(self) -> bool:
-        """Whether the later version has a known bug that the earlier one has not."""
+        """Whether the later version has a known bug that the earlier one does not have."""
         return self.after.status == "bug" and self.before.differs != self.after.differs
 
 
 @dataclass(frozen=True)
-class Silent:
-    """A case that says nothing about the pair."""
+class MissingAnswer:
+    """A cell without a result, so its case cannot be compared."""
 
     case: str
     target: str
@@ -92,40 +94,42 @@ class Silent:
 
 @dataclass(frozen=True)
 class Changes:
-    """Two versions held against each other."""
+    """The comparison of two versions."""
 
     before: Target
     after: Target
     changes: tuple[Change, ...]
     """Worst first, then by case."""
-    alike: tuple[str, ...]
-    """Cases that both answered the same."""
+    same: tuple[str, ...]
+    """Cases with the same behaviour on both."""
     outside: tuple[str, ...]
-    """Cases that are not about one of the two."""
-    silent: tuple[Silent, ...]
-    """Cells that have no answer: nothing can be said of their cases."""
+    """Cases that do not apply to one of the two."""
+    missing: tuple[MissingAnswer, ...]
+    """Cells without a result."""
 
     def of(self, meaning: Meaning) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.meaning == meaning)
 
     @property
     def compared(self) -> int:
-        """How many cases both versions answered."""
-        return len(self.changes) + len(self.alike)
+        """How many cases have a result on both versions."""
+        return len(self.changes) + len(self.same)
 
 
 def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
-    """What changes from one target of the matrix to another."""
+    """The changes from one target of the matrix to another."""
     found: list[Change] = []
     same: list[str] = []
     outside: list[str] = []
-    silent: list[Silent] = []
+    missing: list[MissingAnswer] = []
     for case in matrix.cases:
         pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
         a, b = pair[0][1], pair[1][1]
         open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
         if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
-            silent += [Silent(case, target.name, status) for target, status in open_ if status != "not-applicable"]
+            missing += [
+                MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"
+            ]
         elif open_ or a is None or b is None:
             outside.append(case)
         elif same_behaviour(a, b):
@@ -134,11 +138,11 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
             found.append(change(a, before, b, after))
     order = list(MEANINGS)
     found.sort(key=lambda one: (order.index(one.meaning), one.case))
-    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(silent))
+    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(missing))
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target) -> Change:
-    """The change between two cells of one case that are not alike."""
+    """The change between two cells of one case with different behaviour."""
     meaning, what = _meaning(a, b)
     return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after)))
 
@@ -207,9 +211,9 @@ def _other_rows(a: Observation, b: Observation, lost: int, added: int) -> tuple[
     if lost and not added and held >= lost and dropped <= 0:
         return "timing", f"{counted(lost, 'row')} later: still in state when the case ends"
     if added and not lost and -held >= added and dropped >= 0:
-        return "timing", f"{counted(added, 'row')} earlier: before, still in state when the case ends"
+        return "timing", f"{counted(added, 'row')} earlier: previously still in state when the case ends"
     if lost and added:
-        same = f"{counted(lost, 'row')} {'has' if lost == 1 else 'have'} other values"
+        same = f"{counted(lost, 'row')} {'has' if lost == 1 else 'have'} different values"
         return "rows", same if added == lost else f"{counted(added, 'different row')} instead of {lost}"
     if lost:
         late = f", {dropped} more dropped as late" if dropped > 0 else ""
@@ -229,7 +233,7 @@ def _dropped(observation: Observation) -> int:
 
 
 def _moved(a: Observation, b: Observation) -> str | None:
-    """In which direction rows that both emitted have moved, None where all come in the same place."""
+    """Whether rows that both emitted come later or earlier; None if all come in the same place."""
     places = [_places(one) for one in (a, b)]
     if places[0] == places[1]:
         return None

@@ -46,7 +46,7 @@ class TargetPair:
 
 
 @dataclass(frozen=True)
-class ResultsDifference:
+class Difference:
     """The result of comparing two files."""
 
     pairs: tuple[TargetPair, ...]
@@ -67,7 +67,7 @@ class ResultsDifference:
         return 1 if self.different else 0
 
 
-def compare(a: Results, b: Results) -> ResultsDifference:
+def compare(a: Results, b: Results) -> Difference:
     """Compare the behaviour of each cell; durations and error texts do not count.
 
     Targets are paired by name, or by Spark version if only one target has it; a vendor's suffix is ignored.
@@ -92,7 +92,7 @@ def compare(a: Results, b: Results) -> ResultsDifference:
         for first, second in same_case
         if not same_behaviour(first, second)
     )
-    return ResultsDifference(
+    return Difference(
         pairs=pairs,
         compared=len(same_case),
         different=different,

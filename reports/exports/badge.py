@@ -1,4 +1,4 @@
-"""A badge, as the endpoint of shields.io reads it."""
+"""A badge in the JSON format of shields.io's endpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def badge(results: Results, version: str | None = None) -> str:
     """The badge of all versions, or of one.
 
     Raises:
-        NoSuchVersion: the results have not that version.
+        NoSuchVersion: the results do not have that version.
     """
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
@@ -32,7 +32,7 @@ def badge(results: Results, version: str | None = None) -> str:
             {
                 "schemaVersion": 1,
                 "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
-                "message": f"{good} of {counting}" if counting else "nothing ran",
+                "message": f"{good} of {counting}" if counting else "no results",
                 "color": color,
                 "isError": color == "red",
             },

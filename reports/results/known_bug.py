@@ -1,4 +1,4 @@
-"""A known bug that a version shows: which ticket it is, and which release no longer has it."""
+"""A known bug that a version shows: its ticket, and the release that fixed it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ class KnownBug:
     link: str | None
     """Its ticket."""
     gone_in: str | None
-    """The first later release without it; None where no release is."""
+    """The first later release without it; None if every one has it."""
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str) -> KnownBug | None:
-        """The bug that a cell shows, None where it shows none.
-
-        Args:
-            cell: of the matrix.
-            spark: the version it is of, with what a vendor appends.
-        """
+        """The bug that a cell of the matrix shows, None if it shows none; ``spark``: its version, with any vendor suffix."""
         if cell is None or cell.status != "bug" or cell.differs is None:
             return None
         try:
@@ -35,16 +30,16 @@ class KnownBug:
         return cls(cell.differs.link, str(later) if later is not None else None)
 
     def __str__(self) -> str:
-        return f"known bug, gone in {self.gone_in}" if self.gone_in else "known bug, in no release mended"
+        return f"known bug, fixed in {self.gone_in}" if self.gone_in else "known bug, not fixed in any release"
 
 
 @lru_cache(maxsize=4096)
 def gone_in(ranges: str, version: SparkVersion) -> SparkVersion | None:
-    """The first later release that an entry of ``differs`` does not speak of, None where it speaks of all.
+    """The first later release that an entry of ``differs`` does not cover, None if it covers all.
 
     Args:
-        ranges: of the entry, as a record has them.
-        version: one that the entry speaks of.
+        ranges: of the entry, as in a record.
+        version: one that the entry covers.
     """
     concerned = set(falling_into(VersionRange.parse(ranges.split(" or "))))
     return next((release for release in releases() if release > version and release not in concerned), None)

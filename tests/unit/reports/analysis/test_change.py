@@ -24,12 +24,12 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
     [
         (a.CALM, a.LOST, "rows", "1 of 2 rows is no longer emitted, 1 more dropped as late"),
         (a.LOST, a.CALM, "rows", "1 more row than before, 1 fewer dropped as late"),
-        (a.CALM, a.OTHER, "rows", "1 row has other values"),
+        (a.CALM, a.OTHER, "rows", "1 row has different values"),
         (a.CALM, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.CALM, a.FAILED, "refused", "fails while it runs: SparkException"),
         (a.REFUSED, a.CALM, "accepted", "runs; it was refused at start (AnalysisException) before"),
         (a.CALM, a.HELD, "timing", "1 row later: still in state when the case ends"),
-        (a.HELD, a.CALM, "timing", "1 row earlier: before, still in state when the case ends"),
+        (a.HELD, a.CALM, "timing", "1 row earlier: previously still in state when the case ends"),
         (a.CALM, a.EARLIER, "timing", "1 row earlier, within the same step"),
         (a.EARLIER, a.CALM, "timing", "1 row later, within the same step"),
         (a.CALM, a.FULLER, "metric", "same rows; differs in rows in state"),
@@ -50,7 +50,7 @@ def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # 
 
 def test_the_same_is_no_change(tmp_path: Path) -> None:
     found = pair(tmp_path, a.CALM, a.CALM)
-    assert (found.changes, found.alike, found.compared) == ((), (a.CASE,), 1)
+    assert (found.changes, found.same, found.compared) == ((), (a.CASE,), 1)
 
 
 def test_a_version_without_the_metric_says_nothing_of_it(tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_a_version_without_the_metric_says_nothing_of_it(tmp_path: Path) -> None
 
 def test_cells_without_an_answer_are_told_and_cases_about_other_versions_are_not_missing(tmp_path: Path) -> None:
     broken = pair(tmp_path, a.BROKEN, a.CALM)
-    assert [(one.case, one.target, one.status) for one in broken.silent] == [(a.CASE, "spark-3.5.9", "broken")]
+    assert [(one.case, one.target, one.status) for one in broken.missing] == [(a.CASE, "spark-3.5.9", "broken")]
     assert broken.compared == 0
     outside = pair(tmp_path, a.OUTSIDE, a.CALM)
-    assert (outside.silent, outside.outside) == ((), (a.CASE,))
-    assert len(pair(tmp_path, a.OUTSIDE, a.NOT_RUN).silent) == 1
+    assert (outside.missing, outside.outside) == ((), (a.CASE,))
+    assert len(pair(tmp_path, a.OUTSIDE, a.NOT_RUN).missing) == 1
 
 
 def test_a_change_carries_the_reason_of_the_case(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ def test_a_known_bug_is_told_with_the_release_that_mends_it(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("ranges", "spark", "told"),
     [
-        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, gone in 3.4.4"),
-        (">=3.4,<3.5.2", "3.4.4", "known bug, gone in 3.5.2"),
-        (">=3.0", "3.5.9", "known bug, in no release mended"),
+        (">=3.4,<3.4.4 or >=3.5,<3.5.4", "3.4.3", "known bug, fixed in 3.4.4"),
+        (">=3.4,<3.5.2", "3.4.4", "known bug, fixed in 3.5.2"),
+        (">=3.0", "3.5.9", "known bug, not fixed in any release"),
     ],
 )
 def test_the_release_that_mends_a_bug(tmp_path: Path, ranges: str, spark: str, told: str) -> None:

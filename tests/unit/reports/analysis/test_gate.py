@@ -92,13 +92,13 @@ class TestKnownBugs:
         assert [ruling.passing for ruling in (*into.rulings, *out_of.rulings)] == ["fails", "tolerated"]
         code, out = gate(capsys, "bug.jsonl", "--from", "4.3.0", "--to", "3.5.9")
         assert code == 1
-        assert "3.5.9: ▲ known bug, gone in 4.0.0: it is lost (SPARK-2)" in out
+        assert "3.5.9: ▲ known bug, fixed in 4.0.0: it is lost (SPARK-2)" in out
 
     def test_one_that_both_have_is_told_and_fails_nothing(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (self.ALL,)})
         code, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert code == 0
-        assert "f/a  known bug, in no release mended: it is lost (SPARK-2)" in out
+        assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
 
 
@@ -169,8 +169,8 @@ class TestBaseline:
         a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
         code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
         assert code == 1
-        assert "f/rows  1 more row than before, 1 fewer dropped as late  [there before]" in out
-        assert out.strip().endswith("2 changes: 1 fails the gate, 1 there before.")
+        assert "f/rows  1 more row than before, 1 fewer dropped as late  [in the baseline]" in out
+        assert out.strip().endswith("2 changes: 1 fails the gate, 1 in the baseline.")
 
     def test_the_same_passes(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--baseline", "results.jsonl")[0] == 0
