@@ -25,8 +25,8 @@ Aspect: TypeAlias = Literal[
     "id",
     "kind",
     "watermark",
-    "rows",
     "dropped",
+    "rows",
     "state",
     "next_watermark",
     "error",
@@ -39,7 +39,7 @@ Aspect: TypeAlias = Literal[
 Value: TypeAlias = int | str | tuple[int, ...] | tuple[str, ...] | None
 Schemas: TypeAlias = tuple[OutputSchema, OutputSchema]
 
-_OF_A_BATCH: tuple[Aspect, ...] = ("id", "kind", "watermark", "rows", "dropped", "state", "next_watermark")
+_OF_A_BATCH: tuple[Aspect, ...] = ("id", "kind", "watermark", "dropped", "rows", "state", "next_watermark")
 """Every field of ``BatchBehaviour``, causes before effects."""
 _ROWS_SHOWN = 5
 
