@@ -1,4 +1,4 @@
-"""Where two versions of Spark part on a case, and the rule that parts them, by the reference model."""
+"""Where two Spark versions first differ on a case according to the reference model, and the rule that causes it."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from conformance.oracle.prediction import Prediction, predict
 
 @dataclass(frozen=True)
 class RuleChanged:
-    """A rule that reads otherwise on two versions."""
+    """A rule that differs between two versions."""
 
     name: str
     source: str
     here: str
-    """What it says on the first version."""
+    """On the first version."""
     there: str
-    """And on the second."""
+    """On the second version."""
 
 
 @dataclass(frozen=True)
 class VersionDivergence:
-    """The first place where two versions do not do the same."""
+    """The first place where two versions differ."""
 
     step: int
     """From 1."""
     batch: int | None
-    """Id of the micro-batch; None where one of them fails in this step before it."""
+    """Id of the micro-batch; None if one of them fails in this step before it."""
     here: BatchStory | Refused | None
-    """What the first version does there; None where it does nothing."""
+    """What the first version does there; None if it does nothing."""
     there: BatchStory | Refused | None
     rules: tuple[RuleChanged, ...]
-    """Each of which alone would make the first version do there what the second does."""
+    """Every rule that alone would make the first version behave like the second there."""
 
 
 def version_divergence(case: Case, here: Prediction, there: Prediction) -> VersionDivergence | None:
-    """Where two versions part; None where they do the same all the way.
+    """Where two versions first differ; None if they behave the same.
 
     Args:
-        case: what both ran.
-        here, there: what the model says of it on each.
+        case: the case.
+        here, there: the predictions for the two versions.
     """
     found = _first(here, there)
     if found is None:
@@ -80,7 +80,7 @@ def _first(here: Prediction, there: Prediction) -> _Place | None:
 
 
 def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place) -> Iterator[RuleChanged]:
-    """The refusal that stops one of them here, or the single rules that alone make the first do what the second does."""
+    """The refusal that stops one of them here, or every rule that alone makes the first behave like the second."""
     mine, theirs = rules_of(here.version), rules_of(there.version)
     refused = {one.name for one in found[2:] if isinstance(one, Refused)}
     for altered, change in _alternatives(mine, theirs, here.version, there.version):
@@ -125,15 +125,15 @@ def _alternatives(
                 ),
             )
     for feature in sorted(mine.features ^ theirs.features):
-        there_is = feature in theirs.features
-        having = mine.features | {feature} if there_is else mine.features - {feature}
+        available_there = feature in theirs.features
+        having = mine.features | {feature} if available_there else mine.features - {feature}
         yield (
             replace(mine, features=having),
             RuleChanged(
                 feature,
                 features()[feature].link,
-                f"{feature} is {'not ' if there_is else ''}there",
-                f"{feature} is {'' if there_is else 'not '}there",
+                f"{feature} is {'not ' if available_there else ''}available",
+                f"{feature} is {'' if available_there else 'not '}available",
             ),
         )
 
