@@ -15,6 +15,26 @@ from reports.results.status import DOES_NOT_CONFORM, GREEN, NO_RESULT
 
 
 @dataclass(frozen=True)
+class CellTotal:
+    """How many of the cells that count are as expected: those that apply to their version."""
+
+    good: int
+    of: int
+
+    @classmethod
+    def of_counts(cls, counts: Counter[Status]) -> CellTotal:
+        outside = counts["not-applicable"]
+        return cls(sum(counts[status] for status in GREEN) - outside, sum(counts.values()) - outside)
+
+    @property
+    def complete(self) -> bool:
+        return self.good == self.of
+
+    def __str__(self) -> str:
+        return f"{self.good}/{self.of}"
+
+
+@dataclass(frozen=True)
 class Matrix:
     """Cases × targets. A cell without a record is ``not-run``."""
 

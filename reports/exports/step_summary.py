@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from conformance.core.wording import counted
 from conformance.judging.finding import described
-from conformance.judging.verdict import AS_THE_CASE_SAYS
 from reports.analysis.change import MEANINGS, Changes
-from reports.analysis.matrix import Matrix, summary
+from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS
@@ -106,10 +105,8 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
     for family, cases in matrix.families.items():
         counts = []
         for name in names:
-            found = matrix.count(cases, [name])
-            whole = sum(found.values()) - found["not-applicable"]
-            good = sum(found[status] for status in AS_THE_CASE_SAYS)
-            counts.append(f"{good}/{whole}" if good == whole else f"**{good}/{whole}**")
+            total = CellTotal.of_counts(matrix.count(cases, [name]))
+            counts.append(str(total) if total.complete else f"**{total}**")
         yield f"| {_text(family) or 'no family'} | {' | '.join(counts)} |\n"
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from conformance.suite.coverage import Category
+from reports.analysis.matrix import CellTotal
 from reports.analysis.model_agreement import ModelAgreement
 from reports.analysis.report import Report
-from reports.html.matrix_page import CellTotal
 from reports.results.records import Target
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from conformance.judging.verdict import Status
+from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.results.records import Target
-from reports.results.status import GREEN, MARKS
+from reports.results.status import MARKS
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,6 @@ class MatrixRow:
     """The status on each version, separated by spaces."""
     behaviours: str
     """The number of the behaviour on each version, separated by spaces; ``-`` without one."""
-
-
-@dataclass(frozen=True)
-class CellTotal:
-    """How many of the cells that count are as expected."""
-
-    good: int
-    of: int
-
-    @classmethod
-    def of_counts(cls, counts: Counter[Status]) -> CellTotal:
-        all_ = sum(counts.values()) - counts["not-applicable"]
-        return cls(sum(counts[status] for status in GREEN) - counts["not-applicable"], all_)
-
-    @property
-    def complete(self) -> bool:
-        return self.good == self.of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
-from reports.analysis.matrix import Matrix, summary
+from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
-from reports.results.status import GREEN, MARKS
+from reports.results.status import MARKS
 
 AS_EXPECTED = "as expected"
 NOT_AS_EXPECTED = "not as expected"
@@ -63,13 +63,15 @@ def _table(matrix: Matrix, width: int) -> Iterator[Text]:
             yield Text()
         yield part.row("", [Text(head, style="bold") for head in part.heads])
         for family, cases in matrix.families.items():
-            total = Text(_of(matrix.count(cases, part.names)), style="dim")
+            total = Text(_total(matrix.count(cases, part.names)), style="dim")
             yield part.row(family or "(no family)", [], total, style="bold")
             for case in cases:
                 marks = [MARKS[matrix.status(case, name)] for name in part.names]
                 yield part.row(INDENT + case.rpartition("/")[2], [Text(mark.glyph, style=mark.style) for mark in marks])
         feet = [Text(foot, style="bold") for foot in part.feet]
-        yield part.row(part.foot, feet, Text(_of(matrix.count(matrix.cases, part.names)), style="bold"), style="bold")
+        yield part.row(
+            part.foot, feet, Text(_total(matrix.count(matrix.cases, part.names)), style="bold"), style="bold"
+        )
 
 
 @dataclass(frozen=True)
@@ -107,17 +109,18 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
     counts = [matrix.count(matrix.cases, [name]) for name in names]
     wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])
     wanted = max(wanted, len(AS_EXPECTED))
-    total = len(_of(matrix.totals)) + 2
-    wide = _Columns(names, _heads(matrix.targets), tuple(map(_of, counts)), AS_EXPECTED, wanted, "  ")
-    if wanted + sum(wide.columns) + 2 * len(names) + total <= width:
+    last = len(_total(matrix.totals)) + 2
+    wide = _Columns(names, _heads(matrix.targets), tuple(map(_total, counts)), AS_EXPECTED, wanted, "  ")
+    if wanted + sum(wide.columns) + 2 * len(names) + last <= width:
         yield wide
         return
-    feet = tuple(str(_counting(count) - _green(count)) for count in counts)
+    totals = map(CellTotal.of_counts, counts)
+    feet = tuple(str(total.of - total.good) for total in totals)
     narrow = _Columns(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
     wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
-    for at in _bands([column + 1 for column in narrow.columns], width - least - total):
-        used = sum(narrow.columns[at]) + len(names[at]) + total
+    for at in _bands([column + 1 for column in narrow.columns], width - least - last):
+        used = sum(narrow.columns[at]) + len(names[at]) + last
         room = max(least, min(wanted, width - used))
         yield replace(narrow, names=names[at], heads=narrow.heads[at], feet=narrow.feet[at], room=room)
 
@@ -145,17 +148,8 @@ def _short_heads(targets: Sequence[Target]) -> tuple[str, ...]:
     return tuple(line if lines.count(line) == 1 else head for head, line in zip(heads, lines, strict=True))
 
 
-def _green(counts: Counter[Status]) -> int:
-    return sum(counts[status] for status in GREEN) - counts["not-applicable"]
-
-
-def _counting(counts: Counter[Status]) -> int:
-    return sum(counts.values()) - counts["not-applicable"]
-
-
-def _of(counts: Counter[Status]) -> str:
-    """``good/all``: how many of the cells that count are as expected."""
-    return f"{_green(counts)}/{_counting(counts)}"
+def _total(counts: Counter[Status]) -> str:
+    return str(CellTotal.of_counts(counts))
 
 
 def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
