@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +21,33 @@ Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BatchBehaviour(NamedTuple):
+    """The part of a micro-batch that two answers are compared by; the order of the fields is part of the digest."""
+
+    id: int
+    kind: str
+    watermark: int | None
+    next_watermark: int | None
+    rows: tuple[str, ...]
+    """Each row as JSON, sorted."""
+    dropped: int | None
+    state: tuple[int, ...]
+
+
+class StepBehaviour(NamedTuple):
+    """The part of a step that two answers are compared by: no durations, no progress, no error texts."""
+
+    batches: tuple[BatchBehaviour, ...]
+    watermark: int
+    error: Stage | None
+    """The stage at which the step failed."""
+
+    def without_instants(self) -> StepBehaviour:
+        """The same without watermarks, for cases whose event time is the engine's clock."""
+        batches = tuple(batch._replace(watermark=None, next_watermark=None) for batch in self.batches)
+        return self._replace(batches=batches, watermark=0)
 
 
 class Column(_Frozen):
@@ -81,6 +108,11 @@ class BatchSeen(_Frozen):
     progress: dict[str, Json]
     """The complete progress entry."""
 
+    @property
+    def behaviour(self) -> BatchBehaviour:
+        rows = tuple(sorted(json.dumps(row) for row in self.rows))
+        return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
+
 
 class Interrupted(_Frozen):
     """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
@@ -104,6 +136,11 @@ class StepSeen(_Frozen):
     interrupted: Interrupted | None = None
     """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
 
+    @property
+    def behaviour(self) -> StepBehaviour:
+        batches = tuple(batch.behaviour for batch in self.batches)
+        return StepBehaviour(batches, self.watermark, self.error.stage if self.error is not None else None)
+
 
 class Observation(_Frozen):
     """Everything one engine did with one case; a failed step is the last one."""
@@ -124,27 +161,13 @@ class Observation(_Frozen):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 over user-visible behaviour: rows, watermarks, drops, state and stages of errors; no durations or texts."""
-        seen = [
-            [
-                [
-                    (
-                        b.id,
-                        b.kind,
-                        b.watermark,
-                        b.next_watermark,
-                        sorted(json.dumps(r) for r in b.rows),
-                        b.dropped,
-                        b.state,
-                    )
-                    for b in step.batches
-                ],
-                step.watermark,
-                step.error and step.error.stage,
-            ]
-            for step in self.steps
-        ]
-        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the behaviour of every step."""
+        return self.digest()
+
+    def digest(self, *, instants: bool = True) -> str:
+        """SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
+        steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
+        return hashlib.sha256(json.dumps(steps).encode()).hexdigest()
 
 
 class Identity(_Frozen):

@@ -12,7 +12,7 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.model_oracle import predict_or_fail, with_conf
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
-from conformance.judging.divergence import apart
+from conformance.judging.divergence import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.rules import Rules
@@ -105,7 +105,7 @@ class ByTheModel:
             return Judgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for one, other in _neighbours(named):
-            difference = apart(one.observation, other.observation)
+            difference = divergence(one.observation, other.observation)
             if difference is None:
                 continue
             if one.oracle in wrong or other.oracle in wrong:
@@ -174,7 +174,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return apart(predict_or_fail(case, version, rules).observation, seen) is None
+        return equivalent(predict_or_fail(case, version, rules).observation, seen)
     except Unpredictable:
         return False
 
@@ -188,7 +188,7 @@ def _named(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -
 
 
 def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = apart(one.observation, prediction.observation)
+    difference = divergence(one.observation, prediction.observation)
     if difference is None:
         return None
     model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
@@ -202,7 +202,7 @@ def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, N
 
 def _first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
     for one, other in _neighbours(answers):
-        difference = apart(one.observation, other.observation)
+        difference = divergence(one.observation, other.observation)
         if difference is not None:
             return (AnswerDifference(one, other, difference.what),)
     return ()

@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from conformance.core.case import Case
 from harness.engine.request import request_for
+from harness.engine.segments import segments_of
 
 _FORMAT = 1
 """Raised when answers change for another reason than the driver: for example, how segments are joined into one observation."""

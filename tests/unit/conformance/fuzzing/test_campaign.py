@@ -15,7 +15,7 @@ from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.model_oracle import FAILS, ModelOracle, predict_or_fail
 from conformance.fuzzing.oracle import OracleAnswer
-from conformance.judging.divergence import Apart, apart
+from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of
@@ -43,7 +43,7 @@ def test_a_wrong_model_is_found_and_the_case_is_small():
     found = next(finds)
     assert (found.steps, found.rows) <= (2, 3)
     assert found.difference.other.oracle == "model-4.3.0"
-    assert apart(found.difference.one.observation, found.difference.other.observation)
+    assert divergence(found.difference.one.observation, found.difference.other.observation)
 
 
 def test_the_right_model_is_never_found():
@@ -274,9 +274,9 @@ def test_a_case_reaches_the_rules_it_is_decided_by():
     assert any(trait.startswith("is_over: False") for trait in what.traits)
 
 
-def test_answers_are_apart_where_anybody_could_see_it():
+def test_answers_diverge_in_every_field_of_a_micro_batch():
     said = predict(case_from(CASE, "x"), V359).observation
-    assert apart(said, said) is None
+    assert divergence(said, said) is None
     last = said.steps[-1]
 
     def changed(**what):
@@ -286,7 +286,11 @@ def test_answers_are_apart_where_anybody_could_see_it():
 
     for what, value in (("rows", (["x"],)), ("state", (7,)), ("dropped", 9), ("watermark", 1), ("kind", "no-data")):
         if getattr(last.batches[-1], what) != value:
-            assert apart(said, changed(**{what: value})) == Apart(3, what)
-    assert apart(said, changed(dropped=None)) is None
-    assert apart(said, changed(dropped=9), upto=2) is None
-    assert apart(said, said.model_copy(update={"steps": said.steps[:-1]})) == Apart(3, "end")
+            found = divergence(said, changed(**{what: value}))
+            assert found is not None
+            assert (found.step, found.what) == (3, what)
+    assert divergence(said, changed(dropped=None)) is None
+    assert divergence(said, changed(dropped=9), upto=2) is None
+    found = divergence(said, said.model_copy(update={"steps": said.steps[:-1]}))
+    assert found is not None
+    assert (found.step, found.what) == (3, "steps")

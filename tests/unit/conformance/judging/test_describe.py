@@ -137,5 +137,5 @@ def test_a_plan_is_cut() -> None:
     seen = observed(step(1, plan=plan))
     (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
     lines = list(finding.body())
-    assert lines[:2] == ["plan: /Save$/ is not found in", "  line 0"]
+    assert lines[:2] == ["plan: /Save$/ is not found in the plan:", "  line 0"]
     assert lines[-2:] == ["  line 11", "  … 2 more lines"]
