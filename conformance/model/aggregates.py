@@ -1,4 +1,4 @@
-"""Aggregate functions: the value of one over the operands of a group's rows."""
+"""Aggregate functions over the rows of a group."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from conformance.model.columns import BIGINT, DOUBLE, Value
 from conformance.model.errors import Unpredictable
 
 Operands = tuple[Value, ...]
-"""What one row gives an aggregate function: a value for each of its arguments."""
+"""The arguments of an aggregate function for one row."""
 
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """An aggregate function: its value over rows, and its type for the types of its arguments."""
+    """An aggregate function: its value over rows, and its type given the types of its arguments."""
 
     value: Callable[[Sequence[Operands]], Value]
     type: Callable[[Sequence[DataType]], DataType]
@@ -55,7 +55,7 @@ def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value
             return None
         chosen = choose(ordered, key=lambda row: row[1])
         if any(row[1] == chosen[1] and row[0] != chosen[0] for row in ordered):
-            raise Unpredictable("max_by or min_by of equals")
+            raise Unpredictable("max_by or min_by with equal values")
         return chosen[0]
 
     return value
@@ -89,4 +89,4 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "min_by": AggregateFunction(_by(min), _first),
     "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }
-"""Every aggregate function the model knows. ``count(*)`` is ``count`` without arguments."""
+"""``count(*)`` is ``count`` without arguments."""

@@ -1,4 +1,7 @@
-"""Aggregation over groups: which groups take rows, come out and go. Source: SPARK-18124, the guide's «Output modes»."""
+"""Aggregation: which groups receive rows, are emitted and are evicted; and time windows.
+
+Sources: SPARK-18124, "Output Modes" and "Types of time windows" of the guide.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from conformance.model.operators import (
     OperatorResult,
     compared_row,
     event_time_among,
+    is_evicted,
     is_late,
-    is_over,
 )
 from conformance.model.optimizer import constant_of, is_empty
 from conformance.model.plan import Aggregate
@@ -22,7 +25,7 @@ from conformance.model.rules import Rules
 
 Key = tuple[Value, ...]
 Contribution = tuple[Operands, ...]
-"""What one row gives each aggregate function of the query."""
+"""The arguments of every aggregate function of the query for one row."""
 Groups = Mapping[Key, tuple[Contribution, ...]]
 
 
@@ -31,13 +34,13 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
 
     Args:
         node: the aggregation.
-        rows: of this micro-batch, with the columns of the keys.
+        rows: of this micro-batch, with the key columns.
         state: the groups so far.
-        context: watermarks, mode and rules.
+        context: watermarks, output mode and rules.
     """
     rules = context.rules
     if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, context.silent):
-        raise Unpredictable("a DISTINCT of SQL over a stream that is silent")
+        raise Unpredictable("a SQL DISTINCT over a stream without new rows")
     key_columns = tuple(key.column for key in node.keys)
     judges = context.mode != "complete" or rules.drops_in_complete_mode
     time = event_time_among(key_columns, rules) if judges else None
@@ -58,7 +61,7 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
         for key in groups
         if evicts
         and evicting is not None
-        and is_over(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
+        and is_evicted(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
     ]
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
     emitted = _emitted(context, groups, changed=list(taken), over=over)
@@ -108,7 +111,7 @@ def _time(key: Key, columns: Sequence[Attribute], time: Attribute) -> Value:
 
 
 def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
-    """The rows of a micro-batch by their keys. Without keys there is one group, whether rows came or not."""
+    """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
     found: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
         key = tuple(row[one.column.id] for one in node.keys)
@@ -117,12 +120,12 @@ def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contributio
 
 
 def contribution(node: Aggregate, row: Row) -> Contribution:
-    """What a row gives the aggregate functions."""
+    """The arguments of the aggregate functions for a row."""
     return tuple(tuple(evaluate(arg, row) for arg in call.args) for call in _calls(node))
 
 
 def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
-    """The row of a group."""
+    """The output row of a group."""
     results = {
         call: AGGREGATES[call.name].value([one[place] for one in contributions])
         for place, call in enumerate(_calls(node))
@@ -131,7 +134,7 @@ def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> 
 
 
 def _calls(node: Aggregate) -> tuple[Expression, ...]:
-    """The different calls of aggregate functions, in order."""
+    """The distinct aggregate calls, in order."""
     return tuple(dict.fromkeys(call for one in node.outputs for call in one.expression.aggregates))
 
 
@@ -156,7 +159,7 @@ def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
 
 
 def _constant(expression: Expression, node: Aggregate, context: OperatorContext) -> Value:
-    """What a key is by the plan of this micro-batch, where that is a constant; else None."""
+    """The value of a key that is a constant in the plan of this micro-batch; None otherwise."""
     if expression.kind == "column":
         found = constant_of(expression.value, node.child, context.silent, context.rules)
         return None if found is None else evaluate(found, {})
@@ -172,20 +175,20 @@ Window = tuple[int, int]
 
 
 def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[Window]:
-    """The windows that hold an instant, the earliest first.
+    """The windows that contain an instant, the earliest first.
 
     Args:
         time_us: the instant.
         size: length of a window, in µs.
-        slide: from the start of one window to that of the next, in µs.
-        start: by how much windows are shifted against the epoch, in µs.
-        rules: say which of its ends a window holds, and how it is rounded before the epoch.
+        slide: distance between window starts, in µs.
+        start: offset of the windows from the epoch, in µs.
+        rules: which end is inclusive, and the rounding before the epoch.
     """
     latest = _latest_start(time_us, slide, start, rules)
     if rules.window_holds_its_end and latest == time_us:
         latest -= slide
     starts = [latest - slide * back for back in range(-(-size // slide))]
-    # On a version that rounds wrongly a tumbling window may lie beside its row; of sliding ones only those that hold it count.
+    # On a version that rounds incorrectly, a tumbling window may not contain its row; sliding windows that do not are discarded.
     sliding = size != slide
     for first in reversed(starts):
         if not sliding or _holds((first, first + size), time_us, rules):

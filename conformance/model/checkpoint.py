@@ -1,4 +1,4 @@
-"""What survives a query: the offset log, the commit log and the state. Source: the guide's «Recovering from Failures»."""
+"""The checkpoint: offset log, commit log and state. Source: "Recovering from Failures" of the guide."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from conformance.model.state_format import NotNull
 from conformance.model.watermark import Policy, WatermarkTracker
 
 Schema: TypeAlias = tuple[str, ...]
-"""What state was written for, as text: compared where a version does."""
+"""The schema of the state as text, for versions that compare it."""
 
 
 @dataclass(frozen=True)
 class OffsetLogEntry:
-    """An entry of the offset log: a micro-batch that was planned."""
+    """A planned micro-batch."""
 
     id: int
     data: BatchData
     watermark_ms: int
-    """What it runs with."""
+    """The watermark it runs with."""
 
 
 @dataclass(frozen=True)
 class CommitLogEntry:
-    """An entry of the commit log, and the state as the micro-batch left it."""
+    """A committed micro-batch, and the state after it."""
 
     next_ms: int
-    """The watermark for the micro-batch after it."""
+    """The watermark of the next micro-batch."""
     states: States
     schema: Schema
 
 
 @dataclass(frozen=True)
 class ModelCheckpoint:
-    """The logs of a query."""
+    """The checkpoint of a query."""
 
     planned: tuple[OffsetLogEntry, ...] = ()
     committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
-    """As the first run had it."""
+    """Of the first run."""
     sources: frozenset[str] | None = None
-    """The streams that the first run read."""
+    """The streams of the first run."""
     partitions: str | None = None
-    """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
+    """``spark.sql.shuffle.partitions`` of the first run, if set."""
     not_null: tuple[NotNull, ...] | None = None
-    """Which columns of each operator's state were NOT NULL in the first micro-batch."""
+    """For each operator, which columns of its state were NOT NULL in the first micro-batch."""
     lost: str | None = None
-    """What has gone of the state: ``delta gone``, ``state gone``; seen once a micro-batch needs it."""
+    """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
     tracker: WatermarkTracker | None = None
-    """What no real checkpoint holds; for models that are wrong on purpose."""
+    """Not in a real checkpoint; used by wrong models."""
 
     @property
     def next_id(self) -> int:
@@ -58,13 +58,13 @@ class ModelCheckpoint:
 
     @property
     def uncommitted(self) -> OffsetLogEntry | None:
-        """The newest micro-batch, where it was planned and not committed."""
+        """The newest micro-batch, if it was planned but not committed."""
         newest = self.planned[-1] if self.planned else None
         return newest if newest is not None and newest.id not in self.committed else None
 
     @property
     def watermark_ms(self) -> int:
-        """What the next micro-batch would run with, or the uncommitted one will be replayed with."""
+        """The watermark of the next micro-batch, or of the uncommitted one that will be replayed."""
         if self.uncommitted is not None:
             return self.uncommitted.watermark_ms
         return self.committed[self.planned[-1].id].next_ms if self.planned else 0
@@ -84,6 +84,6 @@ class ModelCheckpoint:
         return replace(self, committed={**self.committed, id: committed})
 
     def without_newest_commit(self) -> ModelCheckpoint:
-        """As if the engine had died after planning its last micro-batch and before committing it."""
+        """As if the engine had died between planning and committing its last micro-batch."""
         newest = self.planned[-1].id if self.planned else None
         return replace(self, committed={id: one for id, one in self.committed.items() if id != newest})

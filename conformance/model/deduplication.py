@@ -1,4 +1,4 @@
-"""Deduplication both ways. Source: the guide's «Streaming Deduplication», SPARK-19497, SPARK-42931."""
+"""``dropDuplicates`` and ``dropDuplicatesWithinWatermark``. Sources: "Streaming Deduplication" of the guide, SPARK-19497, SPARK-42931."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from conformance.model.operators import (
     OperatorResult,
     compared_row,
     event_time_among,
+    is_evicted,
     is_late,
-    is_over,
 )
 from conformance.model.plan import Deduplicate
 
 Keys = Mapping[tuple[Value, ...], int | None]
-"""Key → when it expires, in µs; None where it goes by its own event time or not at all."""
+"""Key → its expiry in µs; None if it is evicted by its own event time, or never."""
 
 
 def deduplicate(
@@ -27,10 +27,10 @@ def deduplicate(
 
     Args:
         node: the deduplication.
-        rows: of this micro-batch, in their order.
+        rows: of this micro-batch, in order.
         state: the keys so far.
         context: watermarks and rules.
-        visible: ids of the columns that the plan keeps: an event time that is not among them filters nothing.
+        visible: ids of the columns that the plan keeps; a pruned event time filters nothing.
     """
     rules = context.rules
     time = _event_time(node, context, visible)
@@ -100,4 +100,4 @@ def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None)
 def _is_over(time: Value, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
     if expires is not None:
         return context.rules.within_is_expired(expires, context.evicting_ms)
-    return column is not None and is_over(time, column, context.evicting_ms, context.rules)
+    return column is not None and is_evicted(time, column, context.evicting_ms, context.rules)

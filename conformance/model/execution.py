@@ -1,4 +1,4 @@
-"""One micro-batch through the plan: rows go up from the sources, stateful operators take and give state on the way."""
+"""Executes one micro-batch: rows flow from the sources through the plan, and stateful operators update their state."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from conformance.model.sessions import aggregate_sessions, session_rows
 from conformance.model.watermark import EventTimeStatistics
 
 BatchData = Mapping[str, Sequence[tuple[Value, ...]]]
-"""Stream → its new rows, values in the order of its columns; a stream that is missing has nothing new."""
+"""Stream → its new rows, values in column order; streams without new rows are missing."""
 States = tuple[State, ...]
 """The state of each stateful operator, in the order of ``plan.stateful``."""
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a micro-batch gave."""
+    """The result of a micro-batch."""
 
     rows: tuple[tuple[Value, ...], ...]
     """In the order of the query's columns."""
@@ -63,16 +63,16 @@ def initial(plan: Plan) -> States:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Everything a micro-batch is executed with."""
+    """The input of a micro-batch."""
 
     plan: Plan
     """The query."""
     data: BatchData
-    """What is new."""
+    """The new rows."""
     states: States
-    """As the micro-batch before left them."""
+    """After the previous micro-batch."""
     late_ms: Sequence[int]
-    """The watermark that rows are late by, of each stateful operator in the order of ``plan.stateful``."""
+    """The watermark for late rows of each stateful operator, in the order of ``plan.stateful``."""
     eviction_ms: Sequence[int]
     """The watermark that state goes by."""
     mode: OutputMode
@@ -93,18 +93,18 @@ def execute(batch: MicroBatch) -> BatchResult:
         Refused: Spark fails in this micro-batch.
         Unpredictable: what comes is not known.
     """
-    run = _Run(batch)
+    run = _BatchRun(batch)
     rows = run.rows(batch.plan)
     columns = batch.plan.columns
     return BatchResult(
         rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
         states=tuple(run.results[id(node)].state for node in run.operators),
         statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
-        operators=tuple(_story(node, run) for node in run.operators),
+        operators=tuple(_operator_progress(node, run) for node in run.operators),
     )
 
 
-class _Run:
+class _BatchRun:
     def __init__(self, batch: MicroBatch) -> None:
         self.operators = stateful(batch.plan)
         self.results: dict[int, OperatorResult] = {}
@@ -120,16 +120,16 @@ class _Run:
         self._rules = batch.rules
 
     def rows(self, node: Plan) -> list[Row]:
-        """All rows of a node, read to the end."""
+        """All rows of a node."""
         return [row for part in self._partitions(node) for row in part]
 
     def statistics(self, node: Watermark) -> EventTimeStatistics | None:
-        """What a watermark has seen: the rows that were read through it."""
+        """The statistics of the rows that passed a watermark node."""
         is_window = node.column.type.name == "struct"
         return EventTimeStatistics.of(self._times[id(node)], is_window=is_window, rules=self._rules)
 
     def _partitions(self, node: Plan) -> list[Iterator[Row]]:
-        """The rows of a node, each when it is asked for; one with state reads all its input at once."""
+        """The rows of a node, lazily; a stateful operator reads its whole input at once."""
         match node:
             case StreamSource():
                 ids = [one.id for one in node.columns]
@@ -141,7 +141,7 @@ class _Run:
                 return [_filtered(part, node.condition) for part in self._partitions(node.child)]
             case Watermark():
                 times = self._times[id(node)] = []
-                return [_noted(part, node.column.id, times) for part in self._partitions(node.child)]
+                return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case Project():
                 return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():
@@ -181,9 +181,9 @@ class _Run:
         raise AssertionError(node)
 
     def _local_limit(self, node: Limit) -> list[Row]:
-        """The rows that a limit reads where nothing below it keeps state: so many of each partition, and no watermark sees the others.
+        """The rows that a limit reads if nothing below it keeps state: no watermark sees the other rows of a partition.
 
-        StreamSource: `IncrementalExecution` puts a `LocalLimitExec` there, which does not read its input to the end.
+        Source: `IncrementalExecution` adds a `LocalLimitExec`, which does not read its whole input.
         """
         if any(isinstance(one, Join) for one in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
@@ -210,15 +210,15 @@ def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
     return ({ours: row[its] for its, ours in ids} for row in rows)
 
 
-def _noted(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
-    """The rows; the time of each is noted when it is read."""
+def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
+    """The rows; the event time of each is recorded when it is read."""
     for row in rows:
         times.append(row[time])
         yield row
 
 
 def project(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns alone."""
+    """The rows with only these columns."""
     ids = {one.column.id for one in named}
     return ({id: row[id] for id in ids} for row in _with_named(rows, named, rules))
 
@@ -228,7 +228,7 @@ def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
 
 
 def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns added; a row is there once for each window it is in, and not at all without time."""
+    """The rows with these columns added: one row per window, and none for a null event time."""
     windows = [one for one in named if one.expression.kind == "window"]
     plain = [one for one in named if one.expression.kind != "window"]
     if any(one.expression.kind == "session" for one in plain):
@@ -248,7 +248,7 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
                 yield {**row, **added, **{named.column.id: one for named in windows}}
 
 
-def _story(node: Plan, run: _Run) -> OperatorProgress:
+def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
     result, context = run.results[id(node)], run.turns[id(node)]
     return OperatorProgress(
         operator=operator_name(node),

@@ -1,4 +1,4 @@
-"""A frame: the operations of a query, named after the DataFrame methods they stand for, as Spark's analyser takes them."""
+"""Builds the plan of a query with the operations of a DataFrame, and the checks of Spark's analyser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from conformance.model.rules import Rules
 
 @dataclass(frozen=True)
 class Frame:
-    """A plan under construction. Every method gives a new frame, and may be refused at analysis."""
+    """A plan under construction. Each method returns a new frame, and may raise ``Refused`` at analysis."""
 
     plan: Plan
     rules: Rules
@@ -53,7 +53,7 @@ class Frame:
     def with_watermark(self, column: str, delay: str) -> Frame:
         """
         Raises:
-            Refused: the delay is no interval or negative, or the column none that can be an event time.
+            Refused: the delay is not an interval, or negative, or the column cannot be an event time.
         """
         for text, name in ((column, "empty event time"), (delay, "empty delay")):
             if not text:
@@ -78,7 +78,7 @@ class Frame:
         return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
 
     def with_column(self, name: str, text: str) -> Frame:
-        """Replaces the column of that name, or adds one."""
+        """Replace the column of that name, or add one."""
         added = replace(self._named(self._expression(text), name))
         names = [one.name.lower() for one in self.plan.columns]
         kept = [NamedExpression(column_expression(one), one) for one in self.plan.columns]
@@ -126,7 +126,7 @@ class Frame:
         return self.drop_duplicates()
 
     def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
-        """``dropDuplicates``, or ``dropDuplicatesWithinWatermark``; without names over all columns."""
+        """``dropDuplicates`` or ``dropDuplicatesWithinWatermark``, by all columns if no names are given."""
         if within_watermark:
             self.rules.require("dropDuplicatesWithinWatermark")
         columns = {one.id: one for one in self.plan.columns}
@@ -135,7 +135,7 @@ class Frame:
         return self.of(Deduplicate(self.plan, keys, within_watermark))
 
     def distinct_rows(self) -> Frame:
-        """SQL's DISTINCT, which is an aggregation without functions (SPARK-32456)."""
+        """SQL DISTINCT, an aggregation without functions (SPARK-32456)."""
         keys = tuple(
             NamedExpression(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns
         )
@@ -151,7 +151,7 @@ class Frame:
         return read(text, self.plan.columns, self.rules)
 
     def _named(self, parsed: Parsed, name: str | None = None) -> NamedExpression:
-        """The column of an expression. Only a column taken as it is keeps its id."""
+        """An expression with its column. Only an unchanged column keeps its id."""
         called = name or parsed.name
         if parsed.source is not None and called.lower() == parsed.source.name.lower():
             return NamedExpression(parsed.expression, replace(parsed.source, name=called))
@@ -165,7 +165,7 @@ class Frame:
         )
 
     def _delay_ms(self, expression: Expression) -> int | None:
-        """The delay an expression inherits: a column keeps its own, a window and its time take that of their column."""
+        """The delay that an expression inherits from its column, window or window time."""
         if expression.kind == "column":
             return next((one.delay_ms for one in self.plan.columns if one.id == expression.value), None)
         if expression.kind in ("window", "session", "window_time"):

@@ -1,4 +1,4 @@
-"""Scalar functions and operators: what each gives, and of which type."""
+"""Scalar functions and operators: their values and types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A scalar function: its value for operands that are not NULL, and its type for their types."""
+    """A scalar function: its value for operands that are not NULL, and its type given their types."""
 
     value: Callable[..., Value]
     type: Callable[[Sequence[DataType]], DataType]
@@ -80,7 +80,7 @@ def _or(*operands: Value) -> Value:
 
 
 def _case(*operands: Value) -> Value:
-    """Conditions and values in turn, the value of ELSE last."""
+    """Alternating conditions and values, then the value of ELSE."""
     for condition, value in zip(operands[:-1:2], operands[1:-1:2], strict=True):
         if condition:
             return value
@@ -98,13 +98,13 @@ def _trunc(unit: str, instant_us: int) -> int:
 
 
 def _to_timestamp(value: Value) -> Value:
-    """CAST(… AS TIMESTAMP) of an instant or of text with its zone; text that is no instant is NULL."""
+    """CAST(… AS TIMESTAMP) of an instant, or of text with a zone."""
     if isinstance(value, int):
         return value
     try:
         return canonical(value.replace("T", " ") if isinstance(value, str) else value, TIMESTAMP)
     except NotAValue:
-        raise Unpredictable("CAST of text that is no instant") from None
+        raise Unpredictable("CAST of text that is not an instant") from None
 
 
 def _to_string(value: Value) -> str:
@@ -165,14 +165,14 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "cast to int": ScalarFunction(_to_int, _constant(INT)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
-"""Every function the model knows, by its name in Spark SQL or the operator."""
+"""By name in Spark SQL, or by operator."""
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
     """The type of a call.
 
     Raises:
-        Unpredictable: there is no such function in the model.
+        Unpredictable: the model does not know the function.
     """
     if name not in FUNCTIONS:
         raise Unpredictable(f"function {name}")

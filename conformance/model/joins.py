@@ -1,4 +1,4 @@
-"""Joins of two streams: matches, null rows, and what each side keeps. Source: SPARK-22136, the guide's «Join Operations»."""
+"""Stream-stream joins: matches, null rows, and the state of each side. Sources: SPARK-22136, "Join Operations" of the guide."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from conformance.model.operators import (
     OperatorResult,
     compared_row,
     event_time_among,
+    is_evicted,
     is_late,
-    is_over,
 )
 from conformance.model.optimizer import PRESERVED, all_of, constant_of
 from conformance.model.plan import Join, Plan
@@ -26,7 +26,7 @@ Key = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class StoredRow:
-    """A row in a side's state: the values of the side's columns in order, and whether it has matched."""
+    """A row in the state of a side: its values in column order, and whether it has matched."""
 
     values: tuple[Value, ...]
     matched: bool
@@ -49,7 +49,7 @@ EMPTY = JoinState({}, {})
 
 @dataclass(frozen=True)
 class _Condition:
-    """The condition taken apart: what must be equal, what one side alone decides, and the rest."""
+    """The parts of the condition: equalities, conditions on one side, and the rest."""
 
     equal: tuple[Equality, ...]
     left_alone: Expression
@@ -65,7 +65,7 @@ def join(
     context: OperatorContext,
     visible: frozenset[int],
 ) -> OperatorResult:
-    """One micro-batch of a join: the left side's rows first, against what the right side has stored, then the right side's.
+    """One micro-batch of a join: the left rows against the state of the right side, then the right rows against the left state.
 
     Args:
         node: the join.
@@ -74,7 +74,7 @@ def join(
         context: watermarks and rules.
         visible: ids of the columns of both sides that the plan keeps.
     """
-    run = _Run(node, state, context)
+    run = _JoinRun(node, state, context)
     fresh = {}
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
@@ -95,7 +95,7 @@ def join(
         emitted += run.unmatched()
     kept = run.state()
     return OperatorResult(
-        rows=_with_present_constants(emitted, node, context),
+        rows=_with_current_constants(emitted, node, context),
         state=kept,
         state_rows=len(kept),
         late=tuple(late),
@@ -112,8 +112,8 @@ def join(
     )
 
 
-def _with_present_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
-    """The rows, constant columns as the plan of this micro-batch has them, where a version does so (SPARK-47840)."""
+def _with_current_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
+    """The rows with constant columns from the plan of this micro-batch, on versions that do so (SPARK-47840)."""
     if context.rules.constant_columns_of_joins == "of the state":
         return rows
     constants = {
@@ -128,7 +128,7 @@ def _with_present_constants(rows: list[Row], node: Join, context: OperatorContex
 
 
 def can_evict(node: Join) -> bool:
-    """Whether any state can ever go: only then a micro-batch without data is worth running."""
+    """Whether any state can be evicted; otherwise a micro-batch without data is useless."""
     return any(bound is not None for bound in bounds(node))
 
 
@@ -136,12 +136,12 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
     """
     Args:
         node: the join.
-        silent: streams that have nothing new.
+        silent: streams without new rows.
         rules: of the version.
 
     Raises:
-        Refused: nothing in the condition must be equal.
-        Unpredictable: a key is a constant where constants go wrong (SPARK-47840).
+        Refused: the condition has no equality.
+        Unpredictable: a key is a constant on a version with SPARK-47840.
     """
     pairs = equalities(node)
     present = rules.constant_columns_of_joins == "of the present plan" and node.how in ("inner", "leftSemi")
@@ -152,21 +152,21 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
 
 
 def _has_constant(pair: Equality, node: Join, silent: frozenset[str], rules: Rules) -> bool:
-    """Whether a constant takes the place of a key, so that nothing is left that rows could be found by (`FoldablePropagation`)."""
+    """Whether a constant replaces a key, so that the equality is lost (`FoldablePropagation`)."""
     return any(
         key.kind == "column" and constant_of(key.value, side, silent, rules) is not None
         for key, side in ((pair.left, node.left), (pair.right, node.right))
     )
 
 
-class _Run:
-    """The sides of a join while a micro-batch goes through it."""
+class _JoinRun:
+    """The sides of a join during a micro-batch."""
 
     def __init__(self, node: Join, state: JoinState, context: OperatorContext) -> None:
         self._node = node
         self._turn = context
         self._rules = context.rules
-        self._condition = _taken_apart(node)
+        self._condition = _condition_parts(node)
         self._sides: dict[str, dict[Key, list[StoredRow]]] = {
             name: {key: list(rows) for key, rows in side.items()}
             for name, side in (("left", state.left), ("right", state.right))
@@ -186,7 +186,7 @@ class _Run:
         return dict(zip((one.id for one in self.side(name).columns), stored.values, strict=True))
 
     def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
-        """Match each row with what the other side has stored, and store it."""
+        """Match each row with the state of the other side, and store it."""
         alone = self._condition.left_alone if name == "left" else self._condition.right_alone
         for row in rows:
             if not evaluate(alone, row):
@@ -200,12 +200,12 @@ class _Run:
             pairs = list(self._matches(name, key, row))
             yield from pairs
             semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
-            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._goes(name, key, row)):
+            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._is_evicted(name, key, row)):
                 self._store(name, key, row, matched=bool(pairs))
 
     def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
         other = "right" if name == "left" else "left"
-        # Elsewhere one side's rows without a key are filtered before the join; here they are stored, and found by their bytes.
+        # Other joins filter rows with a null key; a full outer join stores them and finds them by their bytes.
         if None in key and self._node.how != "fullOuter":
             return
         stored_rows = self._sides[other].get(key, [])
@@ -230,11 +230,11 @@ class _Run:
         self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
 
     def evict(self, name: str) -> list[tuple[Row, bool, Attribute | None]]:
-        """Take out what goes: each row, whether it had matched, and the column it was judged by."""
+        """Evict rows: each with whether it had matched, and the column that decided."""
         gone = []
-        column = _judging_column(self._bounds[name])
+        column = _deciding_column(self._bounds[name])
         for key, stored_rows in self._sides[name].items():
-            over = [stored for stored in stored_rows if self._goes(name, key, self.row(name, stored))]
+            over = [stored for stored in stored_rows if self._is_evicted(name, key, self.row(name, stored))]
             stored_rows[:] = [stored for stored in stored_rows if stored not in over]
             if self._rules.evicted_rows_share_a_buffer and over:
                 over = [replace(stored, values=over[-1].values) for stored in over]
@@ -260,24 +260,24 @@ class _Run:
     def _key(self, name: str, row: Row) -> Key:
         return tuple(evaluate(pair.left if name == "left" else pair.right, row) for pair in self._condition.equal)
 
-    def _goes(self, name: str, key: Key, row: Row) -> bool:
+    def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
         bound = self._bounds[name]
         if bound is None:
             return False
         watermark_ms = self._turn.evicting_ms
         if isinstance(bound, KeyBound):
-            return is_over(key[bound.place], bound.column, watermark_ms, self._rules)
+            return is_evicted(key[bound.place], bound.column, watermark_ms, self._rules)
         time = row[bound.column.id]
         return time is not None and self._rules.join_state_goes(
             time, bound.state_watermark_ms(watermark_ms, self._rules)
         )
 
 
-def _judging_column(bound: Bound) -> Attribute | None:
+def _deciding_column(bound: Bound) -> Attribute | None:
     return None if bound is None else bound.column
 
 
-def _taken_apart(node: Join) -> _Condition:
+def _condition_parts(node: Join) -> _Condition:
     left = {one.id for one in node.left.columns}
     right = {one.id for one in node.right.columns}
     equal = equalities(node)

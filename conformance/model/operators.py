@@ -12,29 +12,29 @@ from conformance.model.rules import Rules
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 State: TypeAlias = Any
-"""Of an operator; never changed in place."""
+"""The state of an operator; immutable."""
 
 
 @dataclass(frozen=True)
 class OperatorContext:
-    """The circumstances of one operator in one micro-batch; watermarks in ms."""
+    """The input of a stateful operator in a micro-batch besides rows and state; watermarks in ms."""
 
     late_ms: int
     eviction_ms: int
     mode: OutputMode
     silent: frozenset[str]
-    """Streams that have nothing new."""
+    """Streams without new rows."""
     rules: Rules
 
     @property
     def evicting_ms(self) -> int:
-        """The watermark that state goes by."""
+        """The watermark by which state is evicted."""
         return self.eviction_ms if self.rules.eviction_watermark == "own batch" else self.late_ms
 
 
 @dataclass(frozen=True)
 class OperatorResult:
-    """What an operator made of its rows."""
+    """The result of a stateful operator in a micro-batch."""
 
     rows: Sequence[Row]
     state: State
@@ -46,7 +46,7 @@ class OperatorResult:
     removed: int = 0
     duplicates: int = 0
     shown: tuple[ComparedRow, ...] = ()
-    """What is held, for people."""
+    """The state, for display."""
 
 
 def compared_row(
@@ -56,17 +56,17 @@ def compared_row(
     watermark_ms: int,
     rows: int = 1,
 ) -> ComparedRow:
-    """A row for the story: its values by name, and the time it was judged by."""
+    """A row with its values by name, and the time that was compared with a watermark."""
     what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
     instant = None if time is None else instant_of(row[time.id], time)
     return ComparedRow(what, instant, watermark_ms, rows)
 
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:
-    """The column an operator goes by: the first that carries a watermark; None where none does.
+    """The event-time column of an operator: the first one with a watermark; None if there is none.
 
     Raises:
-        Refused: there are several, where that is an error (SPARK-42376).
+        Refused: there are several, on versions that refuse that (SPARK-42376).
     """
     tagged = [one for one in columns if one.is_event_time]
     if len({one.id for one in tagged}) > 1 and "two event times" in rules.refusals:
@@ -75,21 +75,21 @@ def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | 
 
 
 def is_late(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:
-    """Whether a value of an event-time column, an instant or a window, is late at a watermark."""
+    """Whether an event time, an instant or a window, is late."""
     if time is None:
         return rules.null_is_late
     return rules.is_late(rules.late_time_of_window(time) if _is_window(column) else time, watermark_ms)
 
 
-def is_over(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:
-    """Whether state with this event time goes at a watermark."""
+def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:
+    """Whether state with this event time is evicted."""
     if time is None:
         return rules.null_is_over
     return rules.is_over(rules.over_time_of_window(time) if _is_window(column) else time, watermark_ms)
 
 
 def instant_of(time: Value, column: Attribute) -> int | None:
-    """The instant, in µs, by which a person would say what time this is: the end of a window."""
+    """The instant of an event time, in µs; for a window its end."""
     if time is None:
         return None
     instant: int = time[1] if _is_window(column) else time

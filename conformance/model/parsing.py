@@ -1,4 +1,4 @@
-"""From the text of a Spark SQL expression to an ``Expression`` over the columns of a frame."""
+"""Parses Spark SQL expressions into ``Expression`` trees over the columns of a frame."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ _CASTS: Mapping[str, str] = {
     "INT": "cast to int",
 }
 _NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
-"""Functions that some versions lack → the feature."""
+"""Function → feature that provides it, if some versions lack it."""
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """An expression, and the name it gives its column."""
+    """An expression and the name of its column."""
 
     expression: Expression
     name: str
     source: Attribute | None
-    """The column it is, renamed or not; None where it is more than that."""
+    """The column, if the expression is only a column, possibly renamed."""
 
 
 @cache
@@ -77,7 +77,7 @@ def syntax(text: str) -> exp.Expr:
     """The syntax tree of an expression.
 
     Raises:
-        Unpredictable: sqlglot does not read it.
+        Unpredictable: sqlglot cannot parse it.
     """
     try:
         return sqlglot.parse_one(text, dialect="spark")
@@ -86,22 +86,22 @@ def syntax(text: str) -> exp.Expr:
 
 
 def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
-    """Read an expression.
+    """Parse an expression.
 
     Args:
-        text: as Spark SQL has it: ``window(event_time, '10 minutes') AS slot``.
-        scope: the columns it may name.
-        rules: say which constructs there are.
+        text: in Spark SQL: ``window(event_time, '10 minutes') AS slot``.
+        scope: the available columns.
+        rules: of the version.
 
     Raises:
-        Unpredictable: it uses what the model does not know.
-        Refused: it names no column of the scope, or what this version lacks.
+        Unpredictable: the model does not know a construct.
+        Refused: a column does not exist, or the version lacks a feature.
     """
     return read(syntax(text), scope, rules)
 
 
 def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
-    """The same of a syntax tree."""
+    """As ``parse``, from a syntax tree."""
     alias = None
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
@@ -111,11 +111,11 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
 
 
 def resolve(parts: Sequence[str], scope: Iterable[Attribute], rules: Rules) -> Expression:
-    """The column, or the field of one, that a dotted name means.
+    """The column, or the field of a column, with a dotted name.
 
     Raises:
-        Refused: there is none.
-        Unpredictable: it means several.
+        Refused: it does not exist.
+        Unpredictable: it is ambiguous.
     """
     columns = list(scope)
     for taken in (2, 1):
@@ -282,7 +282,7 @@ class _Reader:
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")
 
     def _time(self, of: Expression) -> Expression:
-        """What a window is taken of: a window as such by its time (SPARK-40821)."""
+        """The time argument of a window function; for a window its time (SPARK-40821)."""
         if of.type == WINDOW:
             self._rules.require("window of a window")
             return self._time_of_window(of)
@@ -293,7 +293,7 @@ class _Reader:
     def _time_of_window(self, window: Expression) -> Expression:
         made = next((one.made_by for one in self._scope if window.kind == "column" and one.id == window.value), None)
         if window.type != WINDOW or made is None:
-            raise Unpredictable("window_time of what is no window")
+            raise Unpredictable("window_time of a column that is not a window")
         return Expression("window_time", TIMESTAMP, (window,), "window_time", self._rules.window_time_us)
 
     def _micros(self, tree: exp.Expr) -> int:

@@ -1,6 +1,6 @@
-"""The plan of a query: what its operations make of the rows of a micro-batch.
+"""The logical plan of a query.
 
-A node is itself alone: two nodes that look the same are two operators, each with its own state.
+Nodes are compared by identity: two identical nodes are two operators, each with its own state.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "
 
 
 class _Leaf:
-    """A node over none."""
+    """A node without children."""
 
     @property
     def children(self) -> tuple[Plan, ...]:
         return ()
 
 
-class _OverOne:
-    """A node over a single other one, its field ``child``."""
+class _Unary:
+    """A node with one child."""
 
     child: Plan
 
@@ -34,8 +34,8 @@ class _OverOne:
         return (self.child,)
 
 
-class _PassingOn(_OverOne):
-    """One that hands on the columns of the node below."""
+class _WithColumnsOfChild(_Unary):
+    """A node with the columns of its child."""
 
     @property
     def columns(self) -> tuple[Attribute, ...]:
@@ -44,7 +44,7 @@ class _PassingOn(_OverOne):
 
 @dataclass(frozen=True, eq=False)
 class StreamSource(_Leaf):
-    """A stream that is read; read twice, its columns have other ids each time."""
+    """A stream. If it is read twice, its columns have different ids."""
 
     stream: str
     columns: tuple[Attribute, ...]
@@ -52,17 +52,17 @@ class StreamSource(_Leaf):
 
 @dataclass(frozen=True, eq=False)
 class LocalRelation(_Leaf):
-    """Rows that are written in the query."""
+    """Constant rows of the query."""
 
     columns: tuple[Attribute, ...]
     rows: tuple[tuple[Value, ...], ...]
     is_cut: bool = False
-    """Whether it is all that is left of a query below a filter that is always false."""
+    """Whether it replaces a plan below a filter that is always false."""
 
 
 @dataclass(frozen=True, eq=False)
-class Watermark(_OverOne):
-    """``withWatermark``: from here on the column is the event time."""
+class Watermark(_Unary):
+    """``withWatermark``: above it the column is an event time."""
 
     child: Plan
     column: Attribute
@@ -70,14 +70,14 @@ class Watermark(_OverOne):
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(_PassingOn):
+class Filter(_WithColumnsOfChild):
     child: Plan
     condition: Expression
 
 
 @dataclass(frozen=True, eq=False)
-class Project(_OverOne):
-    """``select`` and its like; a window in it makes a row for each window a row is in."""
+class Project(_Unary):
+    """``select`` and similar; with a window it yields one row per window."""
 
     child: Plan
     named: tuple[NamedExpression, ...]
@@ -89,7 +89,7 @@ class Project(_OverOne):
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """All rows of all branches; the columns are named, and watermarked, as in the first."""
+    """All rows of all branches, with the names and watermarks of the first branch."""
 
     branches: tuple[Plan, ...]
     columns: tuple[Attribute, ...]
@@ -100,15 +100,15 @@ class Union:
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate(_OverOne):
-    """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
+class Aggregate(_Unary):
+    """``groupBy`` and ``agg``. A session window is a key of the kind ``session``."""
 
     child: Plan
     keys: tuple[NamedExpression, ...]
     outputs: tuple[NamedExpression, ...]
-    """Over the columns of the keys and, inside aggregate functions, over those of the child."""
+    """Over the key columns and, inside aggregate functions, over the columns of the child."""
     from_distinct: bool = False
-    """Whether SQL's DISTINCT or UNION made it."""
+    """Whether it comes from SQL DISTINCT or UNION."""
 
     @property
     def columns(self) -> tuple[Attribute, ...]:
@@ -121,7 +121,7 @@ class Aggregate(_OverOne):
 
 
 @dataclass(frozen=True, eq=False)
-class Deduplicate(_PassingOn):
+class Deduplicate(_WithColumnsOfChild):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
     child: Plan
@@ -130,13 +130,13 @@ class Deduplicate(_PassingOn):
 
     @property
     def has_no_order(self) -> bool:
-        """Whether its rows come from state, in an order of its own."""
+        """Whether its input comes from state, in arbitrary order."""
         return bool(stateful(self.child))
 
 
 @dataclass(frozen=True, eq=False)
-class Limit(_PassingOn):
-    """SQL's LIMIT: so many rows of the whole stream."""
+class Limit(_WithColumnsOfChild):
+    """SQL LIMIT: the first rows of the whole stream."""
 
     child: Plan
     rows: int
@@ -171,14 +171,14 @@ Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join
 
 
 def walk(plan: Plan) -> Iterator[Plan]:
-    """Every node, each before its children, the left before the right: the order in which Spark collects them."""
+    """Every node in pre-order, as Spark collects them."""
     yield plan
     for child in plan.children:
         yield from walk(child)
 
 
 def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The node over what ``change`` makes of each of its children."""
+    """The node with changed children."""
     match plan:
         case StreamSource() | LocalRelation():
             return plan
@@ -195,7 +195,7 @@ def is_streaming(plan: Plan) -> bool:
 
 
 def is_stateful(plan: Plan) -> bool:
-    """Whether the operator keeps state between micro-batches."""
+    """Whether the node keeps state between micro-batches."""
     if isinstance(plan, Join):
         return plan.is_of_streams
     return isinstance(plan, Aggregate | Deduplicate | Limit) and is_streaming(plan)
@@ -203,12 +203,12 @@ def is_stateful(plan: Plan) -> bool:
 
 @lru_cache(maxsize=64)
 def stateful(plan: Plan) -> tuple[Plan, ...]:
-    """The stateful operators, the last of the query first: the order of ``stateOperators``."""
+    """The stateful operators in the order of ``stateOperators``: the last one of the query first."""
     return tuple(node for node in walk(plan) if is_stateful(node))
 
 
 def beneath(plan: Plan) -> Plan:
-    """What is below filters, projections and watermarks."""
+    """The first node below filters, projections and watermarks."""
     while isinstance(plan, Filter | Project | Watermark):
         plan = plan.child
     return plan
@@ -221,12 +221,12 @@ def watermarks(plan: Plan) -> tuple[Watermark, ...]:
 
 
 def streams(plan: Plan) -> frozenset[str]:
-    """The streams that are read."""
+    """The streams that the plan reads."""
     return frozenset(node.stream for node in walk(plan) if isinstance(node, StreamSource))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of the plan, whole."""
+    """Every expression of the plan."""
     for node in walk(plan):
         match node:
             case Filter() | Join():
@@ -248,7 +248,7 @@ _TITLES = {
 
 
 def operator_name(node: Plan) -> str:
-    """What the progress calls a stateful operator."""
+    """The name of a stateful operator in the progress."""
     match node:
         case Aggregate():
             return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"

@@ -1,4 +1,4 @@
-"""What happened in a micro-batch and why, as values: for people who ask why a row was dropped."""
+"""What happened in a micro-batch and why."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from conformance.model.watermark import EventTimeStatistics, WatermarkAdvance
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A row or a group that was late, or state that was over, and by what."""
+    """A late row or group, or evicted state, with the times that were compared."""
 
     what: tuple[tuple[str, DataType, Value], ...]
-    """Name, type and value of its columns; instants in µs."""
+    """Name, type and value of each column; instants in µs."""
     time_us: int | None
-    """The instant that was compared: of a window its end."""
+    """The compared instant; for a window its end."""
     watermark_ms: int
     rows: int = 1
-    """How many rows it stands for."""
+    """The number of rows that it represents."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class OperatorProgress:
     """One stateful operator in one micro-batch."""
 
     operator: str
-    """As in the progress: ``stateStoreSave``."""
+    """Its name in the progress: ``stateStoreSave``."""
     title: str
     """``aggregation by window, id``"""
     late_ms: int
-    """The watermark that rows were late by."""
+    """The watermark for late rows."""
     eviction_ms: int
-    """The watermark that state went by."""
+    """The watermark for eviction."""
     late: tuple[ComparedRow, ...]
     evicted: tuple[ComparedRow, ...]
     dropped: int
@@ -42,9 +42,9 @@ class OperatorProgress:
     removed: int
     duplicates: int
     state_rows: int
-    """Rows in its state afterwards."""
+    """Rows in its state after the micro-batch."""
     state: tuple[ComparedRow, ...] = ()
-    """What is held, for people."""
+    """The state, for display."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class BatchProgress:
     id: int
     kind: Literal["data", "no-data"]
     read: tuple[tuple[str, tuple[tuple[Value, ...], ...]], ...]
-    """Each stream that had something new, and its rows."""
+    """Each stream with new rows, and the rows."""
     watermark_ms: int
-    """What it ran with."""
+    """The watermark it ran with."""
     statistics: tuple[EventTimeStatistics | None, ...]
     """Of each watermark node, in plan order."""
     operators: tuple[OperatorProgress, ...]
-    """The last of the query first."""
+    """The last operator of the query first."""
     emitted: tuple[tuple[Value, ...], ...]
-    """Rows in the order of the query's columns."""
+    """Rows, values in column order."""
     advance: WatermarkAdvance
 
     @property
@@ -71,5 +71,5 @@ class BatchProgress:
 
     @property
     def event_time(self) -> EventTimeStatistics | None:
-        """What the progress reports: of the first node that saw a row."""
+        """What the progress reports: the statistics of the first node with rows."""
         return next((one for one in self.statistics if one is not None), None)

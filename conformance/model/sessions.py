@@ -1,4 +1,4 @@
-"""Session windows: rows of a group that are never further apart than the gap share one. Source: SPARK-34893, SPARK-36465."""
+"""Session windows: consecutive rows of a key that are at most one gap apart share one. Sources: SPARK-34893, SPARK-36465."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from conformance.model.operators import (
     OperatorResult,
     compared_row,
     event_time_among,
+    is_evicted,
     is_late,
-    is_over,
 )
 from conformance.model.plan import Aggregate
 from conformance.model.rules import Rules
@@ -24,7 +24,7 @@ from conformance.model.rules import Rules
 
 @dataclass(frozen=True)
 class Session:
-    """From the first row to the gap after the last, in µs, with what its rows give."""
+    """From the first row to one gap after the last one, in µs, with the arguments of its rows."""
 
     start: int
     end: int
@@ -32,11 +32,11 @@ class Session:
 
 
 Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
-"""Key without the session → its sessions by their start."""
+"""Key without the session → its sessions in order."""
 
 
 def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) -> list[Row]:
-    """Each row with a session of its own; a row without time, or without a positive gap, is in none."""
+    """Each row with its own session; rows with a null event time or without a positive gap are omitted."""
     found = []
     time, gap = session.expression.args
     for row in rows:
@@ -53,7 +53,7 @@ def aggregate_sessions(
 
     Args:
         node: the aggregation.
-        rows: of this micro-batch, each with a session of its own.
+        rows: of this micro-batch, from ``session_rows``.
         state: the sessions so far.
         context: watermarks, mode and rules.
     """
@@ -81,7 +81,7 @@ def aggregate_sessions(
         for one in of_key
         if context.mode in rules.evicts_in
         and time is not None
-        and is_over((one.start, one.end), time, context.evicting_ms, rules)
+        and is_evicted((one.start, one.end), time, context.evicting_ms, rules)
     ]
     kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
@@ -118,7 +118,7 @@ def aggregate_sessions(
 
 
 def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
-    """How many late rows the metric tells."""
+    """The number of late rows in the metric."""
     if not rules.session_drops_are_counted:
         return 0
     if rules.session_counts_late == "rows":
@@ -127,7 +127,7 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
-    """Sessions of one key with those put together that overlap or touch."""
+    """The sessions of one key, with overlapping or touching ones merged."""
     found: list[Session] = []
     for one in sorted(sessions, key=lambda session: session.start):
         last = found[-1] if found else None

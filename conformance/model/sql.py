@@ -1,4 +1,4 @@
-"""SQL statements over frames: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
+"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
-    """The frame a statement gives.
+    """The frame of a statement.
 
     Args:
         statement: one SELECT.
-        views: the frames it may name, at least one.
+        views: name → frame, at least one.
 
     Raises:
-        Unpredictable: it uses what the model does not know.
+        Unpredictable: the model does not know a construct.
         Refused: Spark refuses it.
     """
     any_frame = next(iter(views.values()))
@@ -51,7 +51,7 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
 
 @cache
 def _syntax(statement: str) -> exp.Expr:
-    # sqlglot takes GROUP BY window(…) for the clause WINDOW, unless the name is quoted.
+    # sqlglot parses GROUP BY window(…) as the WINDOW clause unless the name is quoted.
     quoted = _WINDOW_CALL.sub("`window`(", statement)
     try:
         return sqlglot.parse_one(quoted, dialect="spark")
@@ -60,7 +60,7 @@ def _syntax(statement: str) -> exp.Expr:
 
 
 def _marked(frame: Frame, clause: re.Match[str]) -> Frame:
-    """WATERMARK … DELAY OF: a new column, if it is one, comes first (SPARK-53687)."""
+    """WATERMARK … DELAY OF: a new column comes first (SPARK-53687)."""
     delay = clause["delay"]
     if clause["name"] is None:
         return frame.with_watermark(clause["of"], delay)
@@ -116,10 +116,10 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
 
 
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
-    """A table, a subquery or VALUES, and whether it takes windows of windows."""
+    """A table, a subquery or VALUES, and whether it has windows over windows."""
     if isinstance(tree, exp.Subquery):
         inner = _statement(tree.this, views)
-        return inner, _takes_windows_of_windows(inner)
+        return inner, _has_windows_over_windows(inner)
     if isinstance(tree, exp.Values):
         return _values(tree, next(iter(views.values()))), False
     if isinstance(tree.this, exp.Anonymous) and tree.this.name.lower() == "range":
@@ -130,7 +130,7 @@ def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     return views[name], False
 
 
-def _takes_windows_of_windows(frame: Frame) -> bool:
+def _has_windows_over_windows(frame: Frame) -> bool:
     plan = frame.plan
     while isinstance(plan, Project):
         plan = plan.child
@@ -141,7 +141,7 @@ def _takes_windows_of_windows(frame: Frame) -> bool:
 
 
 def _range(tree: exp.Anonymous, near: Frame) -> Frame:
-    """``range(1, 5)``: the numbers from the first on, before the second, in a column ``id``."""
+    """``range(1, 5)``: a column ``id`` with the numbers from the first to the second, exclusive."""
     bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
@@ -160,7 +160,7 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
 
 
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
-    """GROUP BY: what is selected may name the keys, and the fields of a window that is a key."""
+    """GROUP BY: the select list may use the keys, and the fields of a window key."""
     keys = [_unquoted(key) for key in group.expressions]
     computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
     grouped = frame.group_by(keys, computed)
@@ -179,7 +179,7 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
 
 
 def _unquoted(tree: exp.Expr) -> exp.Expr:
-    """``window`` without the quotes it was given to be parsed."""
+    """``window`` without the quotes that were added for the parser."""
 
     def plain(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):

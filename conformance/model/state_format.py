@@ -31,7 +31,7 @@ from conformance.model.rules import Rules
 
 
 def schema_of(node: Plan, needed: RequiredColumns) -> str:
-    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows, without what nothing needs."""
+    """The schema of an operator's state: the types of its keys and, after a bar, of the used columns of its rows."""
     match node:
         case Aggregate():
             keys = [str(key.column.type) for key in node.keys]
@@ -49,17 +49,17 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
 
 
 NotNull: TypeAlias = tuple[bool, ...]
-"""Of each column of whole rows in the state, whether it is NOT NULL."""
+"""For each column of the rows in the state, whether it is NOT NULL."""
 
 
 def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> NotNull:
-    """What the state of an operator would be written for.
+    """The NOT NULL columns of the state that an operator would write.
 
     Args:
-        node: an operator with state; of an optimised plan.
-        silent: the streams that have nothing new in the micro-batch.
-        needed: which columns the plan keeps.
-        rules: say what the state of an operator holds.
+        node: a stateful operator of an optimised plan.
+        silent: the streams without new rows in the micro-batch.
+        needed: the used columns.
+        rules: of the version.
     """
     match node:
         case Join():
@@ -68,23 +68,23 @@ def not_null_in_state(node: Plan, silent: frozenset[str], needed: RequiredColumn
             inputs = (node.child,)
         case _:
             return ()
-    asked = _Asked(silent, needed, rules)
+    columns = _NotNullColumns(silent, needed, rules)
     return tuple(
         one.id in known
-        for side, known in [(side, asked.not_null(side)) for side in inputs]
+        for side, known in [(side, columns.not_null(side)) for side in inputs]
         for one in side.columns
         if one.id in needed.of(side)
     )
 
 
-class _Asked:
+class _NotNullColumns:
     def __init__(self, silent: frozenset[str], needed: RequiredColumns, rules: Rules) -> None:
         self._silent = silent
         self._needed = needed
         self._rules = rules
 
     def not_null(self, node: Plan) -> frozenset[int]:
-        """Ids of the columns that are NOT NULL in what a node hands on."""
+        """Ids of the NOT NULL output columns of a node."""
         match node:
             case Filter():
                 conditions, below = _together(node)
@@ -92,7 +92,7 @@ class _Asked:
                     return frozenset()
                 return self.not_null(below).union(*map(must_not_be_null, conditions))
             case Project():
-                return self.not_null(node.child) if self._is_needless(node) else frozenset()
+                return self.not_null(node.child) if self._is_redundant(node) else frozenset()
             case Watermark() | Deduplicate() | Limit():
                 return frozenset() if self._is_narrowed(node, [node.child]) else self.not_null(node.child)
             case Union():
@@ -122,7 +122,7 @@ class _Asked:
         return frozenset(union.columns[place].id for place in set.intersection(*by_place))
 
     def _is_nothing(self, node: Plan) -> bool:
-        """Whether a micro-batch has no plan for it but an empty relation."""
+        """Whether the micro-batch replaces it with an empty relation."""
         match node:
             case StreamSource():
                 return node.stream in self._silent
@@ -132,11 +132,11 @@ class _Asked:
                 return False
 
     def _is_narrowed(self, node: Plan, below: Iterable[Plan]) -> bool:
-        """Whether a node reads columns that nothing above it needs: a projection cuts them off, and knows nothing of NULL."""
+        """Whether a node reads columns that are not used above it: the pruning projection loses NOT NULL."""
         return bool(frozenset().union(*map(self._needed.of, below)) - self._needed.of(node))
 
-    def _is_needless(self, node: Project) -> bool:
-        """Whether a projection hands on what it gets, as it gets it, and so is none. Constants may be left to what is above it."""
+    def _is_redundant(self, node: Project) -> bool:
+        """Whether a projection is removed because it passes all columns on unchanged. Constants may be computed above it."""
         made = [one for one in node.named if one.column.id in self._needed.of(node)]
         if self._rules.constant_columns_of_joins == "of the present plan":
             made = [one for one in made if not one.expression.is_constant]
@@ -145,7 +145,7 @@ class _Asked:
 
 
 def _together(node: Filter) -> tuple[list[Expression], Plan]:
-    """The conditions of filters that stand upon each other, and what is below them."""
+    """The conditions of consecutive filters, and the node below them."""
     conditions, below = [node.condition], node.child
     while isinstance(below, Filter):
         conditions.append(below.condition)
@@ -153,18 +153,18 @@ def _together(node: Filter) -> tuple[list[Expression], Plan]:
     return conditions, below
 
 
-def takes_anothers_store(plan: Plan, *, partitions: int) -> bool:
-    """Whether an operator looks for its store and finds the one that an aggregation below it has been reading.
+def opens_store_of_another(plan: Plan, *, partitions: int) -> bool:
+    """Whether an operator finds the store of an aggregation below it in the same task, instead of its own.
 
     Args:
-        plan: of a query whose state is in RocksDB.
+        plan: of a query with state in RocksDB.
         partitions: of its state.
     """
-    return any(_takes_anothers(node, partitions) for node in stateful(plan))
+    return any(_opens_store_below(node, partitions) for node in stateful(plan))
 
 
-def _takes_anothers(node: Plan, partitions: int) -> bool:
-    """An aggregation itself looks for the nearest store, which is its own; a join does not look."""
+def _opens_store_below(node: Plan, partitions: int) -> bool:
+    """An aggregation finds its own store first, and a join does not look it up."""
     if not isinstance(node, Deduplicate | Limit):
         return False
     below, names = _below(node.child)
@@ -177,13 +177,13 @@ def _takes_anothers(node: Plan, partitions: int) -> bool:
 
 
 def _below(node: Plan) -> tuple[Plan, Mapping[int, int]]:
-    """What rows come from, in the same task; and of the columns on the way up, which of its columns they are."""
+    """The node that rows come from in the same task, and a mapping of column ids to that node's."""
     match node:
         case Filter() | Watermark():
             return _below(node.child)
         case Project():
             below, names = _below(node.child)
-            handed_on = {one.column.id: one.expression.value for one in node.named if one.expression.kind == "column"}
-            return below, {ours: names[its] for ours, its in handed_on.items() if its in names}
+            passed_on = {one.column.id: one.expression.value for one in node.named if one.expression.kind == "column"}
+            return below, {ours: names[its] for ours, its in passed_on.items() if its in names}
         case _:
             return node, {one.id: one.id for one in node.columns}
