@@ -119,7 +119,7 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         (["late-drops/window-still-open", "--policy", "x"], "use one of spark, quantile, "),
         (["output-modes/update-sql-distinct-repeats-rows"], "its query has no withWatermark"),
         (["late-drops/window-stil-open"], "Did you mean late-drops/window-still-open"),
-        (["no-such-thing-at-all"], "no case of the suite, and no file, is called"),
+        (["no-such-thing-at-all"], "is neither a case of the suite nor a file"),
         (["a", "b"], "one case at a time"),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_folder_of_several_is_not_one_case(
         (tmp_path / "mine" / f"{name}.yaml").write_text(WRONG)
     code, _, err = run(capsys, "mine")
     assert code == 2
-    assert "mine holds 2 cases" in err
+    assert "mine contains 2 cases" in err
 
 
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
