@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-CASE = ROOT / "tests" / "unit" / "miniature" / "cases" / "late-drops" / "windows.yaml"
+CASE = ROOT / "tests" / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml"
 
 
 def main() -> None:

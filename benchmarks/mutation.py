@@ -14,7 +14,7 @@ import time
 from collections import Counter
 
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.mutation_score import kills
+from conformance.oracle.mutation_score import detects
 from conformance.suite import discovery
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     listed = arguments.parse_args().cases
     began = time.monotonic()
     cases = discovery.load().cases
-    killers = {wrong: [case.id for case in cases if kills(case, wrong)] for wrong in WRONG_MODELS}
+    killers = {wrong: [case.id for case in cases if detects(case, wrong)] for wrong in WRONG_MODELS}
     seconds = time.monotonic() - began
     alive = [wrong for wrong, ids in killers.items() if not ids]
     for wrong, ids in sorted(killers.items(), key=lambda item: len(item[1])):

@@ -23,8 +23,7 @@ from conformance.core.observation import Identity
 from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
-from conformance.policies.case import TARGET, PolicyCase
-from conformance.policies.checking import check
+from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
 from conformance.runner.run import verdict_on
 from conformance.suite import discovery

@@ -1,4 +1,4 @@
-"""What goes wrong around a run: a missing Java, an index that does not answer. Never a verdict about an engine."""
+"""The base of all errors that are not verdicts about an engine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 
 class HarnessError(RuntimeError):
-    """The machine, the network or an installation does not give what a target needs.
+    """The machine, the network, an installation or the harness itself failed; exit code 3.
 
-    Its text is complete: what was wanted, what was found, and what to do about it.
+    The text is complete: what was needed, what was found, and what to do about it.
     """
 
     exit_code: ClassVar[int] = 3

@@ -1,4 +1,4 @@
-"""How long work tells what it is doing."""
+"""How long-running work reports what it is doing."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class ProgressCallback(Protocol):
 
 
 def ignore_progress(line: str, /) -> None:
-    """Say nothing."""
+    """Discard the line."""

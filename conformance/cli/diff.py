@@ -91,7 +91,7 @@ def _record(found: Difference) -> dict[str, Any]:
                 "step": cell.divergence.step,
                 "batch": cell.divergence.batch,
                 "what": cell.divergence.what,
-                "values": [cell.divergence.a, cell.divergence.b],
+                "values": list(cell.divergence.values),
             }
             for cell in found.different
         ],

@@ -16,7 +16,7 @@ from harness.runtimes.cluster import settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions
-from harness.runtimes.storage import storage as storage_of
+from harness.runtimes.storage import parse_storage
 
 AllowCode = Annotated[
     bool,
@@ -190,7 +190,7 @@ def runtime_options(
         cluster=master,
         endpoint=endpoint,
         conf=settings_of(cluster.conf or ()),
-        storage=storage_of(cluster.storage) if cluster.storage else None,
+        storage=parse_storage(cluster.storage) if cluster.storage else None,
         images=tuple(engines.image or ()),
         memory=engines.memory,
         cpus=engines.cpus,

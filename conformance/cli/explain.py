@@ -15,12 +15,19 @@ from conformance.cli.console import print_answer
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.explanation import Line, Tone, record, record_parting, told, told_parting
+from conformance.model.errors import Unpredictable
+from conformance.oracle.explanation import (
+    ExplanationLine,
+    Tone,
+    divergence_lines,
+    divergence_record,
+    explanation_lines,
+    record,
+)
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
-from conformance.policies.view import view
+from conformance.policies.tables import view
 from conformance.suite import discovery
 
 UNKNOWN = 2
@@ -96,15 +103,15 @@ def explain(
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
         before, after = _predicted(found, _version(from_, "--from")), _predicted(found, _version(to, "--to"))
         parts = version_divergence(found, before, after)
-        _print(told_parting(found, before, after, parts), record_parting(before, after, parts, found), as_json)
+        _print(divergence_lines(found, before, after, parts), divergence_record(before, after, parts, found), as_json)
     elif from_ is None and to is None:
         predicted = _predicted(found, _version(spark, "--spark"))
-        _print(told(found, predicted), record(found, predicted), as_json)
+        _print(explanation_lines(found, predicted), record(found, predicted), as_json)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
 
 
-def _print(lines: Iterable[Line], record: object, as_json: bool) -> None:
+def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
 
 

@@ -16,8 +16,8 @@ from conformance.cli.duration import seconds
 from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
-from conformance.fuzzing.cached_prediction import FAILS
-from conformance.fuzzing.campaign import Listener, Tally
+from conformance.fuzzing.campaign import CampaignListener, Tally
+from conformance.fuzzing.model_oracle import FAILS
 from conformance.fuzzing.session import BIGGEST_SEED, OUTPUT, FuzzOptions, FuzzOutcome, plan_fuzzing, run_fuzzing
 from conformance.model.catalogue import catalogue
 from conformance.runner.resources import Interrupted
@@ -138,7 +138,7 @@ def fuzz(
     raise typer.Exit(1 if outcome.tally.finds else 0)
 
 
-class _Display(Listener):
+class _Display(CampaignListener):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
     def __init__(self, notes: Sequence[str]) -> None:

@@ -14,9 +14,9 @@ from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, print_json
 from conformance.core.wording import counted
 from conformance.policies import tables
-from conformance.policies.checking import check
+from conformance.policies.case import check
 from conformance.policies.record import record, record_of, record_of_policies
-from conformance.policies.view import ALL, View, view
+from conformance.policies.tables import ALL, PolicyView, view
 from conformance.suite import discovery
 
 VIOLATES = 1
@@ -78,10 +78,10 @@ def policies(
         show(view(discovery.find(str(paths[0])), policy), as_json=as_json)
 
 
-def show(shown: View, *, as_json: bool) -> None:
+def show(shown: PolicyView, *, as_json: bool) -> None:
     """Print what `policies` and `explain --policy` show of a case."""
     if as_json:
-        print_json([record(reading) for reading in shown.readings])
+        print_json([record(reading) for reading in shown.replays])
         return
     out = _console()
     for number, renderable in enumerate(shown.renderables()):

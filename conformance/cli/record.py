@@ -68,7 +68,7 @@ def record(
         )
     observation = observation_in(results, read, spark) if results else _observed(read, spark, runtime, allow_code)
     text = case.read_text(encoding="utf-8")
-    case.write_text(fill_in_expectations(text, read, observation, anew=replace), encoding="utf-8")
+    case.write_text(fill_in_expectations(text, read, observation, replace=replace), encoding="utf-8")
     typer.echo(str(case))
 
 

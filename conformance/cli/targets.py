@@ -18,7 +18,7 @@ from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_json
 from harness.environments import provision, readiness
 from harness.environments.environment import Environment
-from harness.environments.pythons import spelled
+from harness.environments.pythons import specifier
 from harness.environments.readiness import Readiness
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -99,7 +99,7 @@ def targets(
     """
     if context.invoked_subcommand is not None:
         return
-    found = [readiness.of(target) for target in _all()]
+    found = [readiness.check(target) for target in _all()]
     if as_json:
         print_json([_record(one) for one in found])
     else:
@@ -170,13 +170,13 @@ def clean(
 ) -> None:
     """Remove containers and volumes that killed runs left behind."""
     from harness.runtimes.containers import leftovers
-    from harness.runtimes.containers.daemon import reach
+    from harness.runtimes.containers.daemon import connect
 
     console = Console(highlight=False)
-    client = reach()
+    client = connect()
     removed, kept = 0, 0
     for leftover in leftovers.find(client):
-        if not everything and leftover.owner.lives() is not False:
+        if not everything and leftover.owner.is_alive() is not False:
             console.print(
                 f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
@@ -270,7 +270,7 @@ def _python(one: Readiness) -> str:
         return f"{one.prepared.python_version} ({_short(one.prepared.base_python or one.prepared.python)})"
     if one.python:
         return f"{one.python.version} ({_short(one.python.executable)})"
-    return f"{spelled(one.target.python)} (uv downloads it)"
+    return f"{specifier(one.target.python)} (uv downloads it)"
 
 
 def _java(one: Readiness) -> str:
@@ -301,7 +301,7 @@ def _record(one: Readiness) -> dict[str, Any]:
         "prepared": environment is not None,
         "environment": str(environment.root) if environment and environment.root else None,
         "python": {
-            "wanted": spelled(target.python),
+            "wanted": specifier(target.python),
             "version": environment.python_version if environment else str(one.python.version) if one.python else None,
             "path": str(environment.python if environment else one.python.executable if one.python else "") or None,
         },

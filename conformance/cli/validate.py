@@ -19,7 +19,7 @@ from conformance.suite.discovery import Suite
 from harness.targets.catalogue import Targets
 
 if TYPE_CHECKING:
-    from conformance.oracle.cross_check import CrossCheck, Disagreement
+    from conformance.oracle.cross_check import CrossCheck, ModelDisagreement
 
 DISAGREES = 1
 INVALID = 2
@@ -69,7 +69,7 @@ def validate(
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
     agreed = _cross_check(loaded) if model else None
-    lines = [*_problems(loaded), *(line for one in categories if show_coverage for line in _covered(one))]
+    lines = [*map(_line, loaded.problems), *(line for one in categories if show_coverage for line in _covered(one))]
     record = _record(loaded, categories)
     if agreed is not None:
         record["model"] = _cross_check_record(agreed)
@@ -95,22 +95,9 @@ def _cross_check(loaded: Suite) -> CrossCheck:
     return cross_check(loaded.cases, [target.version for target in Targets.load().entries])
 
 
-def _notes(loaded: Suite) -> list[Problem]:
-    return [
-        Problem(case.path, case.lines[place], 1, f"note: not yet runnable: {name}")
-        for case in loaded.cases
-        for place, name in case.not_yet_runnable_at()
-    ]
-
-
-def _problems(loaded: Suite) -> Iterator[Text]:
-    yield from (_line(problem, "red") for problem in loaded.problems)
-    yield from (_line(note, "dim") for note in _notes(loaded))
-
-
 def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
     for one in agreed.disagreements:
-        yield from _disagreement(one)
+        yield from _disagreement(one, agreed.ranges(one.versions))
     for construct, ids in agreed.not_predicted.items():
         yield Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}")
     families = ", ".join(f"{name or 'cases'} {done}/{of}" for name, (done, of) in agreed.by_family().items())
@@ -127,13 +114,13 @@ def _cross_check_summary(agreed: CrossCheck) -> str:
     )
 
 
-def _disagreement(one: Disagreement) -> list[Text]:
-    """The findings, where "observed" is the model's prediction, and the rules that may be wrong."""
-    first, *rest = one.verdict.describe().splitlines()
-    lines = [Text(f"✗ {first.rpartition(':')[0]}: the model disagrees", style="bold red"), *map(Text, rest)]
+def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
+    """The findings, whose observed values are the prediction, and the rules that explain them."""
+    _, *findings = one.verdict.describe().splitlines()
+    lines = [Text(f"✗ {one.verdict.case}: the model disagrees on {versions}", style="bold red"), *map(Text, findings)]
     for rule in one.settled_by:
         lines.append(
-            Text(f"  they would agree if {rule.name} ({rule.source}) were as in another version", style="yellow")
+            Text(f"  {rule.name} ({rule.source}) with another version's value would resolve this", style="yellow")
         )
     if not one.settled_by and one.look_at:
         names = ", ".join(f"{rule.name} ({rule.source})" for rule in one.look_at)
@@ -151,7 +138,7 @@ def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
         "disagreements": [
             {
                 "case": one.verdict.case,
-                "spark": str(one.verdict.version),
+                "spark": [str(version) for version in one.versions],
                 "findings": [finding.model_dump(mode="json") for finding in one.verdict.findings],
                 "settled_by": [rule.name for rule in one.settled_by],
                 "look_at": [rule.name for rule in one.look_at],
@@ -161,10 +148,10 @@ def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
     }
 
 
-def _line(problem: Problem, style: str) -> Text:
+def _line(problem: Problem) -> Text:
     rendered = problem.render(relative_to=Path.cwd())
     place = rendered.removesuffix(problem.message)
-    return Text.assemble((place, "bold"), (problem.message, style))
+    return Text.assemble((place, "bold"), (problem.message, "red"))
 
 
 def _covered(category: Category) -> Iterator[Text]:
@@ -195,7 +182,6 @@ def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:
         "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
         "problems": [_problem(problem) for problem in loaded.problems],
-        "notes": [_problem(note) for note in _notes(loaded)],
         "coverage": [
             {
                 "name": one.name,

@@ -1,7 +1,4 @@
-"""A case, as written: frozen values in the shape of the YAML, and the source of the published JSON Schema.
-
-Nothing here reads files or reports problems by line; ``conformance.language`` does both. See ``docs/case-language.md``.
-"""
+"""A case as written: frozen values structured like the YAML, which ``conformance.language`` reads. See ``docs/case-language.md``."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from conformance.core.versions import SparkVersion, VersionRange
 
 Json: TypeAlias = Any
 Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
-"""Values in schema order, or by column name; instants still as they were written."""
+"""Values in schema order, or by column name; instants in the notation in which they were written."""
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow"]
@@ -27,11 +24,11 @@ BatchKind: TypeAlias = Literal["data", "no-data"]
 ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
 HowRestarted: TypeAlias = Literal["graceful", "crash-before-commit", "kill"]
 KillPoint: TypeAlias = Literal["rest", "planned", "running", "emitted", "committed"]
-"""Where the engine is killed: while nothing runs; once the offsets of a micro-batch are logged; once one partition of it has run;
-once its rows are out; once it is committed and the next is not planned."""
+"""When the engine is killed: while nothing runs; after the offsets of a micro-batch are logged; after one of its partitions has
+run; after its rows are out; after it is committed and before the next one is planned."""
 Damage: TypeAlias = Literal["gone", "empty", "truncated"]
 CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "state"]
-"""``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: all of it."""
+"""``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: the folder."""
 
 
 class Frozen(BaseModel):
@@ -41,39 +38,39 @@ class Frozen(BaseModel):
 
 
 class Partitioned(Frozen):
-    """Rows of one stream for one micro-batch, placed in partitions; a plain list of rows is one partition."""
+    """Rows of one stream for one micro-batch, by partition; a plain list of rows is one partition."""
 
     partitions: tuple[tuple[Row, ...], ...]
 
 
 Arrival: TypeAlias = Mapping[str, Partitioned]
-"""Stream name → what arrives on it. A stream that is missing has nothing new."""
+"""Stream name → the rows that arrive on it. An absent stream has nothing new."""
 
 
 # What a step does: exactly one of these.
 
 
 class Start(Frozen):
-    """Start the query; otherwise implicit before the first step."""
+    """Start the query, which is implicit before the first step if no step starts it."""
 
 
 class Add(Frozen):
-    """Rows that arrive in one micro-batch; then run until idle."""
+    """Rows that arrive in one micro-batch; then the engine runs until idle."""
 
     streams: Arrival
 
 
 class Backlog(Frozen):
-    """One micro-batch per entry with no idle gap between them; then run until idle.
+    """One micro-batch per entry with no idle gap between them; then the engine runs until idle.
 
-    Every entry names every stream that any of them names.
+    Every entry names every stream that any entry names.
     """
 
     entries: tuple[Arrival, ...]
 
 
 class Idle(Frozen):
-    """Nothing arrives; run until idle."""
+    """Nothing arrives; the engine runs until idle."""
 
 
 class Change(Frozen):
@@ -86,24 +83,24 @@ class Change(Frozen):
 
 
 class Restart(Frozen):
-    """Stop the query one way or another, and start it again from its checkpoint."""
+    """Stop the query and start it again from its checkpoint."""
 
     how: HowRestarted
     change: Change = Change()
     at: KillPoint = "rest"
-    """Of ``kill``."""
+    """For ``kill``."""
     add: Arrival = {}
-    """Of ``kill``: what arrives in the step, so that there is a micro-batch to be killed in."""
+    """For ``kill``: the rows of the micro-batch in which the engine is killed."""
     batch: int = 1
-    """Of ``kill``: in which micro-batch of the step, from 1."""
+    """For ``kill``: the micro-batch of the step, from 1."""
     damage: Mapping[Damage, CheckpointPart] = {}
-    """What is spoilt in the checkpoint while no engine runs."""
+    """What is damaged in the checkpoint while no engine runs."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Restart
 
 
-# What is expected of a step. `model_fields_set` tells an absent key from one that says null.
+# What is expected of a step. `model_fields_set` distinguishes an absent key from null.
 
 
 class ExpectedBatch(Frozen):
@@ -117,7 +114,7 @@ class ExpectedBatch(Frozen):
 
 
 class ExpectedError(Frozen):
-    """Matches when one of ``classes`` is among the error's classes and ``message``, where given, is in its text."""
+    """Matches if one of ``classes`` is among the classes of the error and ``message``, if given, is found in its text."""
 
     classes: tuple[str, ...] = Field((), alias="class")
     message: str | None = None
@@ -131,7 +128,7 @@ class ExpectedEventTime(Frozen):
 
 
 class Expectation(Frozen):
-    """What a step must show. ``rows`` absent means no rows; every other absent key is not checked."""
+    """What a step must produce. Without ``rows``, no rows are expected; other absent keys are not checked."""
 
     rows: tuple[Row, ...] = ()
     batches: tuple[ExpectedBatch, ...] | None = None
@@ -145,7 +142,7 @@ class Expectation(Frozen):
 
 
 class ExpectationChange(Expectation):
-    """What a ``differs`` entry replaces in a step: the keys given, and those ``unchecked`` takes out."""
+    """What a ``differs`` entry changes in an expectation: it replaces the given keys and removes those in ``unchecked``."""
 
     unchecked: tuple[str, ...] = ()
 
@@ -156,50 +153,50 @@ class Step(Frozen):
     action: Action
     name: str | None = None
     expect: Expectation | None = None
-    """None where the step says nothing: then it emits no rows and nothing else is checked."""
+    """If None, the step must emit no rows, and nothing else is checked."""
 
 
-# Versions that differ: exactly one of the three ways.
+# Versions that differ: exactly one of `unsupported`, `expect` and `steps`.
 
 
 class Differs(Frozen):
-    """A range of versions that behaves otherwise, with its reason."""
+    """A range of versions that behaves differently, with the reason."""
 
     spark: VersionRange
     link: str | None = None
     bug: bool = False
-    """Whether it is a known bug of these versions and no documented change; ``link`` is then its ticket."""
+    """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
     because: str | None = None
     unsupported: str | None = None
-    """Why the feature is not there: the case must fail at analysis or start."""
+    """Why the feature does not exist; the case must fail at analysis or start."""
     expect: Expectation | None = None
-    """Expected of the start, instead of every step's expectation."""
+    """Expected of the start, in place of all expectations of steps."""
     steps: Mapping[int, ExpectationChange] = {}
-    """Step number (names are resolved when the case is read) → what replaces its expectation."""
+    """Step number (names are resolved when the case is read) → what changes in its expectation."""
 
 
-# A checkpoint that another version goes on from.
+# A checkpoint that another version resumes.
 
 
 class Upgrade(Frozen):
-    """What is otherwise where one version goes on from the checkpoint of another: exactly one of ``error`` and ``steps``."""
+    """What differs if one version resumes the checkpoint of another: exactly one of ``error`` and ``steps``."""
 
     from_: VersionRange | None = Field(None, alias="from")
-    """The versions that wrote the checkpoint; any where it is None."""
+    """The versions that wrote the checkpoint; None means any."""
     to: VersionRange | None = None
-    """The versions that resume it."""
+    """The versions that resume it; None means any."""
     cuts: tuple[int, ...] = ()
-    """The steps before which the query changed versions; any where it is empty."""
+    """The steps before which the version changes; empty means any."""
     because: str
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug, as in ``Differs``."""
     way_round: str | None = None
-    """What is documented to help."""
+    """The documented workaround."""
     error: ExpectedError | None = None
-    """The resuming version refuses the checkpoint with this."""
+    """The resuming version rejects the checkpoint with this error."""
     steps: Mapping[int, ExpectationChange] = {}
-    """Of steps after the cut: what replaces their expectation."""
+    """Number of a step after the version change → what changes in its expectation."""
 
     def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int) -> bool:
         return (
@@ -210,7 +207,13 @@ class Upgrade(Frozen):
 
 
 def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
-    """The file of a case, relative to the suite's root, by its id and which of the cases of the file it is."""
+    """The file of a case, relative to the root of the suite.
+
+    Args:
+        id: of the case.
+        expansion: the name that ``matrix`` gives the case; empty for a file with one case.
+        suffix: of the file.
+    """
     return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
 
 
@@ -218,20 +221,20 @@ class Case(Frozen):
     """One case, valid and complete."""
 
     id: str
-    """Path under the suite's root without the suffix: ``late-drops/window-still-open``; and ``.left-outer`` behind it where
-    ``expansion`` is that."""
+    """Path under the root of the suite without the suffix: ``late-drops/window-still-open``, followed by ``.left-outer`` if that
+    is its ``expansion``."""
     path: Path
     digest: str
-    """SHA-256 over the content of the case; formatting and comments do not matter."""
+    """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]
-    """Where things stand in the file, from 1: ``title``, ``steps.3``, ``differs.1``."""
+    """Line numbers in the file, from 1: ``title``, ``steps.3``, ``differs.1``."""
 
     title: str
     streams: Mapping[str, Schema]
     query: Pipeline
     steps: tuple[Step, ...]
     expansion: str = ""
-    """Which of the cases of a file with a ``matrix`` it is; empty where the file has none."""
+    """The name that ``matrix`` gives the case; empty for a file with one case."""
     behaviour: tuple[str, ...] = ()
     strength: Strength = "documented"
     links: tuple[str, ...] = ()
@@ -245,55 +248,41 @@ class Case(Frozen):
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()
     variants: Mapping[str, str] = {}
-    """Name of a variant that may change the answer → why."""
+    """Name of a variant that may change the result → why."""
 
     @property
     def file(self) -> str:
-        """The file it is in, relative to the suite's root: ``late-drops/window-still-open.yaml``."""
+        """Its file, relative to the root of the suite: ``late-drops/window-still-open.yaml``."""
         return file_of(self.id, self.expansion, self.path.suffix or ".yaml")
 
     @property
     def family(self) -> str:
-        """The folder the case is in: ``late-drops``; empty for a case that is in none."""
+        """The folder of the case, ``late-drops``; empty at the root."""
         return self.id.rpartition("/")[0]
 
     def applies_to(self, version: SparkVersion) -> bool:
         return self.spark is None or version in self.spark
 
     def differs_on(self, version: SparkVersion) -> Differs | None:
-        """The entry this version falls into; entries never overlap."""
+        """The entry for this version; entries never overlap."""
         return next((entry for entry in self.differs if version in entry.spark), None)
 
     def upgrade_between(self, origin: SparkVersion, to: SparkVersion, cut: int) -> Upgrade | None:
-        """The first entry that speaks of a checkpoint of ``origin`` resumed by ``to`` at step ``cut``."""
+        """The first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``."""
         return next((entry for entry in self.upgrades if entry.speaks_of(origin, to, cut)), None)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a query of the case may hold rows from one micro-batch to the next; code and SQL are taken to."""
+        """Whether a query of the case may keep state between micro-batches; SQL and user code are assumed to."""
         return any(operation.may_keep_state for operation in self.operations())
 
     def pipelines(self) -> Iterator[Pipeline]:
-        """The query, and each query that a restart puts in its place."""
+        """The query, and each query with which a restart replaces it."""
         yield self.query
         for step in self.steps:
             if isinstance(step.action, Restart) and step.action.change.query is not None:
                 yield step.action.change.query
 
     def operations(self) -> Iterator[Operation]:
-        """Those of each of its pipelines, the other sides of joins and unions among them."""
+        """All operations of its pipelines, including the other sides of joins and unions."""
         return (operation for pipeline in self.pipelines() for operation in pipeline.walk())
-
-    def not_yet_runnable(self) -> Iterator[str]:
-        """Names of the constructs in this case that parse but that no runtime can carry out yet."""
-        return (name for _, name in self.not_yet_runnable_at())
-
-    def not_yet_runnable_at(self) -> Iterator[tuple[str, str]]:
-        """The same, each after the key of ``lines`` where it stands: ``("steps.3", "restart: kill")``."""
-        for name in self.query.not_yet_runnable():
-            yield "query", name
-        for step in self.steps:
-            if isinstance(step.action, Restart):
-                place = f"steps.{step.number}"
-                if step.action.change.query is not None:
-                    yield from ((place, name) for name in step.action.change.query.not_yet_runnable())

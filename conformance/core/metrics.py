@@ -1,6 +1,6 @@
-"""Metrics that not every Spark version reports: data (``metrics.yaml``), not an exception in every case.
+"""Metrics that only some Spark versions report, listed in ``metrics.yaml`` instead of in every case.
 
-Source of the rule: ``docs/case-language.md``, «Expectations».
+See "Expectations" in ``docs/case-language.md``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ DROPPED = "stateOperators.numRowsDroppedByWatermark"
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the streaming query progress and the feature line from which on it is reported."""
+    """A metric of the streaming query progress, with the first feature line that reports it."""
 
     path: str
-    """Dotted, from the top of the progress, without the positions of lists."""
+    """Dotted path from the root of the progress, without list indices."""
     since: SparkVersion
     link: str | None
 
     def __str__(self) -> str:
         name = self.path.removeprefix(_OF_OPERATORS)
-        return f"{name} is reported from {self.since.line} on" + (f" ({self.link})" if self.link else "")
+        return f"{name} is reported since {self.since.line}" + (f" ({self.link})" if self.link else "")
 
 
 @cache
@@ -44,7 +44,7 @@ def missing(path: str, version: SparkVersion) -> Metric | None:
 
 @cache
 def metrics() -> tuple[Metric, ...]:
-    """Every metric that some supported version lacks."""
+    """Every metric that some supported version does not report."""
     written: dict[str, dict[str, str]] = yaml.safe_load((files("conformance.core") / "metrics.yaml").read_text())
     return tuple(
         Metric(

@@ -1,6 +1,6 @@
-"""What an engine did with a case: the only thing a verdict is made from.
+"""What an engine did with a case, on which its verdict is based.
 
-The driver inside the engine sends these as JSON; every instant is milliseconds since the epoch unless a field says
+The driver inside the engine sends these as JSON. Every instant is in milliseconds since the epoch unless a field says
 otherwise. Values of rows are JSON: a TIMESTAMP is ``1970-01-01T12:05:00.500000Z`` (always six digits, UTC), a
 TIMESTAMP_NTZ the same without ``Z``, DATE ``2024-03-01``, DECIMAL a string, BINARY base64, a struct and an array a
 list, a map a list of pairs, NaN and the infinities the strings ``NaN``, ``Infinity`` and ``-Infinity``.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,8 +23,35 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class BatchBehaviour(NamedTuple):
+    """The part of a micro-batch that two answers are compared by; the order of the fields is part of the digest."""
+
+    id: int
+    kind: str
+    watermark: int | None
+    next_watermark: int | None
+    rows: tuple[str, ...]
+    """Each row as JSON, sorted."""
+    dropped: int | None
+    state: tuple[int, ...]
+
+
+class StepBehaviour(NamedTuple):
+    """The part of a step that two answers are compared by: no durations, no progress, no error texts."""
+
+    batches: tuple[BatchBehaviour, ...]
+    watermark: int
+    error: Stage | None
+    """The stage at which the step failed."""
+
+    def without_instants(self) -> StepBehaviour:
+        """The same without watermarks, for cases whose event time is the engine's clock."""
+        batches = tuple(batch._replace(watermark=None, next_watermark=None) for batch in self.batches)
+        return self._replace(batches=batches, watermark=0)
+
+
 class Column(_Frozen):
-    """A column the query emits; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
+    """An output column; ``type`` is Spark's simple string, ``struct<start:timestamp,end:timestamp>``."""
 
     name: str
     type: str
@@ -35,9 +62,9 @@ class SourceRead(_Frozen):
 
     stream: str
     rows: int
-    """As the progress reports it: a stream read twice by a query may be counted twice."""
+    """According to the progress, which may count a stream twice that the query reads twice."""
     moved: bool
-    """Whether the source's offset moved, rows or not."""
+    """Whether the offset of the source moved, even without rows."""
 
 
 class EventTime(_Frozen):
@@ -53,8 +80,7 @@ class ErrorSeen(_Frozen):
 
     stage: Stage
     classes: tuple[str, ...]
-    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names, of the error and of each
-    of its causes."""
+    """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
 
 
@@ -63,58 +89,68 @@ class BatchSeen(_Frozen):
 
     id: int
     kind: Literal["data", "no-data"]
-    """``data`` where some source's offset moved, rows or not."""
+    """``data`` if the offset of some source moved, even without rows."""
     sources: tuple[SourceRead, ...]
     watermark: int | None
-    """The watermark it ran with, from the progress; None where the query has none."""
+    """The watermark it ran with, from the progress; None if the query has none."""
     logged: int
-    """The same, from the checkpoint's offset log: the second witness. 0 where the query has no watermark."""
+    """The same from the offset log of the checkpoint, as a cross-check; 0 if the query has no watermark."""
     next_watermark: int | None
-    """The watermark for the batch after it, from the commit log; None where the batch was not committed."""
+    """The watermark for the next batch, from the commit log; None if the batch was not committed."""
     rows: tuple[Row, ...]
     dropped: int | None
-    """Late rows dropped, all operators together; None where this version has no such metric."""
+    """Late rows dropped, summed over all operators; None if the version has no such metric."""
     state: tuple[int, ...]
-    """Rows held per stateful operator, in the order of ``stateOperators``."""
+    """State rows per stateful operator, in the order of ``stateOperators``."""
     event_time: EventTime | None
     duration_ms: int
-    """``triggerExecution``: the engine's own time."""
+    """``triggerExecution``, the time measured by the engine."""
     progress: dict[str, Json]
-    """The whole progress entry."""
+    """The complete progress entry."""
+
+    @property
+    def behaviour(self) -> BatchBehaviour:
+        rows = tuple(sorted(json.dumps(row) for row in self.rows))
+        return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
 
 
 class Interrupted(_Frozen):
-    """A micro-batch that had given its rows to the sink when the engine was killed, and was not committed."""
+    """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
 
     id: int
     rows: tuple[Row, ...]
 
 
 class StepSeen(_Frozen):
-    """One step of the case, after the engine came to rest."""
+    """One step of the case, observed when the engine was idle again."""
 
     number: int
     """From 1, as in the case."""
     batches: tuple[BatchSeen, ...]
     watermark: int
-    """What the next batch would run with (commit log; 0 before the first batch)."""
+    """The watermark for the next batch, from the commit log; 0 before the first batch."""
     plan: str | None
-    """Extended plan of the last executed batch, or the logical plan where none has run; only where it was asked for."""
+    """Extended plan of the last executed batch, or the logical plan if none has run; None unless requested."""
     error: ErrorSeen | None
     wall_ms: int
     interrupted: Interrupted | None = None
-    """Of a step in which the engine was killed. What it ran before and what the next one ran are both in ``batches``."""
+    """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
+
+    @property
+    def behaviour(self) -> StepBehaviour:
+        batches = tuple(batch.behaviour for batch in self.batches)
+        return StepBehaviour(batches, self.watermark, self.error.stage if self.error is not None else None)
 
 
 class Observation(_Frozen):
-    """Everything one engine did with one case. Where a step failed it is the last one."""
+    """Everything one engine did with one case; a failed step is the last one."""
 
     case: str
     columns: tuple[Column, ...]
     steps: tuple[StepSeen, ...]
 
     def without_progress(self) -> Observation:
-        """The same without the raw ``progress`` of its micro-batches, which is most of it."""
+        """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""
         steps = tuple(
             step.model_copy(
                 update={"batches": tuple(batch.model_copy(update={"progress": {}}) for batch in step.batches)}
@@ -125,31 +161,17 @@ class Observation(_Frozen):
 
     @property
     def behaviour_digest(self) -> str:
-        """SHA-256 over what a user can see: rows, watermarks, drops, state, errors' stages; no durations, no texts."""
-        seen = [
-            [
-                [
-                    (
-                        b.id,
-                        b.kind,
-                        b.watermark,
-                        b.next_watermark,
-                        sorted(json.dumps(r) for r in b.rows),
-                        b.dropped,
-                        b.state,
-                    )
-                    for b in step.batches
-                ],
-                step.watermark,
-                step.error and step.error.stage,
-            ]
-            for step in self.steps
-        ]
-        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the behaviour of every step."""
+        return self.digest()
+
+    def digest(self, *, instants: bool = True) -> str:
+        """SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
+        steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
+        return hashlib.sha256(json.dumps(steps).encode()).hexdigest()
 
 
 class Identity(_Frozen):
-    """Who answered: what the driver says of the engine it runs in."""
+    """The engine, as reported by the driver that runs in it."""
 
     protocol: int
     spark: str
@@ -158,4 +180,4 @@ class Identity(_Frozen):
     python: str
     os: str
     apis: tuple[str, ...]
-    """Which of the DataFrame and stream methods the case language may need exist here."""
+    """The DataFrame and stream methods used by the case language that exist in this version."""

@@ -1,4 +1,4 @@
-"""The operations of a query: each is named after the DataFrame method it stands for."""
+"""The operations of a query, each named after its DataFrame method."""
 
 from __future__ import annotations
 
@@ -9,33 +9,24 @@ from typing import Any, TypeAlias
 Json: TypeAlias = Any
 
 STATE_FUNCTIONS = ("count_until_watermark", "count_until_watermark_by_datetime", "count_rows", "time_out_at_latest")
-"""The functions that ``applyInPandasWithState`` may name; ``harness/driver/state_functions.py`` says what each does."""
+"""The functions that ``applyInPandasWithState`` may name, implemented in ``harness/driver/state_functions.py``."""
 
 STATEFUL_PROCESSORS = ("count_until_watermark", "number_rows", "number_rows_an_hour_back")
-"""The processors that ``transformWithState`` may name; ``harness/driver/stateful_processors.py`` says what each does."""
+"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
 
-STATEFUL = frozenset(
-    {
-        "groupBy",
-        "join",
-        "distinct",
-        "dropDuplicates",
-        "dropDuplicatesWithinWatermark",
-        "applyInPandasWithState",
-        "transformWithState",
-        "sql",
-        "call",
-    }
-)
-"""Operations that hold rows from one micro-batch to the next, or may: what SQL and code do is not looked into."""
+PYTHON_STATE = frozenset({"applyInPandasWithState", "transformWithState"})
+"""Operations whose state is managed by Python code."""
 
-NOT_YET_RUNNABLE: tuple[str, ...] = ()
-"""Operations that the language has and no runtime can carry out."""
+OPAQUE = frozenset({"sql", "call"})
+"""Operations whose SQL or code is not analysed: they may keep state."""
+
+STATEFUL = PYTHON_STATE | OPAQUE | {"groupBy", "join", "distinct", "dropDuplicates", "dropDuplicatesWithinWatermark"}
+"""Operations that keep state between micro-batches, or may."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. ``name`` is its first key; ``arguments`` are all its keys, in the shape of the YAML."""
+    """One operation. ``name`` is its first key; ``arguments`` are all its keys, structured like the YAML."""
 
     name: str
     arguments: dict[str, Json]
@@ -54,19 +45,16 @@ class Pipeline:
     operations: tuple[Operation, ...]
 
     def walk(self) -> Iterator[Operation]:
-        """Every operation, those of nested pipelines too."""
+        """Every operation, including those of nested pipelines."""
         for operation in self.operations:
             yield operation
             if operation.nested is not None:
                 yield from operation.nested.walk()
 
     def streams(self) -> frozenset[str]:
-        """The streams that are read."""
+        """The streams that it reads."""
         return frozenset(operation.arguments["from"] for operation in self.walk() if operation.name == "from")
 
-    def not_yet_runnable(self) -> Iterator[str]:
-        return (operation.name for operation in self.walk() if operation.name in NOT_YET_RUNNABLE)
-
     def wire(self) -> list[dict[str, Json]]:
-        """In the shape of the YAML, nested pipelines inside their operation: what the driver reads."""
+        """Structured like the YAML, with nested pipelines inside their operations, as the driver reads it."""
         return [operation.arguments for operation in self.operations]

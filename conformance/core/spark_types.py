@@ -1,8 +1,8 @@
 """Spark SQL data types as a DDL schema writes them: ``event_time TIMESTAMP, place STRUCT<name: STRING>``.
 
-Two notations are read: the DDL of a case's streams (``parse_schema``) and the simple strings in which an engine tells
-the type of a column, ``struct<start:timestamp,end:timestamp>`` (``parse_type``). Names and aliases of types are those
-of Spark's ``SqlBaseParser.g4``.
+Parses two notations: the DDL of a case's streams (``parse_schema``) and the simple strings in which an engine reports the
+type of a column, ``struct<start:timestamp,end:timestamp>`` (``parse_type``). Type names and aliases are those of Spark's
+``SqlBaseParser.g4``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 DEFAULT_DECIMAL = (10, 0)
-"""Spark's ``DecimalType.USER_DEFAULT``: what ``DECIMAL`` alone means."""
+"""Spark's ``DecimalType.USER_DEFAULT``, the meaning of ``DECIMAL`` alone."""
 
 _NAMES = {
     "boolean": "boolean",
@@ -47,15 +47,15 @@ _NAMES = {
     "array": "array",
     "map": "map",
 }
-"""How a type may be written → its Spark name."""
+"""Name or alias of a type → its Spark name."""
 
 TYPE_NAMES = tuple(sorted({*_NAMES.values()} - {"void", "variant", "interval"}))
-"""The types a stream may have, for messages."""
+"""The column types allowed in a stream, for messages."""
 
 
 @dataclass(frozen=True)
 class DataType:
-    """A type by its Spark name in lower case: ``timestamp``, ``int``, ``decimal``, ``struct``, ``array`` …"""
+    """A type with its Spark name in lower case: ``timestamp``, ``int``, ``decimal``, ``struct``, ``array`` …"""
 
     name: str
     fields: tuple[Field, ...] = ()
@@ -96,7 +96,7 @@ class Schema:
 
 
 class NotAType(ValueError):
-    """The text is no schema or type; ``offset`` is where in the text, from 0."""
+    """The text is not a schema or type; ``offset`` is the position of the problem, from 0."""
 
     def __init__(self, text: str, offset: int, reason: str, near: str | None = None) -> None:
         super().__init__(reason)
@@ -104,15 +104,14 @@ class NotAType(ValueError):
         self.offset = offset
         self.reason = reason
         self.near = near
-        """The word that is not a type, for a did-you-mean."""
+        """The word that is not a type, for a suggestion."""
 
 
 def parse_schema(ddl: str) -> Schema:
     """Read a DDL schema: ``event_time TIMESTAMP, count INT``.
 
     Raises:
-        NotAType: with the offset of the first thing that is wrong; also for a column named twice (Spark compares names
-            without regard to case).
+        NotAType: with the offset of the first problem, which may be a duplicate column name (ignoring case, as Spark does).
     """
     parser = _Parser(ddl, simple=False)
     fields = parser.fields(end=None)
@@ -123,7 +122,7 @@ def parse_type(text: str) -> DataType:
     """Read one type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``).
 
     Raises:
-        NotAType: with the offset of the first thing that is wrong.
+        NotAType: with the offset of the first problem.
     """
     parser = _Parser(text, simple=True)
     found = parser.type()
@@ -135,7 +134,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<word>\w+)|(?P<mark>[<>(),:]))"
 )
 _SIMPLE_NAME = re.compile(r"\s*([^`:<>,]+):")
-"""A field's name in a simple string, where nothing is quoted: ``struct<sum(count):bigint>``."""
+"""A field name in a simple string, where names are not quoted: ``struct<sum(count):bigint>``."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +156,11 @@ class _Parser:
         while True:
             name, offset = self._name()
             if name.lower() in seen and not self._simple:
-                raise NotAType(self._text, offset, f"column {name!r} is there twice")
+                raise NotAType(self._text, offset, f"duplicate column {name!r}")
             seen.add(name.lower())
             colon = self._peek()
             if self._take(":") and end is None and colon is not None:
-                raise NotAType(self._text, colon.offset, "between a column and its type stands a blank, not ':'")
+                raise NotAType(self._text, colon.offset, "write a space, not ':', between a column and its type")
             found.append(Field(name, self.type()))
             self._skip_constraints()
             if not self._take(","):
@@ -195,7 +194,7 @@ class _Parser:
 
     def finish(self) -> None:
         if token := self._peek():
-            raise NotAType(self._text, token.offset, f"{token.text!r} is left over after the type: is a comma missing?")
+            raise NotAType(self._text, token.offset, f"unexpected {token.text!r} after the type: is a comma missing?")
 
     def _nested(self, name: str, opening: _Token) -> DataType:
         if not self._take("<"):
@@ -211,7 +210,7 @@ class _Parser:
                 raise NotAType(self._text, self._offset(), f"MAP needs a key and a value type: {_EXAMPLES[name]}")
             found = DataType(name, elements=(key, self.type()))
         if not self._take(">"):
-            raise NotAType(self._text, self._offset(), f"'>' is missing: {opening.text}< is still open")
+            raise NotAType(self._text, self._offset(), f"'>' is missing: {opening.text}< is not closed")
         return found
 
     def _name(self) -> tuple[str, int]:
@@ -241,13 +240,13 @@ class _Parser:
         return tuple(found)
 
     def _skip_constraints(self) -> None:
-        """``NOT NULL`` and ``COMMENT '…'`` say nothing about values: a file source makes every column nullable."""
+        """Skip ``NOT NULL`` and ``COMMENT '…'``, which do not affect values: a file source makes every column nullable."""
         self._skip_words("not", "null")
         if (token := self._peek()) and token.text.lower() == "comment":
             self._next("COMMENT")
             text = self._next("the text of the comment")
             if text.kind != "text":
-                raise NotAType(self._text, text.offset, f"COMMENT needs a quoted text, not {text.text!r}")
+                raise NotAType(self._text, text.offset, f"COMMENT needs quoted text, not {text.text!r}")
 
     def _skip_words(self, *words: str) -> None:
         while (token := self._peek()) and token.kind == "word" and token.text.lower() in words:
@@ -280,7 +279,7 @@ class _Parser:
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
             offset = self._at + len(self._text[self._at :]) - len(self._text[self._at :].lstrip())
-            raise NotAType(self._text, offset, f"{self._text[offset]!r} has no place in a schema")
+            raise NotAType(self._text, offset, f"unexpected {self._text[offset]!r} in a schema")
         yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
 
 

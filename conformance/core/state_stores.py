@@ -1,4 +1,4 @@
-"""Where Spark keeps state: data, in ``state_stores.yaml``."""
+"""State store providers, from ``state_stores.yaml``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ Name: TypeAlias = Literal["hdfs", "rocksdb"]
 
 @dataclass(frozen=True)
 class StateStore:
-    """A state store provider that comes with Spark."""
+    """A built-in state store provider of Spark."""
 
     name: str
     conf: dict[str, str]
-    """The setting that chooses it."""
+    """The conf that selects it."""
     versions: VersionRange
 
     @classmethod
     def named(cls, name: Name) -> StateStore:
-        said: dict[str, Any] = yaml.safe_load(
+        data: dict[str, Any] = yaml.safe_load(
             (files("conformance.core") / "state_stores.yaml").read_text(encoding="utf-8")
         )
-        entry = said["stores"][name]
-        return cls(name, {said["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
+        entry = data["stores"][name]
+        return cls(name, {data["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
 
     def on(self, version: SparkVersion) -> bool:
         return version in self.versions

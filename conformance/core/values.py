@@ -1,9 +1,9 @@
-"""What a value in a case means: the notations of the case language, brought to one form per type that compares.
+"""Converts values of cases to one canonical form per type, in which they can be compared.
 
-A canonical value is hashable and equal to every other notation of itself: an instant is an int of microseconds since
-the epoch, a number an int or a ``Decimal`` (which Python compares and hashes by value), a struct and an array a tuple,
-a map a frozenset of pairs, a date its ISO text, BINARY bytes, NaN and the infinities their names, null None. The rules
-are those under "Values" in ``docs/case-language.md``; the wire form of ``conformance.core.observation`` is read as well.
+A canonical value is hashable and equal for all notations of the same value: an instant is an int of microseconds since the
+epoch, a number an int or a ``Decimal`` (which Python compares and hashes by value), a struct and an array a tuple, a map a
+frozenset of pairs, a date its ISO text, BINARY bytes, NaN and the infinities their names, null None. The notations are those
+under "Values" in ``docs/case-language.md`` and the wire format of ``conformance.core.observation``.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ _TIME = r"(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:\
 _DATE = r"(?P<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))"
 _ZONE = r"(?P<zone>Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
 INSTANT_PATTERN = re.sub(r"\?P<\w+>", "?:", f"^(?:{_TIME}|{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?)$")
-"""The notations that are text, as an ECMA 262 regular expression for the JSON Schema."""
+"""The textual notations, as an ECMA 262 regular expression for the JSON Schema."""
 
 _TIME_ALONE = re.compile(_TIME)
 _DATE_AND_TIME = re.compile(f"{_DATE}(?:[T ]{_TIME}(?: ?{_ZONE})?)?")
-_NO_FINER = "an instant Spark can hold: nothing is finer than a microsecond, six decimals"
+_NO_FINER = "an instant that Spark can hold: its precision is one microsecond (six decimals)"
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _WITHIN = "within the years 1 to 9999 (a plain number is seconds since 1970)"
 _LAST_SECOND = 10**12
-"""Beyond the year 9999 in either direction, and small enough to calculate with."""
+"""Beyond the year 9999 in either direction, but small enough for exact arithmetic."""
 
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 MAX_PRECISION = 38
-"""Digits of a DECIMAL."""
+"""The most digits of a DECIMAL."""
 _ENDLESS = ("NaN", "Infinity", "-Infinity")
 _WIDE = Context(prec=400)
-"""Room for every double at nine decimals."""
+"""Enough digits for every double with nine decimals."""
 _NINE_DECIMALS = Decimal("1e-9")
 
 
 class NotAValue(ValueError):
-    """A value that its type does not have.
+    """The value does not match its type.
 
     Attributes:
-        value: what was found, the innermost where it is nested.
-        type: the type it should have had; None for an instant of an expectation.
-        allowed: what may stand there, in words.
-        path: where inside the value: field names and indices.
+        value: the value found, the innermost one if nested.
+        type: the type it should have; None for an instant of an expectation.
+        allowed: what is allowed, in words.
+        path: its position inside the whole value: field names and indices.
     """
 
     def __init__(self, value: Json, type: DataType | None, allowed: str, path: tuple[str | int, ...] = ()) -> None:
@@ -72,14 +72,14 @@ class NotAValue(ValueError):
 
 
 def canonical(value: Json, type: DataType) -> Canonical:
-    """The value in the one form in which all its notations are equal.
+    """The canonical form of a value, which is equal for all of its notations.
 
     Args:
-        value: as written in a case or as an engine sent it.
-        type: what it is a value of.
+        value: as written in a case or sent by an engine.
+        type: the type of the value.
 
     Raises:
-        NotAValue: the type has no such value; an instant with digits below the microsecond is one.
+        NotAValue: the value does not match the type; an instant more precise than a microsecond matches none.
     """
     if value is None:
         return None
@@ -113,15 +113,15 @@ def canonical(value: Json, type: DataType) -> Canonical:
             return frozenset((_inside(key, key, key_type), _inside(key, item, item_type)) for key, item in pairs)
         case "void":
             raise NotAValue(value, type, "null, the only value of its type")
-        case _:  # INTERVAL and VARIANT: Spark's own text is all there is to compare
+        case _:  # INTERVAL and VARIANT are compared by Spark's own text
             return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def to_json_value(value: Json, type: DataType) -> Json:
-    """The value as it stands in a file that Spark's JSON source reads with this type.
+    """The value as Spark's JSON source reads it with this type.
 
-    Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (a
-    string where a double would lose digits, which Spark reads as well).
+    Instants become ``1970-01-01T12:05:00.500000Z`` (TIMESTAMP_NTZ without ``Z``), structs objects, decimals numbers (or
+    strings, which Spark accepts too, if a double would lose digits).
 
     Raises:
         NotAValue: as ``canonical``.
@@ -136,7 +136,7 @@ def to_json_value(value: Json, type: DataType) -> Json:
             return [to_json_value(item, type.elements[0]) for item in _of((list, tuple), value, type, "a list")]
         case "map":
             pairs = _pairs(value, type)
-            keys = [_of(str, key, type, "text: JSON has no other keys") for key, _ in pairs]
+            keys = [_of(str, key, type, "text, the only type of key in JSON") for key, _ in pairs]
             return {key: to_json_value(item, type.elements[1]) for key, (_, item) in zip(keys, pairs, strict=True)}
         case "timestamp" | "timestamp_ntz":
             moment = _EPOCH + canonical(value, type) * _MICROSECOND
@@ -157,10 +157,10 @@ def to_json_value(value: Json, type: DataType) -> Json:
 
 
 def instant_ms(value: Json) -> int:
-    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, cut as Spark cuts.
+    """An instant of an expectation (``watermark``, ``eventTime``) in milliseconds since the epoch, truncated as Spark does.
 
     Raises:
-        NotAValue: it is none of the three notations, or has digits below the microsecond.
+        NotAValue: it is in none of the three notations, or more precise than a microsecond.
     """
     return _micros(value, None, zoned=True) // 1000
 
@@ -173,7 +173,7 @@ def show(micros: int) -> str:
     """
     try:
         moment = _EPOCH + micros * _MICROSECOND
-    except OverflowError:  # outside the years 1 to 9999, which an engine may well report
+    except OverflowError:  # outside the years 1 to 9999, which an engine may report
         return f"{_plain(Decimal(micros) / 1_000_000)} s"
     text = f"{moment:%H:%M}"
     if moment.microsecond:
@@ -184,7 +184,7 @@ def show(micros: int) -> str:
 
 
 def show_in_full(micros: int) -> str:
-    """An instant with its date, its seconds and its zone: ``1970-01-01T12:05:00Z``; ``show`` where no calendar has it.
+    """An instant with date, seconds and zone: ``1970-01-01T12:05:00Z``; as ``show`` if outside the years 1 to 9999.
 
     Args:
         micros: microseconds since the epoch.
@@ -208,7 +208,7 @@ def _micros(value: Json, type: DataType | None, *, zoned: bool) -> int:
     return _in_range(int(exact), value, type)
 
 
-@lru_cache(maxsize=4096)  # the same few times stand in rows, expectations and answers again and again
+@lru_cache(maxsize=4096)  # rows, expectations and observations repeat the same few times
 def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
     found = _TIME_ALONE.fullmatch(value) or _DATE_AND_TIME.fullmatch(value)
     if found is None:
@@ -223,7 +223,7 @@ def _micros_of_text(value: str, type: DataType | None, *, zoned: bool) -> int:
     try:
         day = datetime.fromisoformat(parts.get("date") or "1970-01-01")
     except ValueError:
-        raise NotAValue(value, type, "a day of the calendar") from None
+        raise NotAValue(value, type, "an existing date") from None
     clock = timedelta(
         hours=int(parts["hour"] or 0),
         minutes=int(parts["minute"] or 0),
@@ -252,7 +252,7 @@ def _offset(zone: str | None) -> timedelta:
 def _integer(value: Json, type: DataType) -> int:
     bits = _INTEGERS[type.name]
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-    allowed = f"a whole number from {low} to {high}, as {type.name.upper()} is"
+    allowed = f"a whole number from {low} to {high} ({type.name.upper()})"
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not _is_finite(value):
         raise NotAValue(value, type, allowed)
     if not low <= value <= high or value != int(value):
@@ -268,7 +268,7 @@ def _floating(value: Json, type: DataType) -> int | Decimal | str:
     try:
         number = float(value)
         if type.name == "float":
-            # A FLOAT that went through Python is the double nearest to it: 0.1 came back as 0.10000000149011612.
+            # Python converts a FLOAT to the nearest double: 0.1 becomes 0.10000000149011612.
             number = struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
         number = math.inf
@@ -288,7 +288,7 @@ def _decimal(value: Json, type: DataType) -> int | Decimal:
     if not number.is_finite():
         raise NotAValue(value, type, allowed)
     precision, scale = type.precision or MAX_PRECISION, type.scale or 0
-    # The exponent is looked at first: 1e999999999 is a short text and a long number.
+    # Check the exponent first: 1e999999999 is a short text but a long number.
     before = max(number.adjusted() + 1, 0) if number else 0
     after = scale if number.adjusted() >= -MAX_PRECISION or not number else MAX_PRECISION + 1
     if before > precision - scale or after > scale or number != round(number, scale):
@@ -335,7 +335,7 @@ def _fields(value: Json, type: DataType) -> list[Json]:
             raise NotAValue(name, type, f"one of {', '.join(names)}", (name,))
     for name in names:
         if name not in value:
-            raise NotAValue(value, type, f"complete: {name} is missing (write null if it is)")
+            raise NotAValue(value, type, f"complete: {name} is missing; write null for a missing value")
     return [value[name] for name in names]
 
 
@@ -369,14 +369,14 @@ def _endless(value: Json) -> str | None:
 
 
 def _is_finite(number: float | Decimal) -> bool:
-    """As ``math.isfinite``, which takes a number for infinite, or fails, where a double cannot hold it."""
+    """Like ``math.isfinite``, which is wrong or fails for numbers that a double cannot hold."""
     if isinstance(number, Decimal):
         return number.is_finite()
     return isinstance(number, int) or math.isfinite(number)
 
 
 def _as_decimal(number: float | Decimal | str) -> Decimal:
-    """Exactly the digits that were written: ``30.0009`` is 30.0009, not the binary fraction nearest to it."""
+    """Exactly the digits written: ``30.0009`` is 30.0009, not the nearest binary fraction."""
     return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
 
 
@@ -390,6 +390,6 @@ def _plain(number: Decimal) -> str:
 
 
 def literal(value: Json) -> str:
-    """A value as it might stand in the YAML, cut where it is long."""
+    """A value as in YAML, truncated if long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,7 +1,7 @@
-"""Spark versions and ranges of them.
+"""Spark versions and version ranges.
 
-A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several, of which any may hold. Which releases exist is data
-(``releases.yaml``), so that a range no release falls into can be refused.
+A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The existing releases are data
+(``releases.yaml``), so that a range that contains none can be rejected.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class NotARange(ValueError):
     """The text is not a PEP 440 range such as ``>=3.4,<3.4.4``."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is not a range of versions: write PEP 440, like '>=3.4,<3.4.4'")
+        super().__init__(f"{text!r} is not a version range: write a PEP 440 specifier, like '>=3.4,<3.4.4'")
         self.text = text
 
 
 @dataclass(frozen=True, order=True)
 class SparkVersion:
-    """A release, ``3.5.9``; what a vendor appends (``3.5.0-amzn-1``) is not part of it."""
+    """A release, ``3.5.9``, without a vendor's suffix (``3.5.0-amzn-1``)."""
 
     major: int
     minor: int
@@ -45,7 +45,7 @@ class SparkVersion:
         """Read ``3.5.9``, ``4.0.0.dev1`` or ``3.5.0-amzn-1``.
 
         Raises:
-            NotAVersion: there are not three numbers at its head.
+            NotAVersion: the text does not start with three numbers.
         """
         head = "".join(c if c.isdigit() or c == "." else " " for c in text).split(" ")[0].strip(".")
         try:
@@ -58,7 +58,7 @@ class SparkVersion:
 
     @property
     def line(self) -> str:
-        """The feature line it belongs to: ``3.5``."""
+        """Its feature line: ``3.5``."""
         return f"{self.major}.{self.minor}"
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class SparkVersion:
 
 @dataclass(frozen=True)
 class VersionRange:
-    """PEP 440 ranges of which any may hold."""
+    """Alternative PEP 440 ranges."""
 
     specifiers: tuple[str, ...]
 
@@ -76,7 +76,7 @@ class VersionRange:
         """Read one range or several.
 
         Raises:
-            NotARange: one of them is empty or no PEP 440 specifier.
+            NotARange: one of them is empty or not a PEP 440 specifier.
         """
         parts = (text,) if isinstance(text, str) else tuple(text)
         for part in parts or ("",):
@@ -91,7 +91,7 @@ class VersionRange:
         return any(_specifier(part).contains(str(version), prereleases=True) for part in self.specifiers)
 
     def __and__(self, other: VersionRange) -> VersionRange:
-        """What is in both."""
+        """The intersection."""
         return VersionRange(tuple(f"{one},{another}" for one in self.specifiers for another in other.specifiers))
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def _specifier(text: str) -> SpecifierSet:
 
 @cache
 def releases() -> tuple[SparkVersion, ...]:
-    """Every release of Apache Spark from 3.0.0 on that the suite knows, oldest first."""
+    """Every known release of Apache Spark since 3.0.0, oldest first."""
     lines: dict[str, int] = yaml.safe_load((files("conformance.core") / "releases.yaml").read_text())
     return tuple(
         sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1))
@@ -113,5 +113,5 @@ def releases() -> tuple[SparkVersion, ...]:
 
 
 def falling_into(versions: VersionRange) -> Iterator[SparkVersion]:
-    """The known releases inside the range, oldest first."""
+    """The known releases in the range, oldest first."""
     return (release for release in releases() if release in versions)

@@ -1,8 +1,8 @@
-"""Generated cases: draw a case, ask several oracles, compare their answers, and shrink and keep each discrepancy.
+"""Generated cases: draw a case, ask several oracles, compare their answers, and shrink and save each discrepancy.
 
-``oracle`` is the Protocol; ``model_oracle`` asks the reference model, ``engine_oracle`` a real Spark. ``generation`` draws cases,
-``comparison`` judges answers, ``causes`` names the rule that explains a difference; ``campaign`` is the loop, ``shrinking`` makes a
-discrepancy small, ``case_files`` writes it.
+``oracle`` is the protocol: ``model_oracle`` asks the reference model, ``engine_oracle`` a real Spark. ``generation`` draws cases,
+``coverage`` finds those that cover something new in the model, and ``comparison`` judges answers and explains differences by rules.
+``campaign`` is the loop, ``shrinking`` makes a case smaller, and ``case_files`` writes it.
 """
 
 from typing import ClassVar
@@ -14,10 +14,10 @@ except ModuleNotFoundError as missing:
         raise
 
     class NoHypothesis(ImportError):
-        """What draws cases is not installed."""
+        """Hypothesis, which generates the cases, is not installed."""
 
         exit_code: ClassVar[int] = 3
 
     raise NoHypothesis(
-        "cases are drawn by hypothesis, which is not installed here: pip install 'watermark-conformance[fuzz]'"
+        "generating cases requires hypothesis, which is not installed: pip install 'watermark-conformance[fuzz]'"
     ) from None

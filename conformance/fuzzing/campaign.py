@@ -1,4 +1,4 @@
-"""A hunt: cases are drawn and put to every voice, the answers judged, what is new kept and made small."""
+"""A campaign: generates cases, asks every oracle, judges the answers, and shrinks each new find."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from itertools import count
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.fuzzing.comparison import Difference, Judge, Rules
-from conformance.fuzzing.coverage import reached
+from conformance.fuzzing.comparison import AnswerDifference, Judge, RuleNames
+from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.fuzzing.reductions import Written
 from conformance.fuzzing.shrinking import shrunk
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import printed
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.strategies.cases import Generated
 
-A_BATCH = 24
-"""Cases that are drawn at a time, at least."""
-_DULL = 3
-"""So often a difference is made small that turns out to be one that was found; after that it is only counted."""
-_PATIENCE_S = 0.2
-"""Seconds between two looks at whether somebody wants it to end."""
+MIN_BATCH = 24
+"""Cases generated at a time, at least."""
+_MAX_REPEATS = 3
+"""How often a difference is shrunk only to repeat an earlier find; after that it is only counted."""
+_POLL_S = 0.2
+"""Seconds between two checks whether the campaign was stopped."""
 _ROUNDS = 4
-"""A batch is so many times what the voice with the most room answers side by side."""
+"""A batch is this many times the largest parallelism of an oracle."""
 
 
 @dataclass
 class Tally:
-    """What became of the cases so far."""
+    """The results so far."""
 
     cases: int = 0
     finds: list[Discrepancy] = field(default_factory=list)
     again: int = 0
-    """Differences like one that was found before."""
-    known: Counter[Rules] = field(default_factory=Counter)
-    """Differences that the model explains, by the rules it explains them by."""
+    """Differences like an earlier find."""
+    known: Counter[RuleNames] = field(default_factory=Counter)
+    """Differences that the model predicts, by the rules that explain them."""
     not_predicted: Counter[str] = field(default_factory=Counter)
-    """Cases of which the model does not know a construct."""
+    """Cases that the model does not predict, by construct."""
     unanswered: Counter[str] = field(default_factory=Counter)
-    """Cases to which a voice said nothing, by voice."""
+    """Cases without an answer, by oracle."""
     unsteady: int = 0
-    """Differences that were gone when they were asked for again."""
+    """Differences that did not occur again when the case was repeated."""
     rules: set[str] = field(default_factory=set)
-    """The rules of the model that cases reached."""
+    """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
     kept: int = 0
-    """Cases that reached something new, from which others are drawn."""
+    """Cases that covered something new, and are mutated."""
     last_unanswered: str = ""
-    """Why a voice said nothing, last."""
+    """The last reason for a missing answer."""
 
 
-class Listener:
-    """Hears how a hunt goes; this one does not care."""
+class CampaignListener:
+    """Is notified of the progress of a campaign; this one ignores it."""
 
     def went_on(self, tally: Tally) -> None:
-        """Some more cases are through."""
+        """A batch of cases is done."""
 
     def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
-        """A case that shows a difference has become smaller."""
+        """A find was made smaller."""
 
     def found(self, find: Discrepancy) -> None:
-        """There is a find."""
+        """There is a new find."""
 
 
 class Campaign:
-    """Looks for cases in which voices differ.
+    """Searches for cases on which oracles differ.
 
     Args:
-        oracles: at least one; they have different names.
-        judge: says what answers mean.
-        drawing: where cases come from.
-        listener: hears how it goes.
-        jobs: how many voices work at the same time; all of them where it is None.
-        stopped: asked every now and then, also while engines work, whether somebody wants it to end at once.
+        oracles: at least one, with different names.
+        judge: judges their answers.
+        drawing: generates cases.
+        listener: is notified of the progress.
+        jobs: how many oracles work in parallel; all by default.
+        stopped: polled, also while engines work; True stops the campaign at once.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Campaign:
         oracles: Sequence[Oracle],
         judge: Judge,
         drawing: Drawing,
-        listener: Listener | None = None,
+        listener: CampaignListener | None = None,
         *,
         jobs: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
@@ -98,35 +98,35 @@ class Campaign:
         self._newest = max(oracle.version for oracle in oracles)
         self._judge = judge
         self._drawing = drawing
-        self._listener = listener or Listener()
+        self._listener = listener or CampaignListener()
         self._jobs = min(jobs or len(oracles), len(oracles))
         self._stopped = stopped
         self._began = time.monotonic()
         self._seen: set[str] = set()
         self._drawn: dict[str, Generated] = {}
         self._signatures: set[tuple[object, ...]] = set()
-        self._dull: Counter[tuple[str, str, str]] = Counter()
+        self._repeats: Counter[tuple[str, str, str]] = Counter()
         self._numbers = count(1)
         self.at_once = max(oracle.at_once for oracle in oracles)
         self.tally = Tally()
 
     def run(self, over: Callable[[], bool]) -> Iterator[Discrepancy]:
-        """Hunt until it is over, which is asked between cases. Finds come when they are small.
+        """Search until ``over`` returns True, which is checked between cases. Yields each find once it is shrunk.
 
         Raises:
-            KeyboardInterrupt: it was stopped; what was being shrunk then is the last of the finds in the tally.
+            KeyboardInterrupt: the campaign was stopped; a find being shrunk is then the last one of the tally.
         """
         while not over():
-            batch = self._fresh(max(A_BATCH, _ROUNDS * self.at_once))
+            batch = self._new_cases(max(MIN_BATCH, _ROUNDS * self.at_once))
             answers = self._asked(batch, self._oracles)
             for place, case in enumerate(batch):
-                yield from self._look(case, {name: given[place] for name, given in answers.items()})
+                yield from self._judged(case, {name: given[place] for name, given in answers.items()})
                 if over():
                     break
             self._listener.went_on(self.tally)
 
-    def _fresh(self, wanted: int) -> list[Case]:
-        """Cases that were not asked before. One that reaches something new in the model is remembered."""
+    def _new_cases(self, wanted: int) -> list[Case]:
+        """Cases that have not been run. The generator remembers those that cover something new in the model."""
         self._drawn = {}
         found = []
         for one in self._drawing.some(wanted):
@@ -137,27 +137,26 @@ class Campaign:
             case = case_from(one.written, f"drawn-{next(self._numbers)}")
             self._drawn[case.id] = one
             found.append(case)
-            if self._reaches(case):
+            if self._covers_something_new(case):
                 self._drawing.remember(one)
         self.tally.kept = self._drawing.remembered
         return found
 
-    def _reaches(self, case: Case) -> bool:
-        """Whether the case reaches what none has reached."""
+    def _covers_something_new(self, case: Case) -> bool:
         try:
-            what = reached(case, self._newest)
+            coverage = coverage_of(case, self._newest)
         except Unpredictable:
             return False
-        self.tally.rules |= what.rules
-        new = what.traits - self.tally.traits
+        self.tally.rules |= coverage.rules
+        new = coverage.traits - self.tally.traits
         self.tally.traits |= new
         return bool(new)
 
     def _asked(self, cases: Sequence[Case], oracles: Sequence[Oracle]) -> dict[str, Sequence[OracleAnswer]]:
-        """What each voice says of each case; engines work side by side."""
+        """The answers of each oracle to all cases; oracles work in parallel."""
         with ThreadPoolExecutor(self._jobs) as pool:
             asked = {oracle.name: pool.submit(oracle.answers, cases) for oracle in oracles}
-            while wait(asked.values(), _PATIENCE_S).not_done:
+            while wait(asked.values(), _POLL_S).not_done:
                 if self._stopped():
                     for oracle in oracles:
                         oracle.close()
@@ -166,7 +165,7 @@ class Campaign:
                 raise KeyboardInterrupt
             return {name: answers.result() for name, answers in asked.items()}
 
-    def _look(self, case: Case, answers: Mapping[str, OracleAnswer]) -> Iterator[Discrepancy]:
+    def _judged(self, case: Case, answers: Mapping[str, OracleAnswer]) -> Iterator[Discrepancy]:
         tally = self.tally
         tally.cases += 1
         judgement = self._judge.judge(case, answers, self._by_name)
@@ -187,14 +186,14 @@ class Campaign:
                 self._listener.found(found)
                 yield found
 
-    def _new(self, case: Case, difference: Difference, construct: str) -> Discrepancy | None:
-        """The difference made small; None where there was one like it, or it does not come again."""
+    def _new(self, case: Case, difference: AnswerDifference, construct: str) -> Discrepancy | None:
+        """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
         tally = self.tally
         explained = self._judge.explained(case, difference)
-        if _signature(explained, construct, ()) in self._signatures or self._is_dull(explained):
+        if _signature(explained, construct, ()) in self._signatures or self._is_repetitive(explained):
             tally.again += 1
             return None
-        chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.who, difference.other.who)]
+        chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
 
         def still(cases: Sequence[Case]) -> list[bool]:
             return [found is not None for found in self._differences(cases, chosen, explained)]
@@ -215,7 +214,7 @@ class Campaign:
             left = self._differences([small], chosen, explained)[0]
         except KeyboardInterrupt:
             seconds = time.monotonic() - self._began
-            tally.finds.append(Discrepancy(written, explained, drawn, tally.cases, seconds, whole=False))
+            tally.finds.append(Discrepancy(written, explained, drawn, tally.cases, seconds, fully_shrunk=False))
             raise
         if left is None:
             tally.unsteady += 1
@@ -224,36 +223,39 @@ class Campaign:
         signature = _signature(left, construct, tuple(operation for operation in _operations(small)))
         if signature in self._signatures:
             tally.again += 1
-            self._dull[difference.one.who, difference.other.who, difference.what] += 1
+            self._repeats[difference.one.oracle, difference.other.oracle, difference.what] += 1
             return None
         self._signatures |= {signature, _signature(explained, construct, ())}
         return Discrepancy(written, left, drawn, tally.cases, time.monotonic() - self._began)
 
-    def _is_dull(self, difference: Difference) -> bool:
-        """Whether one like it was made small several times, and was the same each time."""
-        alike = difference.one.who, difference.other.who, difference.what
-        return not difference.rules and self._dull[alike] >= _DULL
+    def _is_repetitive(self, difference: AnswerDifference) -> bool:
+        """Whether similar differences were shrunk several times and always repeated an earlier find."""
+        alike = difference.one.oracle, difference.other.oracle, difference.what
+        return not difference.rules and self._repeats[alike] >= _MAX_REPEATS
 
     def _differences(
-        self, cases: Sequence[Case], oracles: Sequence[Oracle], like: Difference
-    ) -> list[Difference | None]:
-        """Of each case the difference that it shows, if it is like this one: of the same voices, and by the same rule if by any."""
+        self, cases: Sequence[Case], oracles: Sequence[Oracle], like: AnswerDifference
+    ) -> list[AnswerDifference | None]:
+        """For each case the difference between the same oracles, by one of the same rules if there are any."""
         answers = self._asked(cases, oracles)
-        found: list[Difference | None] = []
+        found: list[AnswerDifference | None] = []
         for place, case in enumerate(cases):
             mine = {name: given[place] for name, given in answers.items()}
             finds = self._judge.judge(case, mine, self._by_name).finds
-            same = next((one for one in finds if (one.one.who, one.other.who) == (like.one.who, like.other.who)), None)
+            same = next(
+                (one for one in finds if (one.one.oracle, one.other.oracle) == (like.one.oracle, like.other.oracle)),
+                None,
+            )
             if same is not None and like.rules and not {*self._judge.explained(case, same).rules} & {*like.rules}:
                 same = None
             found.append(same)
         return found
 
 
-def _signature(difference: Difference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
-    """What makes two differences the same: the rules; where there are none, what differs in a query of which operations."""
+def _signature(difference: AnswerDifference, construct: str, operations: tuple[str, ...]) -> tuple[object, ...]:
+    """Identifies a difference: by its rules or, without rules, by what differs and the operations of the query."""
     names = tuple(name for name, _ in difference.rules)
-    return names or (difference.one.who, difference.other.who, difference.what, construct, operations)
+    return names or (difference.one.oracle, difference.other.oracle, difference.what, construct, operations)
 
 
 def _operations(case: Case) -> Iterator[str]:

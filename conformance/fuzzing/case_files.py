@@ -1,4 +1,4 @@
-"""A find as a file: a case that expects what one voice said and knows that another said otherwise, and how to see it again."""
+"""Writes a find as a case: it expects the answer of one oracle, has the other's under ``differs``, and says how to reproduce it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.observation import StepSeen
-from conformance.fuzzing.comparison import Difference, Rules, Said
+from conformance.fuzzing.comparison import AnswerDifference, NamedAnswer, RuleNames
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.judging.rows import OutputSchema
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.language.printing import inline, printed
 from conformance.language.problem import InvalidCase
-from conformance.suite.record_expectations import shown
+from conformance.suite.record_expectations import observed_expectation
 
 Json: TypeAlias = Any
 
@@ -23,15 +23,15 @@ _TICKET = re.compile(r"SPARK-\d+|https?://\S+")
 
 
 def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
-    """Write a find; the name of its file says what it is, and is one that is not there.
+    """Write a find to a new file named after it.
 
     Args:
-        folder: made where it is not there.
+        folder: created if missing.
         find: what to write.
-        command: that finds it again, for the head of the file.
+        command: the command that finds it again, for the file header.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     number, file = 1, folder / f"{find.name}.yaml"
@@ -43,28 +43,28 @@ def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
 
 
 def text_of(find: Discrepancy, command: str, file: Path) -> str:
-    """The text of the file of a find: comments for people, and a valid case."""
+    """The text of the file: a header in comments, and a valid case."""
     head = "".join(f"# {line}\n" for line in _head(find, command, file))
     return head + printed(as_case(find))
 
 
 def as_case(find: Discrepancy) -> dict[str, Json]:
-    """The find as a case: it expects what the newer of the two said, and knows what the other said where that can be written."""
+    """The find as a case: it expects the answer of the newer version; the other answer is under ``differs`` if possible."""
     difference = find.difference
-    said, otherwise = sorted(
+    expected_answer, other_answer = sorted(
         (difference.one, difference.other),
-        key=lambda one: (len(one.observation.steps), one.version, not one.who.startswith("model-")),
+        key=lambda one: (len(one.observation.steps), one.version, not one.oracle.startswith("model-")),
         reverse=True,
     )
     case = case_from(find.written, find.name)
-    told = {
-        "title": f"{difference.what.capitalize()}: {difference.one.who} and {difference.other.who} do not do the same",
+    base = {
+        "title": f"{difference.what.capitalize()}: {difference.one.oracle} and {difference.other.oracle} differ",
         "strength": "observed",
         **{key: value for key, value in find.written.items() if key not in ("title", "steps")},
     }
-    bare = {**told, "steps": list(find.written["steps"])}
-    expected = {**told, "steps": [*_expecting(find, case, said)]}
-    entry = _entry(case, said, otherwise, difference.rules)
+    bare = {**base, "steps": list(find.written["steps"])}
+    expected = {**base, "steps": [*_expecting(find, case, expected_answer)]}
+    entry = _entry(case, expected_answer, other_answer, difference.rules)
     for candidate in ([{**expected, "differs": [entry]}] if entry else []) + [expected]:
         if _is_case(candidate, find.name):
             return candidate
@@ -72,7 +72,7 @@ def as_case(find: Discrepancy) -> dict[str, Json]:
 
 
 def _is_case(written: Mapping[str, Json], name: str) -> bool:
-    """What one voice alone failed at cannot always be said of both: a case ends at the first error."""
+    """An error of one oracle alone cannot always be expressed: a case ends at the first error."""
     try:
         case_from(written, name)
     except InvalidCase:
@@ -80,73 +80,81 @@ def _is_case(written: Mapping[str, Json], name: str) -> bool:
     return True
 
 
-def _expecting(find: Discrepancy, case: Case, said: Said) -> Iterator[dict[str, Json]]:
-    schema = OutputSchema.of(said.observation.columns)
-    seen = {step.number: step for step in said.observation.steps}
+def _expecting(find: Discrepancy, case: Case, answer: NamedAnswer) -> Iterator[dict[str, Json]]:
+    schema = OutputSchema.of(answer.observation.columns)
+    seen = {step.number: step for step in answer.observation.steps}
     for number, step in enumerate(find.written["steps"], 1):
-        yield {**step, "expect": shown(seen[number], schema, case)} if number in seen else dict(step)
+        yield {**step, "expect": observed_expectation(seen[number], schema, case)} if number in seen else dict(step)
 
 
-def _entry(case: Case, said: Said, otherwise: Said, rules: Rules) -> dict[str, Json] | None:
-    """What ``differs`` says of the other; None where both are of one version, which no case can tell apart."""
-    if said.version == otherwise.version:
+def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNames) -> dict[str, Json] | None:
+    """The ``differs`` entry of the other answer; None if both are of one version, which a case cannot distinguish."""
+    if expected.version == other.version:
         return None
     steps: dict[int, Json] = {}
-    schemas = [OutputSchema.of(one.observation.columns) for one in (said, otherwise)]
-    for mine, theirs in zip(said.observation.steps, otherwise.observation.steps, strict=False):
-        change = _changed(*(shown(step, schema, case) for step, schema in zip((mine, theirs), schemas, strict=True)))
+    schemas = [OutputSchema.of(one.observation.columns) for one in (expected, other)]
+    for mine, theirs in zip(expected.observation.steps, other.observation.steps, strict=False):
+        change = _changed(
+            *(observed_expectation(step, schema, case) for step, schema in zip((mine, theirs), schemas, strict=True))
+        )
         if change:
             steps[mine.number] = change
     if not steps:
         return None
     names = " and ".join(name for name, _ in rules)
-    because = f"the reference model tells them apart by {names}" if names else "no rule of the reference model says why"
+    because = (
+        f"explained by the rules of the reference model: {names}"
+        if names
+        else "not explained by any rule of the reference model"
+    )
     links = [source for _, source in rules if _TICKET.fullmatch(source)]
     return {
-        "spark": f"=={otherwise.version}",
+        "spark": f"=={other.version}",
         "because": because,
         **({"link": links[0]} if links else {}),
         "steps": steps,
     }
 
 
-def _changed(said: dict[str, Json], otherwise: dict[str, Json]) -> dict[str, Json]:
-    change = {key: value for key, value in otherwise.items() if said.get(key, ...) != value}
-    if "error" in said and "error" not in otherwise:
+def _changed(expected: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
+    change = {key: value for key, value in other.items() if expected.get(key, ...) != value}
+    if "error" in expected and "error" not in other:
         return {"error": None, **change}
-    missing = [key for key in said if key not in otherwise and key not in ("rows", "error")]
-    return {**change, "unchecked": missing} if missing and "error" not in otherwise else change
+    missing = [key for key in expected if key not in other and key not in ("rows", "error")]
+    return {**change, "unchecked": missing} if missing and "error" not in other else change
 
 
 def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
     difference = find.difference
-    if not find.whole:
-        yield "Shrinking was interrupted: it may become smaller."
+    if not find.fully_shrunk:
+        yield "Shrinking was interrupted; a smaller case may exist."
     for one in (difference.one, difference.other):
-        yield f"{one.who} says:"
+        yield f"{one.oracle}:"
         case = case_from(find.written, find.name)
         schema = OutputSchema.of(one.observation.columns)
         for step in one.observation.steps:
             yield f"  step {step.number}: {_line(step, schema, case)}"
     for name, source in difference.rules:
-        yield f"The rule that separates them: {name} ({source})"
+        yield f"Explained by the rule {name} ({source})"
     if not difference.rules:
-        yield "No single rule of the reference model separates them."
+        yield "No single rule of the reference model explains the difference."
     for line in _replays(difference, file):
-        yield f"See it again:  {line}"
-    yield f"Find it again: {command}"
+        yield f"Reproduce:  {line}"
+    yield f"Find again: {command}"
 
 
 def _line(step: StepSeen, schema: OutputSchema, case: Case) -> str:
-    return inline(shown(step, schema, case))
+    return inline(observed_expectation(step, schema, case))
 
 
-def _replays(difference: Difference, file: Path) -> Iterator[str]:
+def _replays(difference: AnswerDifference, file: Path) -> Iterator[str]:
     """The commands that show both answers."""
-    specs = [f"--spark {one.version}" for one in (difference.one, difference.other) if not one.who.startswith("model-")]
+    specs = [
+        f"--spark {one.version}" for one in (difference.one, difference.other) if not one.oracle.startswith("model-")
+    ]
     if specs:
-        store = " --state-store rocksdb" if "rocksdb" in f"{difference.one.who}{difference.other.who}" else ""
+        store = " --state-store rocksdb" if "rocksdb" in f"{difference.one.oracle}{difference.other.oracle}" else ""
         yield f"conformance run {file} {' '.join(dict.fromkeys(specs))}{store}"
     for one in (difference.one, difference.other):
-        if one.who.startswith("model-"):
+        if one.oracle.startswith("model-"):
             yield f"conformance explain {file} --spark {one.version}"

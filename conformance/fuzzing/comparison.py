@@ -1,4 +1,4 @@
-"""What several answers to a case mean: agreement, a difference that is known, or one that nobody has explained."""
+"""Judges the answers of several oracles to a case: agreement, a difference that a rule explains, or a find."""
 
 from __future__ import annotations
 
@@ -10,155 +10,199 @@ from typing import Protocol, TypeAlias
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.cached_prediction import model_says, with_conf
-from conformance.fuzzing.causes import parting_rules, settling_rules
+from conformance.fuzzing.model_oracle import predict_or_fail, with_conf
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
-from conformance.judging.divergence import apart
-from conformance.model.unpredictable import Unpredictable
+from conformance.judging.divergence import divergence, equivalent
+from conformance.model.catalogue import other_readings, rules_of
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.rules import Rules
+from conformance.model.versioned_data import refusals
 from conformance.oracle.prediction import Prediction
+from conformance.oracle.version_divergence import version_divergence
 
-Rules: TypeAlias = tuple[tuple[str, str], ...]
-"""Names of rules, each with its ticket or the section that says it."""
+RuleNames: TypeAlias = tuple[tuple[str, str], ...]
+"""Names of rules, each with its ticket or source."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """What somebody says of a case."""
+class NamedAnswer:
+    """What one oracle observed."""
 
-    who: str
+    oracle: str
     version: SparkVersion
     observation: Observation
     conf: Mapping[str, str] = field(default_factory=dict)
-    """The Spark settings it has for all cases."""
+    """The Spark settings that the oracle adds to every case."""
 
     def on(self, case: Case) -> Case:
-        """The case, as it was for this one."""
+        """The case with the settings of this oracle."""
         return with_conf(case, self.conf)
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Two answers that are not the same."""
+class AnswerDifference:
+    """Two different answers."""
 
-    one: Said
-    """The one that was asked."""
-    other: Said
-    """Another, or what the model says of the first one's version."""
+    one: NamedAnswer
+    other: NamedAnswer
+    """Of another oracle, or the model's prediction for the version of the first one."""
     what: str
     """``rows``, ``watermark`` …: see ``conformance.judging.divergence``."""
-    rules: Rules = ()
-    """The rules that separate them, each alone; none where the model knows of none, or before it was asked."""
+    rules: RuleNames = ()
+    """Rules each of which explains the difference; empty if there is none, or before the model was asked."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the answers to one case mean."""
+    """The result of comparing the answers to one case."""
 
-    finds: tuple[Difference, ...] = ()
-    """Those that nobody has explained."""
-    known: tuple[Rules, ...] = ()
-    """The rules of those that are as the model says of both versions."""
+    finds: tuple[AnswerDifference, ...] = ()
+    """Differences without an explanation."""
+    known: tuple[RuleNames, ...] = ()
+    """The rules of differences that the model predicts."""
     not_predicted: str = ""
-    """What the model does not know in the case; empty where it knows all."""
+    """The construct that the model does not know; empty if it predicts the case."""
 
 
 class Judge(Protocol):
-    """Makes a judgement of answers."""
-
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
         """
         Args:
-            case: that was asked.
-            answers: by name of the voice.
+            case: the case.
+            answers: by name of the oracle.
             oracles: by name.
         """
         ...
 
-    def explained(self, case: Case, difference: Difference) -> Difference:
-        """The difference with the rules that separate the two. It takes many readings of the case."""
+    def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
+        """The difference with the rules that explain it. Slow: predicts the case once per rule."""
         ...
 
 
 class ByTheModel:
-    """An answer is right where it is what the model says of its version; where two right ones differ, the rule is known.
+    """An answer is right if it is what the model predicts for its version; the model explains why two right answers differ.
 
-    Where the model does not know a case, answers that differ are a find.
+    If the model does not predict a case, different answers are a find.
 
     Args:
-        alone: whether an answer that is not what the model says is a find by itself, or only where another answer differs.
+        alone: whether a single answer that differs from the prediction is a find, or only if another answer differs too.
     """
 
     def __init__(self, *, alone: bool = True) -> None:
         self._alone = alone
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
-        said = _said(answers, oracles)
+        named = _named(answers, oracles)
         try:
-            predicted = {one.who: model_says(one.on(case), one.version) for one in said}
+            predicted = {one.oracle: predict_or_fail(one.on(case), one.version) for one in named}
         except Unpredictable as unknown:
-            return Judgement(_first_difference(said), not_predicted=unknown.construct)
-        unlike = {one.who: found for one in said if (found := _from_the_model(one, predicted[one.who]))}
-        if self._alone and unlike:
-            first: dict[str, Difference] = {}
-            for found in unlike.values():
-                first.setdefault(found.what, found)  # who else goes wrong in the same way is no other find
+            return Judgement(_first_difference(named), not_predicted=unknown.construct)
+        wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
+        if self._alone and wrong:
+            first: dict[str, AnswerDifference] = {}
+            for found in wrong.values():
+                first.setdefault(found.what, found)  # the same difference of another oracle is not a second find
             return Judgement(tuple(first.values()))
-        known: dict[Rules, None] = {}
-        for one, other in _neighbours(said):
-            parts = apart(one.observation, other.observation)
-            if parts is None:
+        known: dict[RuleNames, None] = {}
+        for one, other in _neighbours(named):
+            difference = divergence(one.observation, other.observation)
+            if difference is None:
                 continue
-            if one.who in unlike or other.who in unlike:
-                return Judgement((Difference(one, other, parts.what),))
-            known[parting_rules(case, predicted[one.who], predicted[other.who])] = None
+            if one.oracle in wrong or other.oracle in wrong:
+                return Judgement((AnswerDifference(one, other, difference.what),))
+            known[rules_between(case, predicted[one.oracle], predicted[other.oracle])] = None
         return Judgement(known=tuple(known))
 
-    def explained(self, case: Case, difference: Difference) -> Difference:
-        """By the rules of which another reading gives the answer that is not what the model says."""
+    def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
+        """Adds the rules that, with another value, predict the answer that differs from the prediction."""
         rules: dict[tuple[str, str], None] = {}
         for one in (difference.one, difference.other):
-            rules |= dict.fromkeys(settling_rules(one.on(case), one.version, one.observation))
+            rules |= dict.fromkeys(rules_predicting(one.on(case), one.version, one.observation))
         return replace(difference, rules=tuple(rules))
 
 
 class ByEachOther:
-    """Nothing is known beforehand: any two answers that differ are a find. The model is asked only for the rule between them."""
+    """Any two different answers are a find; the model is only asked for the rules that explain it."""
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:  # noqa: ARG002
-        return Judgement(_first_difference(_said(answers, oracles)))
+        return Judgement(_first_difference(_named(answers, oracles)))
 
-    def explained(self, case: Case, difference: Difference) -> Difference:
+    def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         try:
-            here, there = (model_says(one.on(case), one.version) for one in (difference.one, difference.other))
+            here, there = (predict_or_fail(one.on(case), one.version) for one in (difference.one, difference.other))
         except Unpredictable:
             return difference
-        return replace(difference, rules=parting_rules(case, here, there))
+        return replace(difference, rules=rules_between(case, here, there))
 
 
-def _said(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> list[Said]:
+def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
+    """The rules each of which explains a difference between two versions or settings; empty if several must change together."""
+    try:
+        found = version_divergence(case, here, there)
+    except Exception:  # a changed rule may not make sense together with the others
+        return ()
+    if found is None:
+        return ()
+    if here.version == there.version:  # with other settings
+        failed = {one.name for one in (found.here, found.there) if isinstance(one, Refused)}
+        return tuple((one.name, one.source) for one in refusals() if one.name in failed)
+    return tuple((rule.name, rule.source) for rule in found.rules)
+
+
+def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> RuleNames:
+    """The rules and refusals each of which, changed or removed, makes the model predict an observation.
+
+    Empty if the model predicts it anyway.
+    """
+    if _predicts(case, version, rules_of(version), seen):
+        return ()
+    found = [
+        (rule.name, rule.source) for rule, altered in other_readings(version) if _predicts(case, version, altered, seen)
+    ]
+    try:
+        steps = predict_or_fail(case, version).steps
+    except Unpredictable:
+        return tuple(found)
+    refused = steps[-1].error if steps else None
+    if refused is not None:
+        rules = rules_of(version)
+        without = {name: wording for name, wording in rules.refusals.items() if name != refused.name}
+        if _predicts(case, version, rules.altered(refusals=without), seen):
+            found += [(one.name, one.source) for one in refusals() if one.name == refused.name]
+    return tuple(dict.fromkeys(found))
+
+
+def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
+    try:
+        return equivalent(predict_or_fail(case, version, rules).observation, seen)
+    except Unpredictable:
+        return False
+
+
+def _named(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> list[NamedAnswer]:
     return [
-        Said(name, oracles[name].version, answer.observation, oracles[name].conf)
+        NamedAnswer(name, oracles[name].version, answer.observation, oracles[name].conf)
         for name, answer in answers.items()
         if answer.observation is not None
     ]
 
 
-def _from_the_model(one: Said, prediction: Prediction) -> Difference | None:
-    parts = apart(one.observation, prediction.observation)
-    if parts is None:
+def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
+    difference = divergence(one.observation, prediction.observation)
+    if difference is None:
         return None
-    model = Said(f"model-{one.version}", one.version, prediction.observation, one.conf)
-    return Difference(one, model, parts.what)
+    model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
+    return AnswerDifference(one, model, difference.what)
 
 
-def _neighbours(said: Sequence[Said]) -> Iterable[tuple[Said, Said]]:
-    """Each and the next newer one: where none of these differ, none at all do."""
-    return pairwise(sorted(said, key=lambda one: one.version))
+def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, NamedAnswer]]:
+    """Each answer and that of the next newer version: if none of these differ, no two answers do."""
+    return pairwise(sorted(answers, key=lambda one: one.version))
 
 
-def _first_difference(said: Sequence[Said]) -> tuple[Difference, ...]:
-    for one, other in _neighbours(said):
-        parts = apart(one.observation, other.observation)
-        if parts is not None:
-            return (Difference(one, other, parts.what),)
+def _first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
+    for one, other in _neighbours(answers):
+        difference = divergence(one.observation, other.observation)
+        if difference is not None:
+            return (AnswerDifference(one, other, difference.what),)
     return ()

@@ -1,4 +1,4 @@
-"""A find: the smallest case in which two voices differ, and nobody knows why."""
+"""A find: the smallest case on which two oracles differ in a way that no rule of the model explains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.fuzzing.comparison import Difference
+from conformance.fuzzing.comparison import AnswerDifference
 
 
 @dataclass(frozen=True)
@@ -15,22 +15,22 @@ class Discrepancy:
     """A case that shows a difference."""
 
     written: Mapping[str, Any]
-    """In the shape of its YAML, without expectations; shrunk."""
-    difference: Difference
+    """The shrunk case in the shape of its YAML, without expectations."""
+    difference: AnswerDifference
     drawn: Mapping[str, Any]
-    """As it was found."""
+    """The case as generated."""
     number: int
-    """Of the case as it was drawn, from 1."""
+    """Of the generated case, from 1."""
     seconds: float
-    """From the beginning of the hunt until it was found and small."""
-    whole: bool = True
-    """False where shrinking was interrupted."""
+    """From the start of the campaign until the case was shrunk."""
+    fully_shrunk: bool = True
+    """False if shrinking was interrupted."""
 
     @property
     def name(self) -> str:
-        """What its file is called: ``state-goes-spark-3.5.9-model-3.5.9``."""
+        """The name of its file: ``is-over-spark-3.5.9-model-3.5.9``."""
         names = [name for name, _ in self.difference.rules[:1]] or [self.difference.what]
-        return slug(" ".join([*names, self.difference.one.who, self.difference.other.who]))
+        return slug(" ".join([*names, self.difference.one.oracle, self.difference.other.oracle]))
 
     @property
     def steps(self) -> int:
@@ -38,12 +38,12 @@ class Discrepancy:
 
     @property
     def rows(self) -> int:
-        """How many rows arrive in it."""
+        """The number of rows that arrive."""
         return sum(_rows_of(step) for step in self.written["steps"])
 
 
 def slug(text: str) -> str:
-    """A text as the name of a file."""
+    """A text as a file name."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
 
 

@@ -1,4 +1,4 @@
-"""An engine as a voice: one that lives as long as the hunt, with several cases in it at a time."""
+"""An engine as an oracle: it lives as long as the campaign and runs several cases at a time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from harness.targets.target import Target
 
 
 class EngineOracle:
-    """Says what a Spark does.
+    """Answers with the observation of a Spark.
 
     Args:
-        runtime: where its engine comes from.
+        runtime: starts the engine.
         target: which Spark.
-        limits: how many cases at a time, how long a step may take, and Spark settings for all of them.
-        listener: hears what becomes of the engine.
-        settings: what to call its settings, behind the name of the target; empty for the usual ones.
+        limits: cases at a time, step timeout, and Spark settings for all cases.
+        listener: is notified of engine events.
+        settings: a name for the settings, appended to the name of the target; empty for the defaults.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EngineOracle:
         return list(self._pool.map(self._answer, cases))
 
     def _answer(self, case: Case) -> OracleAnswer:
-        # In an engine a case is known by its id, and one that is being shrunk is there in several shapes at once.
+        # An engine identifies a case by its id, and a case being shrunk runs in several variants at once.
         alone = case.model_copy(update={"id": f"{case.id}-{next(self._numbers)}"})
         run = run_cell(alone, self._slot, self._limits, allow_code=False)
         if run.failure is not None:

@@ -1,4 +1,4 @@
-"""Where cases come from: half of them drawn anew, half of them changes of cases that reached something new."""
+"""Generates cases: half of them new, half of them mutations of cases that covered something new."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from conformance.strategies.cases import Generated, changed, generated
 from conformance.strategies.families import chosen
 
 _MOST_ROUNDS = 1_000_000
-"""Of one seed; rounds of the next have other seeds."""
+"""Per seed, so that the rounds of two seeds never share one."""
 _A_ROUND = 12
-"""Cases in a round: more make one example of Hypothesis's too long."""
+"""Cases per round: more would make a Hypothesis example too long."""
 
 
 class Drawing:
-    """Draws cases, the same ones for the same seed as long as the same ones are remembered.
+    """Generates cases: the same ones for the same seed, as long as the same cases are remembered.
 
     Args:
-        families: what they are about; the usual ones where there are none.
+        families: what the cases are about; the default families if empty.
         seed: any number.
 
     Raises:
-        NoSuchFamily: one of the families.
+        NoSuchFamily: a family does not exist.
     """
 
     def __init__(self, families: Sequence[str], seed: int) -> None:
@@ -34,7 +34,7 @@ class Drawing:
         self._remembered: list[Generated] = []
 
     def remember(self, one: Generated) -> None:
-        """Let changes of this case be drawn from now on."""
+        """Also generate mutations of this case from now on."""
         self._remembered.append(one)
 
     @property
@@ -52,10 +52,10 @@ class Drawing:
         return found
 
     def _round(self, drawn: st.SearchStrategy[Generated], count: int) -> list[Generated]:
-        """Some cases that have nothing to do with each other.
+        """Some unrelated cases.
 
-        Hypothesis makes most of its examples by changing the one before. So all of these are drawn in one example, the second:
-        the first is always the simplest there is.
+        Hypothesis generates most examples by mutating the previous one, so all cases are drawn in one example: the second,
+        because the first is always the simplest possible.
         """
         rounds: list[list[Generated]] = []
         number = self._seed * _MOST_ROUNDS + self._rounds
@@ -76,5 +76,5 @@ class Drawing:
                 rounds[-1].append(data.draw(drawn))
 
         collect()
-        # An example that grows too long is broken off: what was drawn until then is there all the same.
+        # Hypothesis aborts an example that grows too long; the cases drawn until then are still there.
         return max(rounds[1:], key=len, default=[])

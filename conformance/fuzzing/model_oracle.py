@@ -1,26 +1,31 @@
-"""The reference model as a voice: as it is, or misread in one rule."""
+"""The reference model as an oracle: the right model, or a wrong one. Generated cases may crash it; the campaign continues."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.cached_prediction import model_says, with_conf
 from conformance.fuzzing.oracle import OracleAnswer
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
+from conformance.oracle.prediction import Prediction, predict
+
+FAILS = "a case on which it fails"
+"""The construct of an ``Unpredictable`` that stands for a crash of the model."""
 
 
 @dataclass(frozen=True)
 class ModelOracle:
-    """Says what the model predicts.
+    """Answers with the prediction of the model.
 
     Args:
         version: of Spark.
-        rules: those of the version where none are given.
-        called: its name; ``model-3.5.9`` where it is empty.
+        rules: the rules of the version by default.
+        called: its name; ``model-3.5.9`` by default.
+        conf: Spark settings added to every case.
     """
 
     version: SparkVersion
@@ -38,9 +43,53 @@ class ModelOracle:
 
     def _answer(self, case: Case) -> OracleAnswer:
         try:
-            return OracleAnswer(model_says(with_conf(case, self.conf), self.version, self.rules).observation)
+            return OracleAnswer(predict_or_fail(with_conf(case, self.conf), self.version, self.rules).observation)
         except Unpredictable as unknown:
             return OracleAnswer(None, str(unknown))
 
     def close(self) -> None:
         pass
+
+
+def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
+    """The case with Spark settings added; the case's own settings win."""
+    return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
+
+
+def predict_or_fail(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+    """As ``predict``, with recent predictions cached and crashes reported as ``Unpredictable``.
+
+    Raises:
+        Unpredictable: the model does not know what the case does, or crashes: the construct then starts with ``FAILS``.
+    """
+    if rules is None:
+        found = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
+    else:
+        found = _predicted(case, version, rules)
+    if isinstance(found, Unpredictable):
+        raise found
+    return found
+
+
+@dataclass(frozen=True)
+class _CacheKey:
+    """A case is identified by its content, not its id."""
+
+    digest: str
+    conf: tuple[tuple[str, str], ...]
+    version: SparkVersion
+    case: Case = field(compare=False, hash=False)
+
+
+@lru_cache(maxsize=512)
+def _cached(key: _CacheKey) -> Prediction | Unpredictable:
+    return _predicted(key.case, key.version, None)
+
+
+def _predicted(case: Case, version: SparkVersion, rules: Rules | None) -> Prediction | Unpredictable:
+    try:
+        return predict(case, version, rules)
+    except Unpredictable as unknown:
+        return unknown
+    except Exception as defect:
+        return Unpredictable(f"{FAILS}: {type(defect).__name__}: {defect}")

@@ -1,4 +1,4 @@
-"""Whoever can be asked what a case does."""
+"""The protocol of an oracle: something that answers what a case does."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from conformance.core.versions import SparkVersion
 
 @dataclass(frozen=True)
 class OracleAnswer:
-    """What a voice says of a case."""
+    """The answer of an oracle to one case."""
 
     observation: Observation | None
     why: str = ""
-    """Why it says nothing; empty where it does."""
+    """Why there is no observation; empty if there is one."""
 
 
 class Oracle(Protocol):
-    """The reference model at a version, a model that is wrong, or an engine.
+    """The reference model of a version, a wrong model, or an engine.
 
-    What it says of a case does not depend on what it was asked before.
+    Its answer to a case does not depend on previous cases.
     """
 
     @property
     def name(self) -> str:
-        """As people call it: ``spark-3.5.9``, ``spark-3.5.9 with rocksdb``, ``model-3.5.9``. Of several voices each has another."""
+        """A unique name for display: ``spark-3.5.9``, ``spark-3.5.9 with rocksdb``, ``model-3.5.9``."""
         ...
 
     @property
     def version(self) -> SparkVersion:
-        """The Spark it is, or stands for."""
+        """The Spark version that it runs or predicts."""
         ...
 
     @property
     def conf(self) -> Mapping[str, str]:
-        """Spark settings that all cases have with it, where they do not say otherwise."""
+        """Spark settings added to every case, unless the case sets them itself."""
         ...
 
     @property
     def at_once(self) -> int:
-        """How many cases it answers side by side: to ask it fewer wastes time."""
+        """How many cases it answers in parallel; smaller batches waste time."""
         ...
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
-        """What it says of each; cases have different ids."""
+        """An answer for each case; the cases have different ids."""
         ...
 
     def close(self) -> None:
-        """Ends what it started; from any thread, and more than once."""
+        """Release its resources. May be called from any thread, and more than once."""
         ...

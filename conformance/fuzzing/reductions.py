@@ -1,6 +1,6 @@
-"""Smaller cases: what may be left out of a case or made plainer, one thing at a time, the greatest gain first.
+"""Reductions of a case: each removes or simplifies one thing.
 
-All work on the shape of the YAML, without expectations. What comes out need not be a case: who asks reads it and finds out.
+All work on the shape of the YAML, without expectations. A result may be an invalid case; the caller has to check.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.model.intervals import parse_interval
 
 Json: TypeAlias = Any
 Written: TypeAlias = dict[str, Json]
-Way: TypeAlias = Callable[[Written], Iterator[Written]]
+Reduction: TypeAlias = Callable[[Written], Iterator[Written]]
 
 _TIMESTAMP = DataType("timestamp")
 _DAY_US = 86_400_000_000
@@ -28,36 +28,18 @@ _NEAR_US = 1_000_000
 _DELAYS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 _DEFAULTS = {"outputMode": "append", "trigger": "default"}
 _WINDOW = re.compile(r"(window\([^,()]+, '[^']+')(, '[^']+')+\)")
-_PLAINEST: Mapping[str, tuple[Json, ...]] = {"string": ("a", "b"), "int": (1, 2), "bigint": (1, 2)}
+_SIMPLEST: Mapping[str, tuple[Json, ...]] = {"string": ("a", "b"), "int": (1, 2), "bigint": (1, 2)}
 
 Cost: TypeAlias = tuple[int, int, int, int, int, str]
 
 
 def cost(written: Written) -> Cost:
-    """What a person has to read: steps, rows, operations and settings, then the text. Less is smaller, and there is a least."""
+    """The size of a case to a reader: steps, rows, operations and settings, then the text."""
     text = printed({key: value for key, value in written.items() if key != "title"})
     operations = sum(1 for pipeline in _pipelines(written) for _ in _walk(pipeline))
     settings = len(written.get("conf", {})) + sum(written.get(key, usual) != usual for key, usual in _DEFAULTS.items())
     rows = sum(len(rows) + 1 for _, _, rows in _arrivals(written))
     return len(written["steps"]), rows, operations, settings, len(text), text
-
-
-def ways() -> tuple[Way, ...]:
-    """Each gives smaller cases of one sort."""
-    return (
-        _fewer_steps,
-        _merged_steps,
-        _fewer_arrivals,
-        _fewer_rows,
-        _plainer_query,
-        _plainer_settings,
-        _plainer_steps,
-        _fewer_columns,
-        _on_the_first_day,
-        _plainer_delays,
-        _plainer_times,
-        _plainer_values,
-    )
 
 
 def _fewer_steps(written: Written) -> Iterator[Written]:
@@ -72,7 +54,7 @@ def _fewer_steps(written: Written) -> Iterator[Written]:
 
 
 def _merged_steps(written: Written) -> Iterator[Written]:
-    """What arrives in two steps arrives in one."""
+    """Two steps that add rows become one."""
     steps = written["steps"]
     for place, (one, other) in enumerate(pairwise(steps)):
         if "add" in one and "add" in other:
@@ -82,7 +64,7 @@ def _merged_steps(written: Written) -> Iterator[Written]:
 
 
 def _fewer_arrivals(written: Written) -> Iterator[Written]:
-    """A stream has nothing new in a micro-batch; a micro-batch of a backlog is left out; a backlog of one is none."""
+    """Remove the rows of a stream in a micro-batch, a micro-batch of a backlog, or a backlog of one."""
     for number, step in enumerate(written["steps"]):
         for at, entry in enumerate(step.get("backlog", ())):
             entries = step["backlog"]
@@ -107,16 +89,16 @@ def _fewer_rows(written: Written) -> Iterator[Written]:
             yield _replaced(written, path, name, [*rows[:place], *rows[place + 1 :]])
 
 
-def _plainer_query(written: Written) -> Iterator[Written]:
-    for pipeline in _plainer(written["query"]):
+def _simpler_query(written: Written) -> Iterator[Written]:
+    for pipeline in _simpler(written["query"]):
         yield _tidy({**written, "query": pipeline})
     for number, step in enumerate(written["steps"]):
         restart = step.get("restart")
         if isinstance(restart, Mapping) and "query" in restart.get("change", {}):
-            for pipeline in _plainer(restart["change"]["query"]):
+            for pipeline in _simpler(restart["change"]["query"]):
                 change = {**restart["change"], "query": pipeline}
                 yield _with_step(written, number, {"restart": {**restart, "change": change}})
-    # An operation that every query of the case has goes from all of them at once.
+    # Remove an operation that all queries of the case share from all of them at once.
     queries = [*_pipelines(written)]
     if len(queries) > 1:
         for operation in queries[0][1:]:
@@ -127,21 +109,21 @@ def _plainer_query(written: Written) -> Iterator[Written]:
             yield _tidy(changed)
 
 
-def _plainer(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
+def _simpler(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
     for place in range(len(pipeline) - 1, 0, -1):
         yield [*pipeline[:place], *pipeline[place + 1 :]]
     for place, operation in enumerate(pipeline):
-        for other in _plainer_operation(operation):
+        for other in _simpler_operation(operation):
             yield [*pipeline[:place], other, *pipeline[place + 1 :]]
         for key in ("join", "union"):
             if key in operation:
-                # The other side alone.
+                # Keep only the other side.
                 yield [*operation[key], *pipeline[place + 1 :]]
-                for nested in _plainer(operation[key]):
+                for nested in _simpler(operation[key]):
                     yield [*pipeline[:place], {**operation, key: nested}, *pipeline[place + 1 :]]
 
 
-def _plainer_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
+def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
     for key in ("groupBy", "agg", "select", "dropDuplicates", "dropDuplicatesWithinWatermark", "drop"):
         items = operation.get(key, ())
         if len(items) > 1 or (items and key == "groupBy"):
@@ -161,7 +143,7 @@ def _plainer_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
             yield {**operation, "on": " AND ".join([*conditions[:place], *conditions[place + 1 :]])}
 
 
-def _plainer_settings(written: Written) -> Iterator[Written]:
+def _simpler_settings(written: Written) -> Iterator[Written]:
     for name in written.get("conf", {}):
         conf = {key: value for key, value in written["conf"].items() if key != name}
         yield {key: value for key, value in {**written, "conf": conf}.items() if key != "conf" or conf}
@@ -172,7 +154,7 @@ def _plainer_settings(written: Written) -> Iterator[Written]:
             yield {name: value for name, value in written.items() if name != key}
 
 
-def _plainer_steps(written: Written) -> Iterator[Written]:
+def _simpler_steps(written: Written) -> Iterator[Written]:
     for number, step in enumerate(written["steps"]):
         restart = step.get("restart")
         if restart is None:
@@ -187,7 +169,7 @@ def _plainer_steps(written: Written) -> Iterator[Written]:
 
 
 def _fewer_columns(written: Written) -> Iterator[Written]:
-    """Columns that no query names."""
+    """Remove a column that no query uses."""
     named = json.dumps([*_pipelines(written)])
     for stream, ddl in written["streams"].items():
         columns = [part.strip() for part in ddl.split(",")]
@@ -203,8 +185,8 @@ def _fewer_columns(written: Written) -> Iterator[Written]:
             yield changed
 
 
-def _on_the_first_day(written: Written) -> Iterator[Written]:
-    """The whole trace as many days earlier or later as bring it to 1970-01-01, and to its noon."""
+def _moved_to_epoch(written: Written) -> Iterator[Written]:
+    """Shift the whole trace by days to 1970-01-01, and to noon on that day."""
     times = [*_times(written)]
     if times:
         days = min(times) // _DAY_US
@@ -214,19 +196,19 @@ def _on_the_first_day(written: Written) -> Iterator[Written]:
                 yield _with_times(written, lambda at, shift=shift: at - shift)  # type: ignore[misc]
 
 
-def _plainer_delays(written: Written) -> Iterator[Written]:
-    """Another delay, and then with the rows that were as far behind others as the delay was long as far behind again."""
+def _simpler_delays(written: Written) -> Iterator[Written]:
+    """Replace a delay; also move the rows that were one delay behind others to the new distance."""
     for delay in sorted({*_delays(written)}):
-        for plainer in _DELAYS:
-            if plainer == delay:
+        for simpler in _DELAYS:
+            if simpler == delay:
                 continue
             changed = deepcopy(written)
             for pipeline in _pipelines(changed):
                 for operation in _walk(pipeline):
                     if operation.get("withWatermark", ("", ""))[1] == delay:
-                        operation["withWatermark"] = [operation["withWatermark"][0], plainer]
+                        operation["withWatermark"] = [operation["withWatermark"][0], simpler]
             yield changed
-            long, short = parse_interval(delay).delay_us, parse_interval(plainer).delay_us
+            long, short = parse_interval(delay).delay_us, parse_interval(simpler).delay_us
             times = [*_times(written)]
             behind = {at for at in times if any(abs(other - long - at) <= _NEAR_US for other in times)}
             if behind:
@@ -243,8 +225,8 @@ def _delays(written: Written) -> Iterator[str]:
                 yield operation["withWatermark"][1]
 
 
-def _plainer_times(written: Written) -> Iterator[Written]:
-    """Times that are the same stay the same; a time becomes a rounder one, or that of another row."""
+def _simpler_times(written: Written) -> Iterator[Written]:
+    """Replace a time by a rounder one or that of another row; equal times stay equal."""
     times = sorted({*_times(written)})
     for time in reversed(times):
         rounder = [time // unit * unit + up for unit in _ROUND_US for up in (0, unit)]
@@ -253,18 +235,15 @@ def _plainer_times(written: Written) -> Iterator[Written]:
                 yield _with_times(written, lambda at, time=time, other=other: other if at == time else at)  # type: ignore[misc]
 
 
-def _plainer_values(written: Written) -> Iterator[Written]:
+def _simpler_values(written: Written) -> Iterator[Written]:
     schemas = {name: parse_schema(ddl) for name, ddl in written["streams"].items()}
     for path, name, rows in [*_arrivals(written)]:
         for number, row in enumerate(rows):
             for place, field in enumerate(schemas[name].fields):
-                for plain in _PLAINEST.get(field.type.name, ()):
+                for plain in _SIMPLEST.get(field.type.name, ()):
                     if row[place] != plain:
                         changed = [*row[:place], plain, *row[place + 1 :]]
                         yield _replaced(written, path, name, [*rows[:number], changed, *rows[number + 1 :]])
-
-
-# Finding one's way in a case.
 
 
 def _pipelines(written: Written) -> Iterator[list[Json]]:
@@ -287,7 +266,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def _arrivals(written: Written) -> Iterator[tuple[Path, str, list[Json]]]:
-    """Where rows arrive, on which stream, and the rows."""
+    """Every arrival: its path in the case, its stream and its rows."""
     for number, step in enumerate(written["steps"]):
         places: list[tuple[Path, Mapping[str, Json]]] = []
         if "add" in step:
@@ -325,7 +304,7 @@ def _with_step(written: Written, number: int, step: Json) -> Written:
 
 
 def _tidy(written: Written) -> Written:
-    """Without streams that no query reads."""
+    """The case without streams that no query reads."""
     read = {
         operation["from"] for pipeline in _pipelines(written) for operation in _walk(pipeline) if "from" in operation
     }
@@ -340,7 +319,7 @@ def _tidy(written: Written) -> Written:
 
 
 def _times(written: Written) -> Iterator[int]:
-    """Every instant of a row, in µs."""
+    """Every instant in the rows, in µs."""
     for _, _, rows in _arrivals(written):
         for row in rows:
             yield from (at for value in row if (at := _instant(value)) is not None)
@@ -364,8 +343,25 @@ def _moved(value: Json, other: Callable[[int], int]) -> Json:
 
 
 def _instant(value: Json) -> int | None:
-    """Of a text that is one: keys of generated rows are none."""
+    """The instant of a value; None if it is not one. Keys of generated rows are not instants."""
     try:
         return int(canonical(value, _TIMESTAMP)) if isinstance(value, str) else None
     except NotAValue:
         return None
+
+
+REDUCTIONS: tuple[Reduction, ...] = (
+    _fewer_steps,
+    _merged_steps,
+    _fewer_arrivals,
+    _fewer_rows,
+    _simpler_query,
+    _simpler_settings,
+    _simpler_steps,
+    _fewer_columns,
+    _moved_to_epoch,
+    _simpler_delays,
+    _simpler_times,
+    _simpler_values,
+)
+"""Each yields smaller cases of one kind; those with the largest gain come first."""

@@ -17,7 +17,7 @@ from conformance.core.observation import Identity
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion, releases
-from conformance.fuzzing.campaign import Campaign, Listener, Tally
+from conformance.fuzzing.campaign import Campaign, CampaignListener, Tally
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.discrepancy import Discrepancy
@@ -130,7 +130,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
     return FuzzPlan(options, seed, choice.targets if choice else (), choice.notes if choice else ())
 
 
-def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay, listener: Listener) -> FuzzOutcome:
+def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay, listener: CampaignListener) -> FuzzOutcome:
     """Search until the time is over, and write each find when it is small.
 
     Raises:

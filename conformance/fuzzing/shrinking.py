@@ -1,4 +1,4 @@
-"""The smallest case that still shows it, as far as leaving out and making plainer go."""
+"""Shrinks a case: removes and simplifies parts as long as it still shows the difference."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TypeAlias
 
 from conformance.core.case import Case
-from conformance.fuzzing.reductions import Way, Written, cost, ways
-from conformance.language.plain import case_from
+from conformance.fuzzing.reductions import REDUCTIONS, Reduction, Written, cost
+from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.language.problem import InvalidCase
 
 Differs: TypeAlias = Callable[[Sequence[Case]], Sequence[bool]]
-"""Of each case whether it still shows what the first one showed."""
+"""For each case, whether it still shows the difference."""
 
 
 def shrunk(
@@ -23,13 +23,13 @@ def shrunk(
     at_once: int = 1,
     smaller: Callable[[Written], None] = lambda _: None,
 ) -> Written:
-    """A case that no single change makes smaller without losing what it shows.
+    """A case that no single reduction makes smaller without losing the difference.
 
     Args:
-        written: a case in the shape of its YAML, which shows it.
-        differs: says of cases whether they show it too.
-        at_once: how many cases it is asked at a time: as many as engines answer side by side.
-        smaller: hears of each smaller case that still shows it, so that nothing is lost when this is interrupted.
+        written: the case in the shape of its YAML.
+        differs: checks whether cases show the difference.
+        at_once: how many cases to check at a time: as many as engines run in parallel.
+        smaller: called with each smaller case that shows the difference, so that nothing is lost on interruption.
     """
     return _Shrinking(differs, at_once, smaller).shrunk(written)
 
@@ -44,16 +44,16 @@ class _Shrinking:
     def shrunk(self, written: Written) -> Written:
         while True:
             before = written
-            for way in ways():
-                written = self._along(way, written)
+            for reduction in REDUCTIONS:
+                written = self._reduced(reduction, written)
             if written is before:
                 return written
 
-    def _along(self, way: Way, written: Written) -> Written:
-        """Everything of one sort that can go: after a success it goes on where it was, not from the beginning."""
+    def _reduced(self, reduction: Reduction, written: Written) -> Written:
+        """Apply one kind of reduction as often as possible; after a success, continue at the same place."""
         done = 0
         while True:
-            candidates = islice(way(written), done, None)
+            candidates = islice(reduction(written), done, None)
             found = self._first(candidates, written)
             if found is None:
                 return written
@@ -62,20 +62,20 @@ class _Shrinking:
             self._smaller(written)
 
     def _first(self, candidates: Iterator[Written], than: Written) -> tuple[int, Written] | None:
-        """The first that is smaller and still shows it, and its place."""
-        least = cost(than)
+        """The first smaller candidate that still shows the difference, and its position."""
+        limit = cost(than)
         numbered = enumerate(candidates)
-        while batch := self._untried(numbered, least):
+        while batch := self._untried(numbered, limit):
             shown = self._differs([case for _, _, case in batch])
             for (place, written, _), still in zip(batch, shown, strict=True):
                 if still:
                     return place, written
         return None
 
-    def _untried(self, numbered: Iterator[tuple[int, Written]], least: object) -> list[tuple[int, Written, Case]]:
+    def _untried(self, numbered: Iterator[tuple[int, Written]], limit: object) -> list[tuple[int, Written, Case]]:
         batch: list[tuple[int, Written, Case]] = []
         for place, written in numbered:
-            if cost(written) >= least:  # type: ignore[operator]
+            if cost(written) >= limit:  # type: ignore[operator]
                 continue
             text = printed(written)
             if text in self._tried:

@@ -1,6 +1,6 @@
-"""What a case expects of one Spark version: its steps with the ``differs`` entry of that version laid over them.
+"""What a case expects of one Spark version: its steps, overlaid with the ``differs`` entry of that version.
 
-The rules are those of ``docs/case-language.md``, «Expectations» and «Versions that differ».
+The rules are in ``docs/case-language.md``, «Expectations» and «Versions that differ».
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from conformance.core.case import Case, Differs, Expectation, ExpectationChange,
 from conformance.core.versions import SparkVersion, VersionRange
 
 NULL_MEANS_SOMETHING = frozenset({"dropped"})
-"""Keys whose explicit ``null`` is an expectation; for the others it is the same as leaving them out."""
+"""Keys whose explicit ``null`` is an expectation; for other keys it means the key is absent."""
 
 IN_BATCHES = ("rows", "dropped")
-"""Keys that a step and its ``batches`` both may say, so that replacing one of them reaches into the other."""
+"""Keys that a step and its ``batches`` can both have, so that replacing one affects the other."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class ExpectedStep:
-    """What one step must show. A key that is not in ``checked`` is not compared, whatever its value."""
+    """What one step must show. Only keys in ``checked`` are compared."""
 
     step: Step
     expectation: Expectation
     checked: frozenset[str]
-    """Names of fields of ``Expectation``. ``error`` is always among them: where it is None, any error fails."""
+    """Names of fields of ``Expectation``. ``error`` is always included: if it is None, any error fails."""
     rows_from_batches: bool = False
-    """Whether every entry of ``batches`` gives its rows and the step takes its own from them."""
+    """Whether every entry of ``batches`` has rows and the rows of the step are taken from them."""
     changed: frozenset[str] = frozenset()
-    """The keys that a ``differs`` entry gave here."""
+    """The keys that a ``differs`` entry set here."""
 
     @property
     def ends_the_case(self) -> bool:
@@ -58,12 +58,12 @@ class Steps:
     """What each step must show, up to the one that ends the case."""
 
     steps: tuple[ExpectedStep, ...]
-    """In order, from step 1. A step after the last of these is only checked for not failing."""
+    """In order, from step 1. A later step must only not fail."""
     differs: Differs | None = None
-    """The entry this version falls into."""
+    """The entry that covers this version."""
 
     def of(self, number: int) -> ExpectedStep | None:
-        """The expectation of a step by its number, None where nothing but the absence of errors is expected of it."""
+        """The expectation of a step by its number; None if the step must only not fail."""
         return self.steps[number - 1] if 1 <= number <= len(self.steps) else None
 
 
@@ -91,14 +91,14 @@ def expected(case: Case, version: SparkVersion) -> Expected:
 
 
 def as_newest(case: Case) -> Steps:
-    """What the case expects of a version that no ``differs`` entry speaks of."""
+    """What the case expects of a version that no ``differs`` entry covers."""
     return Steps(until_the_end(_written(step, case) for step in case.steps))
 
 
 def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
-    """The steps up to the first that expects an error: the case ends there, steps after it are for other versions.
+    """The steps up to the first that expects an error. The case ends there; later steps are for other versions.
 
-    Where an error is expected nothing else of the step is checked; everywhere else, any error fails.
+    A step that expects an error is checked for nothing else; in every other step, any error fails.
     """
     settled = []
     for step in steps:
@@ -109,12 +109,12 @@ def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
 
 
 def _of_the_start(step: Step, expectation: Expectation) -> ExpectedStep:
-    """``differs.expect``: only the keys given, for the first step starts the query and has its own rows."""
+    """``differs.expect``: only the given keys, since the first step starts the query and has its own rows."""
     return ExpectedStep(step, expectation, _given(expectation), changed=_given(expectation))
 
 
 def _written(step: Step, case: Case) -> ExpectedStep:
-    """The step as the case says it, its rows taken from ``batches`` where only those say them."""
+    """The step as written in the case; its rows are taken from ``batches`` if only those have rows."""
     expectation = step.expect or Expectation()
     of_step = ExpectedStep(step, expectation, _given(expectation) | {"rows"})
     if expectation.batches is not None and "rows" not in expectation.model_fields_set:
@@ -123,10 +123,10 @@ def _written(step: Step, case: Case) -> ExpectedStep:
 
 
 def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> ExpectedStep:
-    """Lay the change over the step: a key that the change gives wins over everything that the step said about it.
+    """Overlay the step with the change: a key in the change replaces the same key of the step.
 
-    Replaced ``rows`` (``dropped``) take the ``rows`` (``dropped``) out of batches that were not replaced, and replaced
-    ``batches`` that all give their rows (drops) take the place of the step's.
+    Replacing ``rows`` (``dropped``) removes the ``rows`` (``dropped``) of batches that are not replaced. Replacing ``batches``
+    that all have rows (drops) replaces those of the step.
     """
     removed = frozenset(_field(key) for key in change.unchecked)
     given = change.model_fields_set & Expectation.model_fields.keys()
@@ -157,13 +157,13 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
 
 
 def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = None) -> frozenset[str]:
-    """The fields that were written and say something."""
+    """The fields that were written and mean something."""
     written = expectation.model_fields_set if keys is None else keys
     return frozenset(key for key in written if key in NULL_MEANS_SOMETHING or getattr(expectation, key) is not None)
 
 
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
-    """A step takes the rows of its batches; in complete mode those of the last. A batch that gives none adds none."""
+    """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
     counted = batches[-1:] if case.output_mode == "complete" else batches
     rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
     return replace(
@@ -191,7 +191,7 @@ def _all_give(batches: tuple[ExpectedBatch, ...], key: str) -> bool:
 
 
 def _field(key: str) -> str:
-    """The field of ``Expectation`` that a key of the YAML is: ``eventTime`` → ``event_time``."""
+    """The field of ``Expectation`` for a YAML key: ``eventTime`` → ``event_time``."""
     return next(
         (name for name, field in Expectation.model_fields.items() if key in (name, field.alias)),
         key,

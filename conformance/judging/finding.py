@@ -1,7 +1,7 @@
-"""What did not come out as expected, as values: each carries its data and renders itself as plain text.
+"""Findings: what is not as expected, as values that carry their data and render themselves as plain text.
 
-Values inside a finding are JSON in the notation of the case language (an instant is ``12:05``), so that a person reads
-them as the case writes them, and a program can read them back.
+Values inside a finding are JSON in the notation of the case language (an instant is ``12:05``), readable by people and by
+programs.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class _Frozen(BaseModel):
 
 
 class FindingLocation(_Frozen):
-    """Where in the case, and in which micro-batches, a finding was made."""
+    """The step and the micro-batches that a finding is about."""
 
     file: str
     """``late-drops/window-still-open.yaml``"""
     line: int | None
-    """From 1; None where the case was not read from a file."""
+    """From 1; None if the case was not read from a file."""
     step: int | None
-    """From 1; None for what concerns a ``differs`` entry or the whole case."""
+    """From 1; None for a ``differs`` entry or the whole case."""
     name: str | None = None
     batches: tuple[int, ...] = ()
-    """Ids of the micro-batches it is about: one, or all of the step's."""
+    """Ids of the micro-batches: one, or all of the step."""
 
     @classmethod
     def of_step(cls, case: Case, number: int, batches: tuple[int, ...] = ()) -> FindingLocation:
@@ -54,7 +54,7 @@ class FindingLocation(_Frozen):
 
     @classmethod
     def of_entry(cls, case: Case, number: int, section: str = "differs") -> FindingLocation:
-        """Of an entry of ``differs``, or of another section, by its number, from 1."""
+        """The location of an entry of ``differs``, or of another section, by its number, from 1."""
         return cls(file=case.file, line=case.lines.get(f"{section}.{number}"), step=None)
 
     def __str__(self) -> str:
@@ -71,22 +71,22 @@ class _Finding(_Frozen):
     place: FindingLocation
 
     def body(self) -> Iterator[str]:
-        """The lines that say what was found, without the place."""
+        """The lines of the finding, without its location."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Place and body as plain text, without a line end."""
+        """Location and body as plain text, without a final newline."""
         return "\n".join([str(self.place), *(INDENT + line for line in self.body())])
 
 
 class ExtraRow(_Frozen):
     cells: Cells
     batch: int | None
-    """The micro-batch that emitted it; None where that is not to be told."""
+    """The micro-batch that emitted it; None if unknown."""
 
 
 class RowsDiffer(_Finding):
-    """The rows emitted are not those expected; a row that came twice is there twice."""
+    """The emitted rows are not the expected ones; duplicates are listed as often as they occur."""
 
     kind: Literal["rows"] = "rows"
     aspect: Literal["rows"] = "rows"
@@ -108,15 +108,15 @@ class RowsDiffer(_Finding):
 
     def body(self) -> Iterator[str]:
         yield "rows"
-        parted = list(self._parted())
+        differing = list(self._differing())
         agreeing = [("  ", row, "") for row in sorted(self.common, key=_order)]
-        shown = parted[:ROWS_THAT_DIFFER] + agreeing[:ROWS_THAT_AGREE]
+        shown = differing[:ROWS_THAT_DIFFER] + agreeing[:ROWS_THAT_AGREE]
         table = [
             ("  ", [*self.columns], ""),
             *((sign, [cell(v) for v in row], word) for sign, row, word in shown),
         ]
         yield from (INDENT + line for line in _aligned(table, _numeric([row for _, row, _ in shown])))
-        hidden = parted[ROWS_THAT_DIFFER:]
+        hidden = differing[ROWS_THAT_DIFFER:]
         for sign, words in ((MISSING, "expected, not emitted"), (EXTRA, "emitted, not expected")):
             count = sum(1 for line in hidden if line[0] == sign)
             if count:
@@ -124,10 +124,10 @@ class RowsDiffer(_Finding):
         if len(agreeing) > ROWS_THAT_AGREE:
             yield f"{INDENT}… {len(agreeing) - ROWS_THAT_AGREE} more as expected"
 
-    def _parted(self) -> Iterator[tuple[str, Cells, str]]:
-        """Sign, row and words of the rows that differ: each missing row, and under it the row that came instead of it.
+    def _differing(self) -> Iterator[tuple[str, Cells, str]]:
+        """Sign, row and words of the rows that differ: each missing row, followed by its most similar extra row, if any.
 
-        Instead of it came the row that shares most cells with it, if it shares any.
+        The most similar row is the one with the most equal cells.
         """
         extra = sorted(self.extra, key=lambda row: _order(row.cells))
         pairing = len(self.missing) * len(extra) <= MOST_PAIRS
@@ -146,7 +146,7 @@ class RowsDiffer(_Finding):
 
 
 class ValueDiffers(_Finding):
-    """One value is not the one expected."""
+    """A value is not the expected one."""
 
     kind: Literal["value"] = "value"
     aspect: str
@@ -154,7 +154,7 @@ class ValueDiffers(_Finding):
     expected: Json
     observed: Json
     because: str | None = None
-    """What else a reader must know to understand it."""
+    """Further information needed to understand it."""
 
     def body(self) -> Iterator[str]:
         yield f"{self.aspect}: expected {cell(self.expected)}, observed {cell(self.observed)}"
@@ -163,23 +163,23 @@ class ValueDiffers(_Finding):
 
 
 class NotOfTheType(_Finding):
-    """The case expects what the query cannot emit: a value of another type, or a row of another width."""
+    """The case expects a row that the query cannot emit: a value has the wrong type, or the row has the wrong width."""
 
     kind: Literal["not of the type"] = "not of the type"
     aspect: Literal["rows"] = "rows"
     expected: Json
-    """The row, as written."""
+    """The row, as written in the case."""
     observed: tuple[str, ...]
     """The columns the query emits, with their types."""
     problem: str
 
     def body(self) -> Iterator[str]:
-        yield f"rows: {cell(self.expected)} cannot be a row of this query: {self.problem}"
+        yield f"rows: {cell(self.expected)} does not match the output columns: {self.problem}"
         yield f"{INDENT}the query emits {', '.join(self.observed)}"
 
 
 class PlanDiffers(_Finding):
-    """A regular expression was not found in the plan."""
+    """A regular expression does not match the plan."""
 
     kind: Literal["plan"] = "plan"
     aspect: Literal["plan"] = "plan"
@@ -189,14 +189,14 @@ class PlanDiffers(_Finding):
 
     def body(self) -> Iterator[str]:
         lines = self.observed.strip().splitlines()
-        yield f"plan: /{self.expected}/ is not found in"
+        yield f"plan: /{self.expected}/ is not found in the plan:"
         yield from (f"{INDENT}{_cut(line, 110)}" for line in lines[:12])
         if len(lines) > 12:
             yield f"{INDENT}… {_lines(len(lines) - 12)}"
 
 
 class ErrorExpectedAs(_Frozen):
-    """An expected error, as the case says it."""
+    """An expected error, as the case states it."""
 
     classes: tuple[str, ...] = ()
     message: str | None = None
@@ -205,20 +205,20 @@ class ErrorExpectedAs(_Frozen):
     def __str__(self) -> str:
         classes = " or ".join(self.classes) or "an error"
         stage = f" at {self.stage}" if self.stage else ""
-        return classes + stage + (f" with a message like /{self.message}/" if self.message else "")
+        return classes + stage + (f" with a message matching /{self.message}/" if self.message else "")
 
 
 class ErrorDiffers(_Finding):
-    """An error that was not expected, was expected otherwise, or did not come."""
+    """An unexpected error, a different error than expected, or no error where one was expected."""
 
     kind: Literal["error"] = "error"
     aspect: Literal["error"] = "error"
     expected: ErrorExpectedAs | None
     observed: ErrorSeen | None
     mismatches: tuple[Literal["class", "message", "stage"], ...] = ()
-    """What of an expected error did not match."""
+    """The parts of the expected error that do not match."""
     unreached: tuple[int, ...] = ()
-    """Numbers of the steps that did not run because of it."""
+    """Numbers of the steps that did not run because of the error."""
 
     def body(self) -> Iterator[str]:
         yield f"error: expected {self.expected or 'none'}, observed {self._observed()}"
@@ -240,7 +240,7 @@ class ErrorDiffers(_Finding):
 
 
 class StaleEntry(_Finding):
-    """An entry of ``differs`` or ``upgrades`` documents a difference that is not there."""
+    """An entry of ``differs`` or ``upgrades`` documents a difference that does not occur."""
 
     kind: Literal["stale"] = "stale"
     aspect: Literal["differs", "upgrades"] = "differs"
@@ -252,18 +252,18 @@ class StaleEntry(_Finding):
 
     def body(self) -> Iterator[str]:
         yield f"stale {self.aspect} entry for {self.spark}: {self.observed}"
-        yield f"{INDENT}it says: {self.expected}"
+        yield f"{INDENT}the entry says: {self.expected}"
 
 
 class WitnessesDisagree(_Finding):
-    """Progress, offset log and commit log do not agree on the watermark a micro-batch ran with."""
+    """Progress, offset log and commit log disagree on the watermark of a micro-batch."""
 
     kind: Literal["witness"] = "witness"
     aspect: Literal["watermark"] = "watermark"
     expected: Json
-    """What the checkpoint's offset log says the batch ran with."""
+    """The watermark in the checkpoint's offset log."""
     observed: Json
-    """What the other witness says."""
+    """The watermark in the other source."""
     witness: Literal["progress", "commit log of the batch before"]
 
     def body(self) -> Iterator[str]:
@@ -274,17 +274,17 @@ class WitnessesDisagree(_Finding):
 
 
 class ReplayDiffers(_Finding):
-    """A micro-batch gave the sink other rows after the engine was killed than before: something is lost, or there twice."""
+    """A micro-batch emitted different rows when it ran again after a kill: rows are lost or duplicated."""
 
     kind: Literal["replay"] = "replay"
     aspect: Literal["rows"] = "rows"
     expected: tuple[Cells, ...]
-    """What the sink had before the engine was killed, as the engine encodes it."""
+    """The rows in the sink before the kill, as the engine encodes them."""
     observed: tuple[Cells, ...]
-    """What the same micro-batch emitted when it ran again."""
+    """The rows that the same micro-batch emitted when it ran again."""
 
     def body(self) -> Iterator[str]:
-        yield "rows: a micro-batch that ran again is to give the sink what it had before the engine was killed"
+        yield "rows: a micro-batch that runs again after a kill must emit the same rows"
         yield f"{INDENT}before: {cell([list(row) for row in self.expected])}"
         yield f"{INDENT}again:  {cell([list(row) for row in self.observed])}"
 
@@ -303,7 +303,7 @@ Finding: TypeAlias = Annotated[
 
 
 def described(findings: Iterable[Finding]) -> Iterator[str]:
-    """The findings as lines of plain text, those about one place in succession under one line that names it."""
+    """The findings as lines of plain text, grouped by location."""
     for place, here in groupby(findings, key=lambda finding: finding.place):
         yield str(place)
         for finding in here:
@@ -311,7 +311,7 @@ def described(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def cell(value: Json) -> str:
-    """A value as YAML would show it in one line: text bare where nothing could mistake it."""
+    """A value as YAML in one line, with quotes only where needed."""
     if isinstance(value, str):
         return value if _plain(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, (list, tuple)):
@@ -348,12 +348,12 @@ def _order(row: Cells) -> tuple[tuple[int, float, str], ...]:
 
 
 def _shared(row: Cells, other: Cells) -> int:
-    """How many cells two rows have in common."""
+    """Number of equal cells of two rows."""
     return sum(a == b for a, b in zip(row, other, strict=False))
 
 
 def _numeric(rows: list[Cells]) -> set[int]:
-    """The columns that hold numbers only: they are aligned to the right."""
+    """The columns that hold only numbers, which are right-aligned."""
     width = max((len(row) for row in rows), default=0)
     columns = ([row[at] for row in rows if at < len(row)] for at in range(width))
     return {
@@ -365,7 +365,7 @@ def _numeric(rows: list[Cells]) -> set[int]:
 
 
 def _aligned(table: list[tuple[str, list[str], str]], numeric: set[int]) -> Iterator[str]:
-    """Lines of sign, cells in columns, and words in a column after the widest row."""
+    """Lines with the sign, the cells in columns, and the words in a last column."""
     width = max(len(cells) for _, cells, _ in table)
     widths = [max((len(cells[at]) for _, cells, _ in table if at < len(cells)), default=0) for at in range(width)]
     rows = [

@@ -1,7 +1,7 @@
-"""The watermark has several witnesses: progress, offset log and commit log. Where they disagree, that is a finding.
+"""Compares the three records of a watermark: progress, offset log and commit log. A disagreement is a finding.
 
-The offset log says with which watermark a micro-batch was planned, the progress with which it ran, and the commit log
-of the micro-batch before with which it was to run: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``.
+The offset log has the watermark that a micro-batch was planned with, the progress the one it ran with, and the commit log of
+the previous micro-batch the one it should run with: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from conformance.judging.finding import FindingLocation, ReplayDiffers, Witnesse
 
 
 def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
-    """Every micro-batch whose watermark the witnesses tell differently.
+    """Every micro-batch whose watermark is not the same in all records.
 
-    A query without a watermark has nothing in its progress, and only then is that no disagreement to be told from here.
-    The chain over the commit log holds between consecutive ids only: a replayed batch has the id of the one before it.
+    The progress has no watermark if the query has none, which is not a disagreement. The commit log is compared only between
+    consecutive ids, since a replayed micro-batch has the id of the one before it.
     """
     before: BatchSeen | None = None
     for step in observation.steps:
@@ -45,9 +45,9 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
 
 
 def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:
-    """Every micro-batch that gave the sink something before the engine was killed and something else when it ran again.
+    """Every micro-batch that emitted different rows before a kill and when it ran again.
 
-    Where the restart changes the query or a setting, the case says what comes out instead.
+    If the restart changes the query or a setting, the expectations of the case apply instead.
     """
     for step in observation.steps:
         action = case.steps[step.number - 1].action

@@ -1,4 +1,4 @@
-"""Rows compared as multisets: the order in which an engine emits rows means nothing, how often it emits one does."""
+"""Compares rows as multisets: their order does not matter, their number does."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from conformance.core.case import Row
 from conformance.core.observation import BatchSeen, Column
 from conformance.core.spark_types import DataType, NotAType, parse_type
 from conformance.core.values import canonical, show
+from conformance.core.wording import counted
 from conformance.judging.finding import Cells, ExtraRow
 
 Json: TypeAlias = Any
@@ -22,7 +23,7 @@ INSTANTS = ("timestamp", "timestamp_ntz")
 
 
 class NotARow(ValueError):
-    """An expected row that the query cannot emit: of another width, or with a value of another type."""
+    """An expected row that the query cannot emit: it has the wrong width, or a value of the wrong type."""
 
     def __init__(self, row: Row, problem: str) -> None:
         super().__init__(f"{row!r}: {problem}")
@@ -32,7 +33,7 @@ class NotARow(ValueError):
 
 @dataclass(frozen=True)
 class RowsDifference:
-    """What sets two multisets of rows apart; all empty but ``common`` where nothing does."""
+    """The difference of two multisets of rows."""
 
     missing: tuple[Cells, ...]
     extra: tuple[ExtraRow, ...]
@@ -44,14 +45,14 @@ class RowsDifference:
 
 @dataclass(frozen=True)
 class OutputSchema:
-    """The columns a query emits, as an observation tells them."""
+    """The output columns of a query, from an observation."""
 
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
 
     @classmethod
     def of(cls, columns: tuple[Column, ...]) -> OutputSchema:
-        """Read the types. One that no case can write (a user-defined type) compares by Spark's own text."""
+        """Parse the types. Values of a type that no case can write, such as a user-defined type, are compared as text."""
         return cls(columns, tuple(_type(column.type) for column in columns))
 
     @property
@@ -62,10 +63,10 @@ class OutputSchema:
         return tuple(f"{column.name}: {column.type}" for column in self.columns)
 
     def expected_row(self, row: Row) -> tuple[Json, ...]:
-        """The values of a row the case expects, in the order of the columns.
+        """The values of an expected row, in the order of the columns.
 
         Raises:
-            NotARow: it has another width, names other columns, or a value cannot be of its column's type.
+            NotARow: it has the wrong width or column names, or a value does not match the type of its column.
         """
         values = self._in_order(row)
         for column, value, type_ in zip(self.columns, values, self.types, strict=True):
@@ -78,27 +79,27 @@ class OutputSchema:
     def _in_order(self, row: Row) -> tuple[Json, ...]:
         if not isinstance(row, Mapping):
             if len(row) != len(self.columns):
-                raise NotARow(row, f"it has {_count(len(row), 'value')} for {_count(len(self.columns), 'column')}")
+                raise NotARow(row, f"it has {counted(len(row), 'value')} for {counted(len(self.columns), 'column')}")
             return tuple(row)
         unknown = [name for name in row if name not in self.names]
         if unknown:
             raise NotARow(row, f"there is no column {unknown[0]}")
         absent = [name for name in self.names if name not in row]
         if absent:
-            raise NotARow(row, f"it says nothing of column {absent[0]}")
+            raise NotARow(row, f"column {absent[0]} is missing")
         if len(set(self.names)) < len(self.names):
-            raise NotARow(row, "columns of the same name can only be told apart in a list")
+            raise NotARow(row, "the query has several columns of the same name; write the row as a list")
         return tuple(row[name] for name in self.names)
 
     def comparable(self, values: tuple[Json, ...]) -> Comparable:
-        """The row as a hashable value that equals that of every other way to write the same row.
+        """The row as a hashable value, equal for every way to write the same row.
 
-        A row that an engine emitted against its own columns is compared by its JSON: it equals no expected row.
+        A row that does not match its own columns is compared as JSON, so it equals no expected row.
         """
         try:
             return tuple(canonical(value, type_) for value, type_ in zip(values, self.types, strict=True))
         except ValueError:
-            return ("not of the columns", json.dumps(values, default=str))
+            return ("does not match the columns", json.dumps(values, default=str))
 
     def as_written(self, values: tuple[Json, ...]) -> Cells:
         """The row in the notation of the case language."""
@@ -108,10 +109,10 @@ class OutputSchema:
 
 
 def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: OutputSchema) -> RowsDifference:
-    """Compare rows in any order with what these micro-batches emitted together.
+    """Compare expected rows with all rows of these micro-batches, in any order.
 
     Raises:
-        NotARow: an expected row cannot be a row of the query.
+        NotARow: an expected row does not match the columns.
     """
     wanted = [schema.expected_row(row) for row in expected]
     outstanding = Counter(schema.comparable(row) for row in wanted)
@@ -135,7 +136,7 @@ def difference(expected: Iterable[Row], batches: Iterable[BatchSeen], schema: Ou
 
 
 def as_written(value: Json, type_: DataType) -> Json:
-    """A value in the notation of the case language: an instant as ``12:05``; unchanged where it is not of the type."""
+    """A value in the notation of the case language: an instant as ``12:05``; unchanged if it does not match the type."""
     if value is None:
         return None
     try:
@@ -165,11 +166,7 @@ def _type(text: str) -> DataType:
 
 
 def _number(value: Decimal) -> Json:
-    """A decimal as a JSON number where that loses nothing, else as text."""
+    """A decimal as a JSON number if that is exact, else as text."""
     if value == value.to_integral_value():
         return int(value)
     return float(value) if Decimal(str(float(value))) == value else str(value)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,6 @@
-"""One step of a case compared with what an engine showed: one function a key of the expectation.
+"""Compares one step of a case with what an engine showed: one function per key of the expectation.
 
-The rules are those of ``docs/case-language.md``, «Expectations».
+The rules are in ``docs/case-language.md``, «Expectations».
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ NO_BATCH = "no micro-batch has run"
 
 @dataclass(frozen=True)
 class Note:
-    """Something that was not compared, and why."""
+    """An expectation that was not compared, and why."""
 
     text: str
 
 
 class PlanNotTaken(Exception):
-    """The case expects something of a plan and the observation has none: the harness did not ask for it."""
+    """The case has a plan expectation and the observation has no plan: the harness did not request it."""
 
     def __init__(self, step: int) -> None:
-        super().__init__(f"step {step} expects something of the plan and the observation has no plan")
+        super().__init__(f"step {step} has a plan expectation, but the observation has no plan")
         self.step = step
 
 
 @dataclass(frozen=True)
 class SeenStep:
-    """A step that ran, with everything its expectation is compared with."""
+    """A step that ran, with everything needed to check its expectation."""
 
     case: Case
     version: SparkVersion
@@ -51,7 +51,7 @@ class SeenStep:
     expected: ExpectedStep
     seen: StepSeen
     before: tuple[BatchSeen, ...]
-    """Every micro-batch of the steps before."""
+    """Every micro-batch of the previous steps."""
 
     @cached_property
     def place(self) -> FindingLocation:
@@ -59,7 +59,7 @@ class SeenStep:
 
     @cached_property
     def last_batch(self) -> BatchSeen | None:
-        """The last micro-batch that ran, in this step or before it."""
+        """The last micro-batch that ran, in this step or earlier."""
         return next(reversed((*self.before, *self.seen.batches)), None)
 
     def at(self, batch: BatchSeen) -> FindingLocation:
@@ -67,10 +67,10 @@ class SeenStep:
 
 
 def compare(step: SeenStep) -> Iterator[Finding | Note]:
-    """Everything about this step that is not as expected, and what could not be compared.
+    """Everything in this step that is not as expected, and what could not be compared.
 
     Raises:
-        PlanNotTaken: the expectation has a plan and the observation none.
+        PlanNotTaken: the expectation has a plan and the observation does not.
     """
     for key, check in CHECKS.items():
         if key in step.expected.checked:
@@ -78,7 +78,7 @@ def compare(step: SeenStep) -> Iterator[Finding | Note]:
 
 
 def _rows(step: SeenStep) -> Iterator[Finding | Note]:
-    """Over the step's micro-batches together; in complete mode those of the last."""
+    """Of all micro-batches of the step together; in complete mode of the last one."""
     batches = step.expected.expectation.batches
     each_is_compared = (
         step.expected.rows_from_batches and batches is not None and len(batches) == len(step.seen.batches)
@@ -134,7 +134,7 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
         yield from _compare_rows(entry.rows, (batch,), step, place)
     if "watermark" in entry.model_fields_set:
         wanted = None if entry.watermark is None else instant_ms(entry.watermark)
-        # Without a watermark in the query the offset log says 0, which is not a watermark.
+        # A query without a watermark has 0 in the offset log, which is not a watermark.
         if wanted != batch.watermark:
             yield ValueDiffers(
                 place=place, aspect="watermark it ran with", expected=_shown(wanted), observed=_shown(batch.watermark)
@@ -158,7 +158,7 @@ def _dropped(step: SeenStep) -> Iterator[Finding | Note]:
 def _compare_dropped(
     wanted: int | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding | Note]:
-    """Summed over the batches. ``null`` asserts that the metric does not exist; a version may lack it (SPARK-24634)."""
+    """The sum over the batches. ``null`` means that the metric must not exist; old versions lack it (SPARK-24634)."""
     lacking = metrics.missing(metrics.DROPPED, step.version)
     counted = [batch.dropped for batch in batches if batch.dropped is not None]
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
@@ -173,14 +173,14 @@ def _compare_dropped(
 
 
 def _state(step: SeenStep) -> Iterator[Finding | Note]:
-    """After the step: a number is compared with all operators together, a list with each."""
+    """After the step: a number is compared with the sum over the operators, a list with each operator."""
     wanted = step.expected.expectation.state
     held = step.last_batch.state if step.last_batch is not None else ()
     if isinstance(wanted, tuple):
         if wanted != held:
             yield ValueDiffers(place=step.place, aspect="state", expected=list(wanted), observed=list(held))
     elif wanted != sum(held):
-        each = f"held per operator: {list(held)}" if len(held) > 1 else None
+        each = f"per operator: {list(held)}" if len(held) > 1 else None
         yield ValueDiffers(place=step.place, aspect="state", expected=wanted, observed=sum(held), because=each)
 
 
@@ -207,7 +207,7 @@ def _event_time(step: SeenStep) -> Iterator[Finding | Note]:
 
 
 def _progress(step: SeenStep) -> Iterator[Finding | Note]:
-    """Dotted paths into the progress of the last micro-batch that ran; ``null`` where there is nothing at a path."""
+    """Dotted paths into the progress of the last micro-batch that ran; ``null`` means that a path must not exist."""
     for path, wanted in (step.expected.expectation.progress or {}).items():
         if step.last_batch is None:
             yield ValueDiffers(place=step.place, aspect=f"progress.{path}", expected=wanted, observed=NO_BATCH)
@@ -221,7 +221,7 @@ def _progress(step: SeenStep) -> Iterator[Finding | Note]:
                 place=step.at(step.last_batch),
                 aspect=f"progress.{path}",
                 expected=wanted,
-                observed=value if found else "nothing there",
+                observed=value if found else "no such path",
             )
 
 
@@ -234,7 +234,7 @@ def _plan(step: SeenStep) -> Iterator[Finding | Note]:
 
 
 def _look_up(progress: Json, path: str) -> tuple[bool, Json]:
-    """Whether there is something at the path, and what. The name of a metric may itself contain dots."""
+    """Whether the path exists, and its value. Names of metrics may contain dots."""
     if isinstance(progress, Mapping) and path in progress:
         return True, progress[path]
     head, _, rest = path.partition(".")
@@ -248,7 +248,7 @@ def _look_up(progress: Json, path: str) -> tuple[bool, Json]:
 
 
 def same_json(expected: Json, observed: Json) -> bool:
-    """Numbers by value to nine decimals, everything else as it stands; a boolean is no number."""
+    """Numbers are compared to nine decimals, everything else exactly; a boolean is not a number."""
     if isinstance(expected, bool) or isinstance(observed, bool):
         return expected is observed
     if isinstance(expected, (int, float)) and isinstance(observed, (int, float)):
@@ -275,4 +275,4 @@ CHECKS: Mapping[str, Callable[[SeenStep], Iterator[Finding | Note]]] = {
     "progress": _progress,
     "plan": _plan,
 }
-"""Key of the expectation → how it is compared; ``error`` is compared by the verdict, for it ends the case."""
+"""Key of the expectation → its check; ``error`` is checked by the verdict, since it ends the case."""

@@ -1,14 +1,12 @@
-"""The case language: reads a case from YAML, and knows all that can be wrong with it, by line and column.
+"""The case language: reads cases from YAML and reports every problem by line and column. See ``docs/case-language.md``.
 
-One module per thing: ``source`` reads YAML into ``node``; ``shape`` and ``nested`` say what may stand where, for the
-readers and for the JSON Schema at once; ``streams``, ``pipelines``, ``rows``, ``steps``, ``expectations``,
-``differing`` and ``case_file`` are the language in these shapes; ``meaning`` and the ``…_checks`` are what shapes
-cannot say. ``policy_shapes``, ``policy_checks`` and ``policy_file`` are the same for cases on watermark policies, and
-``any_file`` reads either, and what a ``matrix`` makes of one file (``matrix``, ``expansion``). See ``docs/case-language.md``.
+``source`` parses YAML into ``node``. A shape (``shape``, ``compound_shapes``) states once what a place may hold: the reader,
+the JSON Schema and the values of the model all come from it. ``case_file``, ``streams``, ``pipelines``, ``steps``,
+``expectations``, ``version_differences`` and ``policy_shapes`` are the grammar in shapes; the ``…_checks`` are rules that
+relate several places to each other.
 """
 
-from conformance.language.any_file import read_any
-from conformance.language.case_file import read_case
 from conformance.language.problem import InvalidCase, Problem
+from conformance.language.reader import case_from, read_any, read_case
 
-__all__ = ["InvalidCase", "Problem", "read_any", "read_case"]
+__all__ = ["InvalidCase", "Problem", "case_from", "read_any", "read_case"]

@@ -1,6 +1,6 @@
-"""The catalogues of a suite: what its cases may name, each id with its entry.
+"""The catalogues of a suite, which list the ids that its cases may name.
 
-They stand at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
+They are at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
 ``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry.
 """
 
@@ -26,14 +26,14 @@ FILES = {
 """Field of ``Catalogue`` → its file."""
 
 SHOWN_FROM_PYSPARK = ("BB", "BB*")
-"""What ``visible`` says of those of Spark's tests that a case can re-express."""
+"""Values of ``visible`` for those of Spark's tests that a case can re-express."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What the cases of one suite may name. None where the suite has no such file: then nothing is checked against it.
+    """The ids that the cases of one suite may name. A catalogue without a file is None, and its ids are not checked.
 
-    An entry is what its YAML says; one that is a text alone is ``{"sentence": text}``.
+    An entry is what its YAML says; one that is only text is ``{"sentence": text}``.
     """
 
     root: Path
@@ -44,21 +44,21 @@ class Catalogue:
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:
-        """The catalogues in a folder; None where it is not the root of a suite.
+        """The catalogues in a folder; None if it is not the root of a suite.
 
         Raises:
-            InvalidCase: one of the files is no mapping from id to entry.
+            InvalidCase: one of the files is not a mapping from id to entry.
         """
         if not (root / FILES["behaviours"]).is_file():
             return None
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
 
     def reachable_behaviours(self) -> frozenset[str]:
-        """The behaviours that a case of the suite can pin: all that do not say ``reachable: false``."""
+        """The behaviours that a case can pin: all without ``reachable: false``."""
         return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
 
     def reachable_spark_tests(self) -> frozenset[str]:
-        """Spark's tests whose outcome can be seen from outside the engine."""
+        """Spark's tests whose outcome is visible from outside the engine."""
         tests = (self.spark_tests or {}).items()
         return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
 
@@ -67,7 +67,7 @@ def _read(path: Path) -> Entries:
     report = Report(path)
     content = read_yaml(path, report)
     if content is not None and not isinstance(content, Nodes):
-        report.add(content, "a catalogue is a mapping from id to entry")
+        report.add(content, "a catalogue must be a mapping from id to entry")
     if not isinstance(content, Nodes) or report.problems:
         raise InvalidCase(report.problems)
     entries = content.plain().items()

@@ -1,8 +1,8 @@
-"""A file with a ``matrix`` becomes several documents: each combination in the place of the placeholders.
+"""Expands a file with a ``matrix`` into several documents, one per combination, by replacing placeholders.
 
-``$(how)`` stands for the value of a parameter, ``$(join.kept)`` for what a value says under a key; ``$$(`` is a plain
-``$(``. A text that is nothing but a placeholder becomes the value, of whatever kind; inside a longer text it is put in as
-text. A key, or item of a list, that is nothing but a placeholder goes away where the value has no such key.
+``$(how)`` stands for the value of a parameter, ``$(join.kept)`` for a key of the value; ``$$(`` is a literal ``$(``. Text
+that consists of a placeholder becomes the value, of any type; within longer text the value is inserted as text. A mapping
+entry or list item that consists of a placeholder is removed if the value lacks the key.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ def has_matrix(node: Node) -> bool:
 
 
 def expansions(node: Entries, report: Report) -> tuple[Expansion, ...]:
-    """The documents that a document with a ``matrix`` stands for; none where something is wrong with it."""
+    """The documents of a document with a ``matrix``; none after a problem."""
     matrix = node.get(KEY)
     assert matrix is not None
     body = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key.value != KEY))
-    found = read(matrix, report)
+    parts = read(matrix, report)
     _check_values(matrix, report)
-    if found is None or report.problems:
+    if parts is None or report.problems:
         return ()
-    _check_use(body, found.parameters, report)
+    _check_use(body, parts.parameters, report)
     if report.problems:
         return ()
-    made = tuple(
-        Expansion(name_of(combination), _Filling(combination, report).filled(body))
-        for combination in found.combinations
+    found = tuple(
+        Expansion(name_of(combination), _Replacement(combination, report).document(body))
+        for combination in parts.combinations
     )
-    return () if report.problems else made
+    return () if report.problems else found
 
 
 def _check_values(matrix: Node, report: Report) -> None:
-    """Values are put in as they are: what looks like a placeholder in them would stay."""
+    """Values are inserted unchanged, so a placeholder in one would not be replaced."""
     for scalar in _scalars(matrix):
         for at in _placeholders(scalar):
-            report.add(scalar.at(at.start()), f"{at[0]}…: a value of the matrix has no placeholder in it")
+            report.add(scalar.at(at.start()), f"{at[0]}… in a value of the matrix: values cannot contain placeholders")
 
 
 def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) -> None:
-    """Every placeholder names a parameter, and everything a parameter says is used somewhere."""
+    """Every placeholder must name a parameter, and every parameter and key must be used."""
     known = {parameter.name: parameter for parameter in parameters}
     used: set[str] = set()
     for scalar in _scalars(body):
@@ -68,22 +68,22 @@ def _check_use(body: Node, parameters: tuple[Parameter, ...], report: Report) ->
             place = scalar.at(found.start())
             parameter = known.get(found["parameter"] or "")
             if found["parameter"] is None:
-                report.add(place, "`$(` begins a placeholder: $(parameter) or $(parameter.key); write `$$(` for itself")
+                report.add(
+                    place, "`$(` must be part of $(parameter) or $(parameter.key); write `$$(` for a literal `$(`"
+                )
             elif parameter is None:
                 report.add(place, unknown("placeholder", found["parameter"], known))
             elif found["key"] is not None and found["key"] not in parameter.keys:
-                report.add(place, unknown(f"key of {parameter.name}", found["key"], parameter.keys))
+                report.add(place, unknown("key", found["key"], parameter.keys, where=f" of {parameter.name}"))
             else:
                 used.add(found[0][2:-1])
     for parameter in parameters:
         keys = parameter.keys
         if not keys and parameter.name not in used:
-            report.add(
-                parameter.place, f"$({parameter.name}) is nowhere in the case: all of its values are the same case"
-            )
+            report.add(parameter.place, f"unused parameter: the case does not contain $({parameter.name})")
         for key, place in keys.items():
             if f"{parameter.name}.{key}" not in used:
-                report.add(place, f"$({parameter.name}.{key}) is nowhere in the case: use it, or take it out")
+                report.add(place, f"unused key: the case does not contain $({parameter.name}.{key})")
 
 
 def _scalars(node: Node) -> Iterator[Scalar]:
@@ -105,23 +105,23 @@ def _placeholders(scalar: Scalar) -> Iterator[re.Match[str]]:
 
 
 @dataclass(frozen=True)
-class _Filling:
+class _Replacement:
     combination: Combination
     report: Report
 
-    def filled(self, node: Entries) -> Node:
-        return self._filled(node) or node
+    def document(self, node: Entries) -> Node:
+        return self._replaced(node) or node
 
-    def _filled(self, node: Node) -> Node | None:
-        """The node with values in the place of placeholders; None where it goes away."""
+    def _replaced(self, node: Node) -> Node | None:
+        """The node with placeholders replaced; None if it is removed."""
         if isinstance(node, Items):
-            items = (self._filled(item) for item in node.items)
+            items = (self._replaced(item) for item in node.items)
             return Items(node.line, node.column, tuple(item for item in items if item is not None))
         if isinstance(node, Scalar):
             return self._scalar(node)
         entries: dict[object, Entry] = {}
         for entry in node.entries:
-            key, value = self._scalar(entry.key), self._filled(entry.value)
+            key, value = self._scalar(entry.key), self._replaced(entry.value)
             if key is None or value is None:
                 continue
             if not isinstance(key, Scalar):
@@ -130,7 +130,7 @@ class _Filling:
                 line = entries[key.value].key.line
                 self.report.add(
                     entry.key,
-                    f"the key {key.value!r} is there twice in {name_of(self.combination)}: first in line {line}",
+                    f"duplicate key {key.value!r} in {name_of(self.combination)}, first used in line {line}",
                 )
             else:
                 entries[key.value] = Entry(key, value)
@@ -156,7 +156,7 @@ class _Filling:
         value = self._value(found)
         if isinstance(value, Scalar):
             return _NAMES.get(value.value, str(value.value)) if not isinstance(value.value, str) else value.value
-        what = "it is not there" if value is None else f"{literal(value)} cannot stand inside a text"
+        what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
         self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
         return ""
 

@@ -1,7 +1,7 @@
-"""The JSON Schema of a case, drawn from the shapes that read it: draft-07, which the YAML language server knows.
+"""The JSON Schema of a case, generated from the shapes that read it: draft-07, which the YAML language server supports.
 
-``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It completes and checks what
-one place in a file can hold; what parts of a case mean to each other only ``conformance validate`` knows.
+``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It lets editors complete and
+check single places of a file; only ``conformance validate`` checks how they relate to each other.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.language.case_file import CASE, MATRIX
 from conformance.language.matrix import KEY
-from conformance.language.policy_file import TELLING
+from conformance.language.policy_file import POLICY_KEYS
 from conformance.language.policy_shapes import POLICY_CASE
 from conformance.language.shape import Definitions
 
@@ -19,18 +19,18 @@ from conformance.language.shape import Definitions
 def json_schema() -> dict[str, Any]:
     """The schema of one case file."""
     definitions: Definitions = {}
-    # Told apart as the reader does, so that an editor completes and blames the keys of one of them, not of either.
+    # Distinguished as in the reader, so that an editor completes and reports the keys of only one kind of case.
     kinds = {
-        "if": {"anyOf": [{"required": [key]} for key in TELLING]},
+        "if": {"anyOf": [{"required": [key]} for key in POLICY_KEYS]},
         "then": POLICY_CASE.schema(definitions),
         "else": {
             "if": {"required": [KEY]},
-            # What stands for a value may stand anywhere: of such a file only the keys can be said.
+            # A placeholder may stand for any value, so only the keys of such a file can be checked.
             "then": {
                 "type": "object",
                 "properties": {
                     KEY: MATRIX.schema(definitions),
-                    **{key: {"description": entry.meaning} for key, entry in CASE.keys.items()},
+                    **{key: {"description": entry.description} for key, entry in CASE.keys.items()},
                 },
                 "required": [key for key, entry in CASE.keys.items() if entry.required],
                 "additionalProperties": False,
@@ -41,7 +41,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A case of watermark-conformance",
-        "description": "One case: streams, a query, steps and what each must show. See docs/case-language.md.",
+        "description": "One case: streams, a query, and steps with their expected results. See docs/case-language.md.",
         **kinds,
         "definitions": dict(sorted(definitions.items())),
     }

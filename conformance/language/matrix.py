@@ -1,4 +1,4 @@
-"""``matrix``: the parameters of a file that stands for several cases, and the combinations of their values."""
+"""``matrix``: the parameters of a file with several cases, and the combinations of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "matrix"
 EXCEPT = "except"
 PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
 NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
-MOST_CASES = 100
+MAX_CASES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,10 @@ class Value:
     """One value of a parameter."""
 
     name: str
-    """What it is called in ids: ``left-outer``."""
+    """Its name in ids: ``left-outer``."""
     place: SourceLocation
     node: Node | None
-    """What ``$(parameter)`` stands for; None where the value has keys, and it stands for the name."""
+    """What ``$(parameter)`` stands for; None if the value has keys, since it then stands for the name."""
     keys: Mapping[str, Node] = field(default_factory=dict)
     """What ``$(parameter.key)`` stands for."""
 
@@ -43,7 +43,7 @@ class Parameter:
 
     @property
     def keys(self) -> Mapping[str, SourceLocation]:
-        """Every key that any of its values has, and where it stands first."""
+        """Every key of any of its values, with its first position."""
         found: dict[str, SourceLocation] = {}
         for value in self.values:
             for key, node in value.keys.items():
@@ -57,13 +57,13 @@ Combination: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Matrix(Shape):
-    """Parameters with their values, and combinations to leave out; ``read`` says what is wrong by place."""
+    """Parameters with their values, and excluded combinations; ``read`` reports the problems."""
 
     @property
-    def what(self) -> str:
-        return "a mapping from parameters to their values, a list or a mapping by name"
+    def expected(self) -> str:
+        return "a mapping from parameter to its values (a list, or a mapping by name)"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         return read(node, report) is not None
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
@@ -73,8 +73,8 @@ class Matrix(Shape):
                 {"type": "object", "propertyNames": {"pattern": f"^{NAME}$"}, "minProperties": 1},
             ]
         }
-        left_out = {
-            "description": "Combinations to leave out.",
+        excluded = {
+            "description": "Excluded combinations.",
             "type": "array",
             "items": {"type": "object", "minProperties": 1},
             "minItems": 1,
@@ -82,7 +82,7 @@ class Matrix(Shape):
         return {
             "type": "object",
             "minProperties": 1,
-            "properties": {EXCEPT: left_out},
+            "properties": {EXCEPT: excluded},
             "propertyNames": {"pattern": f"^{PARAMETER}$"},
             "additionalProperties": values,
         }
@@ -90,111 +90,109 @@ class Matrix(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What a sound ``matrix`` says."""
+    """A valid ``matrix``."""
 
     parameters: tuple[Parameter, ...]
     combinations: tuple[Combination, ...]
 
 
 def read(node: Node, report: Report) -> Read | None:
-    """The parameters and their combinations; None where something is wrong, which is then in the report."""
+    """The parameters and their combinations; None after a problem, which is then in the report."""
     before = len(report.problems)
     if not isinstance(node, Entries):
-        report.add(node, f"{literal(node)} is not {Matrix().what}")
+        report.add(node, f"{literal(node)} is not {Matrix().expected}")
         return None
     parameters = tuple(
         _parameter(entry.key, entry.value, report) for entry in node.entries if entry.key.value != EXCEPT
     )
     if not parameters:
-        report.add(node, "`matrix` has no parameter: it would leave the one case there is")
-    left_out = _left_out(node.get(EXCEPT), parameters, report)
+        report.add(node, "`matrix` needs at least one parameter")
+    excluded = _excluded(node.get(EXCEPT), parameters, report)
     if len(report.problems) > before:
         return None
     every = list(product(*(parameter.values for parameter in parameters)))
     named: list[Combination] = [
         {parameter.name: value for parameter, value in zip(parameters, values, strict=True)} for values in every
     ]
-    kept = tuple(one for one in named if not any(_holds(entry, one) for entry in left_out))
+    kept = tuple(one for one in named if not any(_holds(entry, one) for entry in excluded))
     if not kept:
-        report.add(node.key(EXCEPT), "nothing is left: `except` leaves every combination out")
-    if len(kept) > MOST_CASES:
-        report.add(node, f"{len(kept)} cases in one file: at most {MOST_CASES}")
+        report.add(node.key(EXCEPT), "`except` excludes every combination")
+    if len(kept) > MAX_CASES:
+        report.add(node, f"the matrix makes {len(kept)} cases, but at most {MAX_CASES} are allowed")
     return Read(parameters, kept) if len(report.problems) == before else None
 
 
 def name_of(combination: Combination) -> str:
-    """What the case of a combination adds to the id of its file: ``left-outer.ntz``."""
+    """The suffix that a combination adds to the id of the file: ``left-outer.ntz``."""
     return ".".join(value.name for value in combination.values())
 
 
 def _parameter(key: Scalar, node: Node, report: Report) -> Parameter:
     if not isinstance(key.value, str) or not re.fullmatch(PARAMETER, key.value):
-        report.add(key, f"{literal(key)} is no name of a parameter: letters, digits and _, and no digit first")
+        report.add(key, f"{literal(key)} is not a parameter name: use letters, digits and _, not starting with a digit")
     values: tuple[Value, ...] = ()
     if isinstance(node, Items):
         values = tuple(_listed(item, report) for item in node.items)
     elif isinstance(node, Entries):
         values = tuple(_named(entry.key, entry.value, report) for entry in node.entries)
     else:
-        report.add(node, f"{literal(node)} is not the values of a parameter: a list, or a mapping from their names")
+        report.add(node, f"{literal(node)} is not a list of values, or a mapping from name to value")
     if isinstance(node, Items | Entries) and not values:
-        report.add(node, "empty: a parameter has one value at least")
+        report.add(node, "must not be empty: a parameter needs at least one value")
     seen: dict[str, Value] = {}
     for value in values:
         if value.name in seen and value.name:
             line = seen[value.name].place.line
-            report.add(value.place, f"two cases would have one id: line {line} is called {value.name!r} as well")
+            report.add(value.place, f"duplicate value name {value.name!r}, first used in line {line}")
         seen[value.name] = value
     return Parameter(str(key.value), key, values)
 
 
 def _listed(item: Node, report: Report) -> Value:
     if not isinstance(item, Scalar) or item.value is None:
-        report.add(item, f"{literal(item)} has no name to be called by: write a mapping from names to values")
+        report.add(item, f"{literal(item)} cannot be used in an id: write a mapping from name to value")
         return Value("", item, item)
     # leftOuter becomes left-outer, TIMESTAMP_NTZ timestamp-ntz.
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", str(item.value))
     name = re.sub(r"[^a-z0-9]+", "-", apart.lower()).strip("-")
     if not name:
-        report.add(
-            item, f"{literal(item)} has no letter or digit to be called by: write a mapping from names to values"
-        )
+        report.add(item, f"{literal(item)} has no letter or digit to use in an id: write a mapping from name to value")
     return Value(name, item, item)
 
 
 def _named(key: Scalar, node: Node, report: Report) -> Value:
     name = str(key.value).lower() if not isinstance(key.value, str) else key.value
     if not re.fullmatch(NAME, name):
-        report.add(key, f"{literal(key)} cannot be a part of an id: small letters and digits with - between them")
+        report.add(key, f"{literal(key)} cannot be part of an id: use lower-case letters and digits, separated by -")
     if not isinstance(node, Entries):
         return Value(name, key, node)
     for entry in node.entries:
         if not re.fullmatch(PARAMETER, str(entry.key.value)):
-            report.add(entry.key, f"{literal(entry.key)} is no key of a value: letters, digits and _")
+            report.add(entry.key, f"{literal(entry.key)} is not a valid key: use letters, digits and _")
     return Value(name, key, None, {str(entry.key.value): entry.value for entry in node.entries})
 
 
-def _left_out(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
-    """For each entry of ``except``: parameter → name of the value it is about."""
+def _excluded(node: Node | None, parameters: tuple[Parameter, ...], report: Report) -> list[dict[str, str]]:
+    """For each entry of ``except``: parameter → name of the excluded value."""
     if node is None:
         return []
     if not isinstance(node, Items) or not node.items:
-        report.add(node, "`except` is a list of combinations, each a mapping from parameters to names of values")
+        report.add(node, "`except` must be a list of combinations, each a mapping from parameter to value name")
         return []
-    return [dict(_left_out_by(item, parameters, report)) for item in node.items]
+    return [dict(_excluded_by(item, parameters, report)) for item in node.items]
 
 
-def _left_out_by(item: Node, parameters: tuple[Parameter, ...], report: Report) -> Iterator[tuple[str, str]]:
+def _excluded_by(item: Node, parameters: tuple[Parameter, ...], report: Report) -> Iterator[tuple[str, str]]:
     known = {parameter.name: [value.name for value in parameter.values] for parameter in parameters}
     if not isinstance(item, Entries) or not item.entries:
-        report.add(item, f"{literal(item)} is no combination: a mapping from parameters to names of values")
+        report.add(item, f"{literal(item)} is not a combination: a mapping from parameter to value name")
         return
     for entry in item.entries:
         parameter, name = str(entry.key.value), str(entry.value.plain())
         if parameter not in known:
             report.add(entry.key, unknown("parameter", parameter, known))
         elif name not in known[parameter]:
-            report.add(entry.value, unknown(f"value of {parameter}", name, known[parameter]))
+            report.add(entry.value, unknown("value", name, known[parameter], where=f" of {parameter}"))
         else:
             yield parameter, name
 

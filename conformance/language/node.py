@@ -1,4 +1,4 @@
-"""What a YAML file holds, each value with its place: what the readers work on."""
+"""The content of a YAML file, each value with its position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json: TypeAlias = Any
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where something stands in a file, both from 1."""
+    """A position in a file; both numbers start at 1."""
 
     line: int
     column: int
@@ -25,19 +25,19 @@ class Scalar(SourceLocation):
 
     value: str | int | float | Decimal | bool | None
     indent: int | None = 0
-    """How many characters (an opening quote) stand before its text; None where offsets in it are not columns."""
+    """Characters (an opening quote) before its text; None if offsets in it do not correspond to columns."""
 
     def plain(self) -> Json:
         return self.value
 
     def at(self, offset: int) -> SourceLocation:
-        """The place of a character of its text; where that cannot be told, of the whole."""
+        """The position of a character of its text, or of the whole scalar if unknown."""
         return self if self.indent is None else SourceLocation(self.line, self.column + self.indent + offset)
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A key of a mapping and what it says."""
+    """A key of a mapping and its value."""
 
     key: Scalar
     value: Node
@@ -54,17 +54,14 @@ class Entries(SourceLocation):
         return {entry.key.value: entry for entry in self.entries}
 
     def get(self, key: str) -> Node | None:
-        """What the key says; None where it is not there."""
+        """The value of the key; None if absent."""
         entry = self._by_key.get(key)
         return entry.value if entry else None
 
     def key(self, key: str) -> SourceLocation:
-        """Where the key stands; the mapping itself where it does not."""
+        """The position of the key, or of the mapping if absent."""
         entry = self._by_key.get(key)
         return entry.key if entry else self
-
-    def keys(self) -> tuple[Json, ...]:
-        return tuple(self._by_key)
 
     def plain(self) -> dict[Json, Json]:
         return {entry.key.value: entry.value.plain() for entry in self.entries}
@@ -84,27 +81,27 @@ Node: TypeAlias = Scalar | Entries | Items
 
 
 def items_of(node: Node | None) -> tuple[Node, ...]:
-    """The items of a list; none where it is not a list."""
+    """The items of a list; empty if it is not a list."""
     return node.items if isinstance(node, Items) else ()
 
 
 def entries_of(node: Node | None) -> Iterator[Entry]:
-    """The entries of a mapping; none where it is not a mapping."""
+    """The entries of a mapping; empty if it is not a mapping."""
     return iter(node.entries if isinstance(node, Entries) else ())
 
 
 def child(node: Node | None, key: str) -> Node | None:
-    """What a key of a mapping says; None where it is not there, or the node is not a mapping."""
+    """The value of a key of a mapping; None if the key is absent or the node is not a mapping."""
     return node.get(key) if isinstance(node, Entries) else None
 
 
 def text_of(node: Node | None) -> str | None:
-    """The text of a scalar; None where it is none."""
+    """The text of a scalar; None if it is not text."""
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
 
 def inside(node: Node, path: tuple[str | int, ...]) -> Node:
-    """The node at a path of keys and indices, or the nearest on the way there."""
+    """The node at a path of keys and indices, or its nearest existing ancestor."""
     for step in path:
         below: Node | None = None
         if isinstance(node, Entries):

@@ -1,4 +1,4 @@
-"""A case on a policy as a whole: how a document becomes a ``PolicyCase``."""
+"""A policy case: how a document becomes a ``PolicyCase``."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 from conformance.language.case_file import digest
 from conformance.language.node import Entries, Node, child, entries_of, items_of
 from conformance.language.policy_checks import check_policy_case, inputs_of, named
-from conformance.language.policy_shapes import POLICY_CASE
+from conformance.language.policy_shapes import COMMON_KEYS, POLICY_CASE
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trace
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue
 
-TELLING = ("policy", "trace")
-"""Top-level keys that only a case on a policy has."""
+POLICY_KEYS = ("policy", "trace")
+"""Top-level keys that only a policy case has."""
 
 
 def is_policy_case(node: Node) -> bool:
-    return isinstance(node, Entries) and any(node.get(key) is not None for key in TELLING)
+    return isinstance(node, Entries) and any(node.get(key) is not None for key in POLICY_KEYS)
 
 
 def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | None) -> PolicyCase:
     """The case that a document describes.
 
     Raises:
-        InvalidCase: with every problem there is.
+        InvalidCase: with every problem.
     """
     POLICY_CASE.check(node, report)
     check_policy_case(node, report, catalogue)
@@ -44,7 +44,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         path=report.path,
         digest=digest(written),
         lines=_lines(node),
-        **{name: written[name] for name in ("title", "strength", "links", "why", "mirrors", "tags") if name in written},
+        **{name: written[name] for name in COMMON_KEYS if name in written},
         policy=policy,
         given=given,
         throttle=None if throttle is None else named(throttle),
@@ -65,13 +65,13 @@ def _step(number: int, written: dict[str, Json], first: str) -> PolicyStep:
     )
 
 
-def _entry(written: dict[str, Json], first: str) -> Entry:
+def _entry(written: dict[str, Json], first: str) -> TraceEntry:
     if "event" in written:
         event = written["event"]
         return Event(event["at"], event.get("input", first)) if isinstance(event, dict) else Event(event, first)
     if "clock" in written:
-        return Clock(written["clock"])
-    return Idle(written["idle"].get("input")) if "idle" in written else Boundary()
+        return ClockReading(written["clock"])
+    return IdlePoll(written["idle"].get("input")) if "idle" in written else Boundary()
 
 
 def _lines(node: Node) -> dict[str, int]:

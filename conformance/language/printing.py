@@ -1,4 +1,4 @@
-"""A case as YAML, in the style of those written by hand: what ``read_case`` reads again as the same case."""
+"""Formats a case as YAML in the style of hand-written ones; ``read_case`` reads back the same case."""
 
 from __future__ import annotations
 
@@ -7,31 +7,27 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from conformance.language.shape import Json
+from conformance.language.node import Json
 from conformance.language.source import resolve
 
 WIDTH = 120
-"""Columns up to which a list or a mapping stands in one line."""
+"""The longest line, in columns, for a list or a mapping on one line."""
 
 _STREAMS, _QUERY, _STEPS = "streams", "query", "steps"
 _INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.()<>=+*/' -]*")
-"""Text that needs no quotes, inside brackets either."""
+"""Text that needs no quotes, even inside brackets."""
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_,()<> ]*")
-"""A DDL schema that needs none: it never stands inside brackets."""
+"""A DDL schema that needs none; schemas are never inside brackets."""
 
 
 def printed(written: Mapping[str, Json]) -> str:
-    """The text of a case.
-
-    Args:
-        written: the case in the shape of its YAML.
-    """
+    """The YAML text of a case, which is given as a mapping."""
     return "".join(f"{line}\n" for line in _top(written))
 
 
 def inline(value: Json) -> str:
-    """A value in one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
+    """A value on one line: ``{rows: [["12:00", 1]], watermark: "11:50"}``."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_scalar(key)}: {inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -65,7 +61,7 @@ def _pipeline(operations: list[Mapping[str, Json]], indent: str) -> Iterator[str
 
 
 def _item(entries: Mapping[str, Json], indent: str) -> Iterator[str]:
-    """A mapping as an item of a list: its first key behind the dash."""
+    """A mapping as an item of a list, with its first key after the dash."""
     lines = list(_entries(entries, indent + _INDENT))
     yield f"{indent}- {lines[0].removeprefix(indent + _INDENT)}"
     yield from lines[1:]

@@ -1,4 +1,4 @@
-"""What is wrong in a case, and where."""
+"""Problems in a case file, and where they are."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conformance.language.node import Node, SourceLocation
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing that is wrong in a file.
+    """One problem in a file.
 
     Attributes:
-        path: the file, or the directory that is no suite.
-        line: from 1; 0 where it is about the file as a whole.
-        column: from 1; 0 where it is about the file as a whole.
-        message: what is wrong, the value it is about, and what is allowed.
+        path: the file, or the directory that is not a suite.
+        line: from 1; 0 if the problem concerns the whole file.
+        column: from 1; 0 if the problem concerns the whole file.
+        message: what is wrong, with the value found and what is allowed.
     """
 
     path: Path
@@ -27,7 +27,7 @@ class Problem:
     message: str
 
     def render(self, relative_to: Path | None = None) -> str:
-        """``file:line:column: message``, the path relative to a directory that it is below."""
+        """``file:line:column: message``, with the path relative to a directory that contains it."""
         shown = self.path
         if relative_to is not None and shown.is_relative_to(relative_to):
             shown = shown.relative_to(relative_to)
@@ -38,10 +38,10 @@ class Problem:
 
 
 class InvalidCase(ValueError):
-    """A file that is no case. ``problems`` are all of its problems, by position."""
+    """A file that is not a valid case. ``problems`` has all of its problems, sorted by position."""
 
     exit_code: ClassVar[int] = 2
-    """Of a command that it ends."""
+    """Of a command that fails with it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -54,15 +54,15 @@ class Report:
 
     path: Path
     problems: list[Problem] = field(default_factory=list)
-    _unsound: set[int] = field(default_factory=set)
+    _invalid: set[int] = field(default_factory=set)
 
     def add(self, place: SourceLocation, message: str) -> None:
         self.problems.append(Problem(self.path, place.line, place.column, message))
 
-    def spoil(self, node: Node) -> None:
-        """Remember that the node is not in the shape it should be, so that no later check trips over it."""
-        self._unsound.add(id(node))
+    def mark_invalid(self, node: Node) -> None:
+        """Exclude the node from later checks, which expect valid nodes."""
+        self._invalid.add(id(node))
 
-    def sound(self, node: Node | None) -> bool:
-        """Whether the node is there and, with all below it, in the shape it should be."""
-        return node is not None and id(node) not in self._unsound
+    def is_valid(self, node: Node | None) -> bool:
+        """Whether the node exists and its shape check passed, including everything below it."""
+        return node is not None and id(node) not in self._invalid

@@ -1,8 +1,8 @@
 # ruff: noqa: ARG002 - not every shape needs the definitions of others
-"""Shapes: each says once what may stand in a place, for the reader and for the JSON Schema alike.
+"""Shapes: each states once what a place in a file may hold.
 
-``check`` reports what is not in shape, in all of a node at once; ``schema`` is the same rule as JSON Schema draft-07.
-This module holds the shapes of single values; ``nested`` those of lists and mappings.
+The reader checks nodes with it, the JSON Schema is generated from it, and ``value`` turns what was written into what the
+model holds. This module has the shapes of single values; ``compound_shapes`` those of lists and mappings.
 """
 
 from __future__ import annotations
@@ -22,60 +22,85 @@ from conformance.language.suggest import unknown
 
 Json: TypeAlias = Any
 Definitions: TypeAlias = dict[str, Json]
-"""Name → schema, filled while a schema is drawn up; what is there already is only referred to."""
+"""Name → schema, filled while a schema is generated; what is already in it is only referenced."""
 
 
 class Shape(ABC):
-    """What may stand in one place."""
+    """What one place in a file may hold."""
 
     @property
     @abstractmethod
-    def what(self) -> str:
-        """In words, for "… is not <what>"."""
+    def expected(self) -> str:
+        """In words, for "… is not <expected>"."""
 
     @abstractmethod
-    def sound(self, node: Node, report: Report) -> bool:
-        """Report all that is not in shape; True where nothing is."""
+    def validate(self, node: Node, report: Report) -> bool:
+        """Report every problem in the node; True if there is none."""
 
     @abstractmethod
     def schema(self, definitions: Definitions) -> Json:
-        """As JSON Schema."""
+        """As JSON Schema draft-07."""
+
+    def value(self, written: Json) -> Any:
+        """What the model holds for a valid value; the value itself unless the shape converts it."""
+        return written
 
     def check(self, node: Node, report: Report) -> bool:
-        """As ``sound``; the report remembers the nodes that are not."""
-        found = self.sound(node, report)
-        if not found:
-            report.spoil(node)
-        return found
+        """``validate``, and mark an invalid node as such in the report."""
+        valid = self.validate(node, report)
+        if not valid:
+            report.mark_invalid(node)
+        return valid
 
     def reject(self, node: Node, report: Report) -> bool:
-        report.add(node, f"{literal(node)} is not {self.what}")
+        report.add(node, f"{literal(node)} is not {self.expected}")
         return False
 
 
 def literal(node: Node) -> str:
-    """A value as it may stand in the YAML, cut where it is long; lists and mappings by kind."""
+    """A scalar as YAML writes it, truncated if long; "a list" or "a mapping" for the others."""
     if isinstance(node, Scalar):
         return literal_value(node.value)
     return "a list" if isinstance(node, Items) else "a mapping"
 
 
 @dataclass(frozen=True)
+class Converted(Shape):
+    """A shape whose value in the model is computed by a function."""
+
+    shape: Shape
+    convert: Callable[[Any], Any]
+
+    @property
+    def expected(self) -> str:
+        return self.shape.expected
+
+    def validate(self, node: Node, report: Report) -> bool:
+        return self.shape.validate(node, report)
+
+    def schema(self, definitions: Definitions) -> Json:
+        return self.shape.schema(definitions)
+
+    def value(self, written: Json) -> Any:
+        return self.convert(self.shape.value(written))
+
+
+@dataclass(frozen=True)
 class Text(Shape):
-    """Text; where ``pattern`` is given, of that form (a regular expression that ECMA 262 reads as well)."""
+    """Text, optionally matching ``pattern`` (a regular expression that ECMA 262 accepts as well)."""
 
     kind: str = "text"
     pattern: str | None = None
     examine: Callable[[str], str | None] | None = None
-    """Says what else is wrong with the text."""
+    """Returns what else is wrong with the text."""
     empty: bool = False
-    """Whether it may be empty: where it is for Spark to refuse."""
+    """Whether it may be empty, which some cases use to test that Spark rejects it."""
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return self.kind
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar):
             return self.reject(node, report)
         if not isinstance(node.value, str):
@@ -83,7 +108,7 @@ class Text(Shape):
             report.add(node, f"{literal(node)} is not {self.kind}{hint}")
             return False
         if not node.value.strip() and not self.empty:
-            report.add(node, f"empty: it must be {self.kind}")
+            report.add(node, f"must not be empty: expected {self.kind}")
             return False
         if self.pattern is not None and not re.search(self.pattern, node.value):
             return self.reject(node, report)
@@ -99,7 +124,7 @@ class Text(Shape):
 
 
 def regular_expression() -> Text:
-    """A regular expression as Python reads it, which is where expectations are compared."""
+    """A regular expression in Python's syntax, with which expectations are compared."""
 
     def examine(text: str) -> str | None:
         try:
@@ -113,18 +138,18 @@ def regular_expression() -> Text:
 
 @dataclass(frozen=True)
 class Choice(Shape):
-    """One of some words."""
+    """One of several words."""
 
     name: str
     words: tuple[str, ...]
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return f"one of {', '.join(self.words)}"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
-            report.add(node, f"{literal(node)} is no {self.name}: it must be {self.what}")
+            report.add(node, f"{literal(node)} is not a valid {self.name}: expected {self.expected}")
             return False
         if node.value not in self.words:
             report.add(node, unknown(self.name, node.value, self.words))
@@ -137,15 +162,15 @@ class Choice(Shape):
 
 @dataclass(frozen=True)
 class Count(Shape):
-    """A whole number from 0 up; where ``nullable``, or null."""
+    """A whole number from 0, or null if ``nullable``."""
 
     nullable: bool = False
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return "a count (0, 1, 2, …) or null" if self.nullable else "a count: 0, 1, 2, …"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         value = node.value if isinstance(node, Scalar) else ""
         if value is None and self.nullable:
             return True
@@ -158,38 +183,38 @@ class Count(Shape):
 
 
 @dataclass(frozen=True)
-class Whole(Shape):
-    """A whole number of 64 bits, from ``least`` up; where ``nullable``, or null."""
+class Integer(Shape):
+    """A 64-bit whole number from ``minimum``, or null if ``nullable``."""
 
-    least: int = -(2**63)
+    minimum: int = -(2**63)
     nullable: bool = False
 
     @property
-    def what(self) -> str:
-        kind = "a whole number of 64 bits" if self.least < 0 else f"a whole number from {self.least} up"
+    def expected(self) -> str:
+        kind = "a 64-bit whole number" if self.minimum < 0 else f"a whole number of at least {self.minimum}"
         return f"{kind}, or null" if self.nullable else kind
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         value = node.value if isinstance(node, Scalar) else ""
         if value is None and self.nullable:
             return True
-        whole = isinstance(value, int) and not isinstance(value, bool) and self.least <= value < 2**63
+        whole = isinstance(value, int) and not isinstance(value, bool) and self.minimum <= value < 2**63
         return whole or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
         found: Json = {"type": ["integer", "null"] if self.nullable else "integer", "maximum": 2**63 - 1}
-        return {**found, "minimum": self.least}
+        return {**found, "minimum": self.minimum}
 
 
 @dataclass(frozen=True)
-class Share(Shape):
+class Fraction(Shape):
     """A number above 0 and at most 1."""
 
     @property
-    def what(self) -> str:
-        return "a share: a number above 0 and at most 1"
+    def expected(self) -> str:
+        return "a fraction: a number above 0 and at most 1"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         value = node.value if isinstance(node, Scalar) else None
         number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         return (number and 0 < Decimal(str(value)) <= 1) or self.reject(node, report)
@@ -199,14 +224,12 @@ class Share(Shape):
 
 
 @dataclass(frozen=True)
-class Flag(Shape):
-    """true or false."""
-
+class Boolean(Shape):
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return "true or false"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         return (isinstance(node, Scalar) and isinstance(node.value, bool)) or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
@@ -214,33 +237,33 @@ class Flag(Shape):
 
 
 @dataclass(frozen=True)
-class Only(Shape):
-    """One value and no other."""
+class Constant(Shape):
+    """Exactly one value."""
 
-    value: Json
+    constant: Json
 
     @property
-    def what(self) -> str:
-        return f"{literal_value(self.value)}, the only value it takes"
+    def expected(self) -> str:
+        return f"{literal_value(self.constant)}, the only value allowed here"
 
-    def sound(self, node: Node, report: Report) -> bool:
-        return (isinstance(node, Scalar) and node.value is self.value) or self.reject(node, report)
+    def validate(self, node: Node, report: Report) -> bool:
+        return (isinstance(node, Scalar) and node.value is self.constant) or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
-        return {"const": self.value}
+        return {"const": self.constant}
 
 
 @dataclass(frozen=True)
 class Instant(Shape):
-    """A watermark or an event time, in any of the three notations; where ``nullable``, or null."""
+    """A watermark or an event time in any of the three notations, or null if ``nullable``."""
 
     nullable: bool = False
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return "an instant"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         value = node.value if isinstance(node, Scalar) else node.plain()
         if value is None and self.nullable:
             return True
@@ -257,30 +280,33 @@ class Instant(Shape):
 
 
 @dataclass(frozen=True)
-class Setting(Shape):
-    """The value of a conf: text, or a number or boolean that reaches Spark as text."""
+class ConfValue(Shape):
+    """The value of a Spark conf: text, or a number or boolean, which Spark receives as text."""
 
     @property
-    def what(self) -> str:
-        return "the value of a conf: text, a number, true or false"
+    def expected(self) -> str:
+        return "a conf value: text, a number, true or false"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         scalar = isinstance(node, Scalar) and isinstance(node.value, str | int | float | Decimal | bool)
         return scalar or self.reject(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
         return {"type": ["string", "number", "boolean"]}
 
+    def value(self, written: Json) -> str:
+        return str(written).lower() if isinstance(written, bool) else str(written)
+
 
 @dataclass(frozen=True)
-class Anything(Shape):
-    """Whatever JSON can say."""
+class AnyValue(Shape):
+    """Any JSON value."""
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return "a value"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         return True
 
     def schema(self, definitions: Definitions) -> Json:
@@ -294,11 +320,14 @@ class Nullable(Shape):
     shape: Shape
 
     @property
-    def what(self) -> str:
-        return f"{self.shape.what}, or null"
+    def expected(self) -> str:
+        return f"{self.shape.expected}, or null"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         return (isinstance(node, Scalar) and node.value is None) or self.shape.check(node, report)
 
     def schema(self, definitions: Definitions) -> Json:
         return {"anyOf": [self.shape.schema(definitions), {"type": "null"}]}
+
+    def value(self, written: Json) -> Any:
+        return None if written is None else self.shape.value(written)

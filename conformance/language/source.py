@@ -1,7 +1,7 @@
-"""Reads YAML: the 1.2 core schema, every value with its place, nothing executed, no surprise in size or depth.
+"""Reads YAML with the 1.2 core schema and the position of every value. Nothing is executed; size and depth are bounded.
 
-PyYAML only parses. Its resolver is that of YAML 1.1, in which ``12:00`` is 720 and ``on`` is true, so what a plain text
-means is decided here (https://yaml.org/spec/1.2.2/#103-core-schema).
+PyYAML only parses. Its resolver implements YAML 1.1, in which ``12:00`` is 720 and ``on`` is true, so plain scalars are
+resolved here (https://yaml.org/spec/1.2.2/#103-core-schema).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from conformance.language.problem import Problem, Report
 MAX_BYTES = 2_000_000
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
-"""How many values a file may hold once its aliases are followed: the size at which a bomb goes off is far above it."""
+"""The most values a file may hold after its aliases are expanded; an alias bomb has far more."""
 _MAX_DIGITS = 400
-"""A number with more digits or a larger exponent than any type of Spark's has is text."""
+"""A number with more digits or a larger exponent than any Spark type allows is text."""
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"(?P<true>true|True|TRUE)|false|False|FALSE")
@@ -31,23 +31,23 @@ _ENDLESS = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|(?P<nan>\.(?:nan|NaN|NA
 
 
 def read_yaml(path: Path, report: Report) -> Node | None:
-    """The one document in a file; what is wrong goes into the report.
+    """The one document in a file; problems go into the report.
 
     Returns:
-        None where nothing can be read any further: the file cannot be opened, is not UTF-8, not YAML, not exactly one
-        document, or is too large, too deep or a bomb of aliases. A key that is there twice or a tag stops nothing.
+        None if reading stopped: the file cannot be opened, is not UTF-8, not YAML, not exactly one document, too large, too
+        deeply nested or an alias bomb. Duplicate keys and tags do not stop it.
     """
     try:
         return _composed(_decoded(path.read_bytes()), report)
     except OSError as error:
-        report.problems.append(Problem(path, 0, 0, f"cannot be read: {error.strerror}"))
+        report.problems.append(Problem(path, 0, 0, f"cannot read the file: {error.strerror}"))
     except _Stop as stop:
         report.add(stop.place, stop.message)
     return None
 
 
 def resolve(text: str) -> str | int | float | Decimal | bool | None:
-    """What a plain scalar means in the core schema; a number that a double would change is a ``Decimal``."""
+    """The value of a plain scalar in the core schema; a number that a double cannot represent exactly is a ``Decimal``."""
     if _NULL.fullmatch(text):
         return None
     if found := _BOOL.fullmatch(text):
@@ -69,7 +69,7 @@ def resolve(text: str) -> str | int | float | Decimal | bool | None:
 
 
 class _Stop(Exception):
-    """Nothing more can be read."""
+    """Reading cannot continue."""
 
     def __init__(self, place: SourceLocation, message: str) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class _Stop(Exception):
 def _decoded(content: bytes) -> str:
     start = SourceLocation(1, 1)
     if len(content) > MAX_BYTES:
-        raise _Stop(start, f"the file has {len(content)} bytes: at most {MAX_BYTES} are read")
+        raise _Stop(start, f"the file has {len(content)} bytes; the limit is {MAX_BYTES}")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _Stop(start, "the file is UTF-16: save it as UTF-8")
     try:
@@ -89,7 +89,7 @@ def _decoded(content: bytes) -> str:
         before = content[: error.start].decode("utf-8")
         raise _Stop(_place_of(before, len(before)), f"byte 0x{content[error.start]:02x} is not UTF-8") from None
     if not text.removeprefix("\ufeff").strip():
-        raise _Stop(start, "the file is empty: a case begins with `title: …`")
+        raise _Stop(start, "the file is empty: a case starts with `title: …`")
     return text.removeprefix("\ufeff")
 
 
@@ -99,9 +99,9 @@ def _place_of(text: str, offset: int) -> SourceLocation:
 
 
 def _composed(text: str, report: Report) -> Node:
-    """Read by libyaml where PyYAML has it (ten times as fast), and once more by PyYAML itself where that objects.
+    """Parse with libyaml if available (ten times as fast), and after an error again with PyYAML's own parser.
 
-    Only one of the two words the errors, so that a message does not depend on how PyYAML was built.
+    Only the latter's errors are reported, so that messages do not depend on how PyYAML was built.
     """
     before = len(report.problems)
     try:
@@ -132,17 +132,17 @@ class _Composer:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
-                    raise _Stop(_place(event), "a second document starts here: one file is one case")
+                    raise _Stop(_place(event), "a second document starts here: a file has only one")
                 root, _ = self._node(self._next(), depth=1)
         if root is None:
-            raise _Stop(SourceLocation(1, 1), "the file holds nothing but comments: a case begins with `title: …`")
+            raise _Stop(SourceLocation(1, 1), "the file contains only comments: a case starts with `title: …`")
         return root
 
     def _next(self) -> Any:
         return next(self._events)
 
     def _node(self, event: Any, depth: int) -> tuple[Node, int]:
-        """The node that begins with this event, and how many values it holds."""
+        """The node that starts with this event, and the number of values in it."""
         place = _place(event)
         if depth > MAX_DEPTH:
             raise _Stop(place, f"nested more than {MAX_DEPTH} levels deep")
@@ -150,9 +150,7 @@ class _Composer:
             return self._alias(event, place)
         if event.tag is not None and event.tag != "!":
             shown = event.tag.replace("tag:yaml.org,2002:", "!!")
-            self._report.add(
-                place, f"the tag {shown} has no place here: a case holds plain values (quote what is text)"
-            )
+            self._report.add(place, f"tag {shown} is not allowed: write a plain value, and quote text")
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         node: Node
@@ -168,17 +166,17 @@ class _Composer:
 
     def _alias(self, event: Any, place: SourceLocation) -> tuple[Node, int]:
         if event.anchor not in self._anchors:
-            raise _Stop(place, f"*{event.anchor} refers to nothing: no &{event.anchor} stands before it")
+            raise _Stop(place, f"undefined alias *{event.anchor}: no &{event.anchor} precedes it")
         anchored = self._anchors[event.anchor]
         if anchored is None:
-            raise _Stop(place, f"*{event.anchor} refers to what it is part of")
+            raise _Stop(place, f"recursive alias *{event.anchor}: it refers to a value that contains it")
         self._count(anchored[1], place)
         return anchored
 
     def _count(self, values: int, place: SourceLocation) -> None:
         self._values += values
         if self._values > MAX_VALUES:
-            raise _Stop(place, f"the file holds more than {MAX_VALUES} values once its aliases are followed")
+            raise _Stop(place, f"the file has more than {MAX_VALUES} values after its aliases are expanded")
 
     def _scalar(self, event: yaml.ScalarEvent, place: SourceLocation) -> Scalar:
         self._count(1, place)
@@ -216,7 +214,7 @@ class _Composer:
             if not isinstance(key, Scalar):
                 self._report.add(key, "a list or a mapping cannot be a key")
             elif key.value in seen:
-                self._report.add(key, f"the key {key.value!r} is there twice: first in line {seen[key.value].line}")
+                self._report.add(key, f"duplicate key {key.value!r}, first used in line {seen[key.value].line}")
             else:
                 seen[key.value] = key
                 entries.append(Entry(key, value))
@@ -226,21 +224,21 @@ class _Composer:
 def _not_yaml(error: yaml.MarkedYAMLError, text: str) -> _Stop:
     mark = cast(Any, error.problem_mark or error.context_mark)
     place = SourceLocation(mark.line + 1, mark.column + 1)
-    said = f"not YAML: {error.problem or error.context}"
+    said = f"invalid YAML: {error.problem or error.context}"
     line = [*text.splitlines(), ""][mark.line]
     if "'\\t'" in said:
-        said = "not YAML: a tab cannot stand here, indent with spaces"
+        said = "invalid YAML: tab character; indent with spaces"
     elif "mapping values are not allowed" in said and ": " not in line[: mark.column]:
-        said = "not YAML: a key here, in the middle of the text of the line above: is the indentation right?"
+        said = "invalid YAML: this key continues the text of the line above; check the indentation"
     elif "mapping values are not allowed" in said:
-        said = "not YAML: a second ': ' in this line: quote the text it is in"
+        said = "invalid YAML: second ': ' in this line; quote the text that contains it"
         if "<" in line:
-            said += ', here a schema such as "place STRUCT<name: STRING>"'
+            said += ', such as the schema "place STRUCT<name: STRING>"'
     elif found := re.search(r"character '(.)' that cannot start", said):
-        said = f"not YAML: plain text cannot begin with {found[1]}: quote it"
+        said = f"invalid YAML: unquoted text cannot start with {found[1]}; quote it"
     elif "expected <block end>, but found" in said and error.context_mark:
         above = error.context_mark.line + 1
-        said = f"not YAML: this does not go on what began in line {above}: is the indentation right?"
+        said = f"invalid YAML: this does not continue the block that starts in line {above}; check the indentation"
     elif error.context and error.context_mark and error.context_mark.line + 1 != place.line:
         said += f" ({error.context} of line {error.context_mark.line + 1})"
     return _Stop(place, said)

@@ -1,16 +1,28 @@
-"""Streams that are declared, read and added to: the three must agree, and rows must have the types of their stream."""
+"""Streams that are declared, read and added to must agree, and rows must match the schema of their stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.language.node import Entries, Entry, Node, SourceLocation, child, entries_of, items_of, text_of
+from conformance.core.spark_types import Schema
+from conformance.core.values import NotAValue, canonical
+from conformance.core.wording import counted
+from conformance.language.node import (
+    Entries,
+    Entry,
+    Items,
+    Node,
+    SourceLocation,
+    child,
+    entries_of,
+    inside,
+    items_of,
+    text_of,
+)
 from conformance.language.problem import Report
-from conformance.language.rows import check_values
-from conformance.language.streams import schemas
+from conformance.language.shape import Json
+from conformance.language.streams import rows_of, schemas
 from conformance.language.suggest import unknown
-
-_NESTED = ("join", "union")
 
 
 def check_streams(case: Node, report: Report) -> None:
@@ -23,22 +35,24 @@ def check_streams(case: Node, report: Report) -> None:
         read.add(name)
         if name not in names:
             report.add(place, unknown("stream", name, names))
-    # Where the query is not in shape, or reads what is not declared, the streams it means are not known.
-    knows_all = all(report.sound(pipeline) for pipeline in _pipelines(case)) and read <= set(names)
+    # An invalid query, or one that reads an undeclared stream, may well mean a stream that looks unused.
+    all_known = all(report.is_valid(pipeline) for pipeline in _pipelines(case)) and read <= set(names)
     for entry in declared.entries:
-        if knows_all and report.sound(entry.key) and entry.key.value not in read:
-            report.add(entry.key, f"unused stream {entry.key.value!r}: the query does not read it")
+        if all_known and report.is_valid(entry.key) and entry.key.value not in read:
+            report.add(entry.key, f"unused stream {entry.key.value!r}: no query reads it")
     known = schemas(declared, report)
     for entry in _arrivals(case):
         name = str(entry.key.value)
         if name not in names:
             report.add(entry.key, unknown("stream", name, names))
-        elif name in known and report.sound(entry.value):
-            check_values(entry.value, known[name], report)
+        elif name in known and report.is_valid(entry.value):
+            for row in rows_of(entry.value):
+                for node, message in _wrong_values(row, known[name]):
+                    report.add(node, message)
 
 
 def _read(case: Node) -> Iterator[tuple[SourceLocation, str]]:
-    """The streams that the query and the queries of later restarts read."""
+    """The streams that the query, and the queries of later restarts, read."""
     for pipeline in _pipelines(case):
         yield from _in_pipeline(pipeline)
 
@@ -57,7 +71,7 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
         name = text_of(stream)
         if stream is not None and name is not None:
             yield stream, name
-        for key in _NESTED:
+        for key in ("join", "union"):
             yield from _in_pipeline(child(operation, key))
 
 
@@ -67,3 +81,32 @@ def _arrivals(case: Node) -> Iterator[Entry]:
         yield from entries_of(child(child(step, "restart"), "add"))
         for entry in items_of(child(step, "backlog")):
             yield from entries_of(entry)
+
+
+def _wrong_values(row: Node, schema: Schema) -> Iterator[tuple[Node, str]]:
+    """Values that do not match the type of their column, and a wrong number of columns."""
+    names = [field.name for field in schema.fields]
+    if isinstance(row, Items) and len(row.items) != len(names):
+        has = f"this row has {counted(len(row.items), 'value')}"
+        yield row, f"{has}, but its schema has {counted(len(names), 'column')}: {', '.join(names)}"
+        return
+    plain = row.plain()
+    if isinstance(plain, dict):
+        for name in plain:
+            if name not in names:
+                yield _key(row, name), unknown("column", str(name), names)
+        if missing := [name for name in names if name not in plain]:
+            what = "column" if len(missing) == 1 else "columns"
+            yield row, f"this row lacks the {what} {', '.join(missing)}; write null for a missing value"
+    for index, field in enumerate(schema.fields):
+        step = field.name if isinstance(plain, dict) else index
+        if isinstance(plain, dict) and field.name not in plain:
+            continue
+        try:
+            canonical(plain[field.name] if isinstance(plain, dict) else plain[index], field.type)
+        except NotAValue as wrong:
+            yield inside(row, (step, *wrong.path)), f"column {field.name!r}: {wrong}"
+
+
+def _key(row: Node, name: Json) -> Node:
+    return next((entry.key for entry in entries_of(row) if entry.key.value == name), row)

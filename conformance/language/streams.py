@@ -1,4 +1,4 @@
-"""Streams: name → DDL schema."""
+"""Streams and the rows that arrive on them: DDL schemas, and rows as lists in schema order or as mappings."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
-from conformance.language.nested import MapOf
-from conformance.language.node import Node, Scalar, entries_of
+from conformance.language.compound_shapes import ByKind, Definition, Key, ListOf, MapOf, Record
+from conformance.language.node import Items, Node, Scalar, child, entries_of, items_of
 from conformance.language.problem import Report
-from conformance.language.shape import Definitions, Json, Shape, Text
+from conformance.language.shape import AnyValue, Converted, Definitions, Json, Shape, Text
 from conformance.language.suggest import nearest
 
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
-NAME = Text("the name of a stream: letters, digits and _, a letter first", IDENTIFIER)
+NAME = Text("a stream name: letters, digits and _, starting with a letter", IDENTIFIER)
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Ddl(Shape):
     """A DDL schema, ``event_time TIMESTAMP, count INT``."""
 
     @property
-    def what(self) -> str:
+    def expected(self) -> str:
         return "a DDL schema such as `event_time TIMESTAMP, count INT`"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return self.reject(node, report)
         try:
@@ -33,7 +33,7 @@ class Ddl(Shape):
         except NotAType as wrong:
             report.add(node.at(wrong.offset), f"{wrong.reason}{_advice(wrong)}")
             return False
-        unreadable = list(_not_in_files(schema))
+        unreadable = list(_unreadable(schema))
         for column, reason in unreadable:
             report.add(node, f"column {column!r}: {reason}")
         return not unreadable
@@ -41,34 +41,69 @@ class Ddl(Shape):
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
         return {"type": "string", "minLength": 1, "examples": ["event_time TIMESTAMP, count INT"]}
 
+    def value(self, written: Json) -> Schema:
+        return parse_schema(written)
 
-STREAMS = MapOf(NAME, Ddl(), "a mapping from the name of a stream to its DDL schema", at_least=1)
+
+STREAMS = MapOf(NAME, Ddl(), "a mapping from stream name to DDL schema", at_least=1)
+
+_ROW = ByKind(
+    "a row: a list of values in schema order, or a mapping from column to value",
+    items=ListOf(AnyValue(), "a row", at_least=1),
+    entries=MapOf(Text("a column name"), AnyValue(), "a row", at_least=1),
+)
+_ROWS = ListOf(Definition("row", lambda: _ROW), 'a list of rows, each a list or a mapping: [["12:00", 1]]')
+ROWS = Definition("rows", lambda: _ROWS)
+_PARTITIONED = Record(
+    "`partitions`",
+    {
+        "partitions": Key(
+            ListOf(ROWS, "a list of partitions, each a list of rows", at_least=1),
+            "a list of partitions, each a list of rows",
+            required=True,
+        )
+    },
+)
+ARRIVING = ByKind(
+    "a list of rows, or {partitions: [[rows], …]}",
+    items=Converted(ROWS, lambda rows: {"partitions": (rows,)}),
+    entries=_PARTITIONED,
+)
+ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}', at_least=1)
 
 
 def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
-    """The streams whose schemas can be read."""
+    """The streams whose schemas are valid."""
     return {
         str(entry.key.value): parse_schema(str(entry.value.plain()))
         for entry in entries_of(node)
-        if report.sound(entry.key) and report.sound(entry.value)
+        if report.is_valid(entry.key) and report.is_valid(entry.value)
     }
+
+
+def rows_of(arriving: Node) -> Iterator[Node]:
+    """The rows that arrive, in all partitions."""
+    if isinstance(arriving, Items):
+        yield from arriving.items
+    for partition in items_of(child(arriving, "partitions")):
+        yield from items_of(partition)
 
 
 def _advice(wrong: NotAType) -> str:
     if wrong.near is not None:
         near = nearest(wrong.near, TYPE_NAMES)
-        return f": did you mean {near.upper()}?" if near else f": it must be one of {', '.join(TYPE_NAMES).upper()}"
+        return f": did you mean {near.upper()}?" if near else f": expected one of {', '.join(TYPE_NAMES).upper()}"
     return ""
 
 
-def _not_in_files(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Columns that Spark's JSON source, in which rows arrive, cannot read."""
+def _unreadable(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Columns that Spark's JSON source, through which rows arrive, cannot read."""
     for field in schema.fields:
         for found in _within(field.type):
             if found.name in ("interval", "void", "variant"):
-                yield field.name, f"rows cannot bring {found.name.upper()} values"
+                yield field.name, f"rows arrive as JSON, which has no {found.name.upper()} values"
             if found.name == "map" and found.elements[0].name != "string":
-                yield field.name, "the keys of a MAP are STRING in the JSON in which rows arrive"
+                yield field.name, "rows arrive as JSON, where the keys of a MAP must be STRING"
 
 
 def _within(type: DataType) -> Iterator[DataType]:

@@ -1,19 +1,19 @@
-"""What variants are called, in cases that opt out of one and on the command line."""
+"""Names of variants, which cases may exclude and the command line selects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-MEANINGS: Mapping[str, str] = {
-    "reversed-rows": "the rows of each partition of a micro-batch come in the opposite order",
-    "spread-rows": "the rows of each micro-batch lie in three partitions",
-    "one-shuffle-partition": "one shuffle partition, where the case has several",
-    "four-shuffle-partitions": "four shuffle partitions",
-    "rocksdb": "state in RocksDB, not in HDFS-backed stores",
-    "no-codegen": "no code is generated for whole stages, nor for expressions",
+DESCRIPTIONS: Mapping[str, str] = {
+    "reversed-rows": "the rows of each partition of a micro-batch arrive in the opposite order",
+    "spread-rows": "the rows of each micro-batch are spread over three partitions",
+    "one-shuffle-partition": "the case sets several shuffle partitions and runs with one",
+    "four-shuffle-partitions": "there are four shuffle partitions",
+    "rocksdb": "state is kept in RocksDB instead of HDFS-backed stores",
+    "no-codegen": "code generation is off, for whole stages and for expressions",
     "adaptive": "adaptive query execution is on",
     "time-zone": "the session is in another time zone",
     "shifted-epoch": "everything happens 52 weeks later",
-    "restart": "the query is stopped and started again before a step; each step in its turn",
+    "restart": "the query is restarted before a step, for each step in turn",
 }
-"""Name → what is otherwise."""
+"""Name → what differs."""

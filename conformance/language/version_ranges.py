@@ -1,4 +1,4 @@
-"""Ranges of Spark versions, each bound of which must be a version that there is."""
+"""Ranges of Spark versions, whose bounds must be existing versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import NotARange, VersionRange, falling_into, releases
-from conformance.language.nested import Named, one_or_many
+from conformance.language.compound_shapes import Definition, one_or_many
 from conformance.language.node import Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.shape import Definitions, Json, Shape
@@ -18,10 +18,10 @@ from conformance.language.suggest import nearest
 @dataclass(frozen=True)
 class _OneRange(Shape):
     @property
-    def what(self) -> str:
-        return "a range of versions, quoted: '>=3.4,<3.4.4'"
+    def expected(self) -> str:
+        return "a quoted version range: '>=3.4,<3.4.4'"
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             return self.reject(node, report)
         try:
@@ -32,8 +32,8 @@ class _OneRange(Shape):
         unknown = list(_unknown_versions(node.value))
         for version in unknown:
             near = nearest(version, [str(release) for release in releases()])
-            hint = f"the nearest is {near}" if near else f"they go from {releases()[0]} to {releases()[-1]}"
-            report.add(node, f"{version} in {node.value!r} is no release of Spark: {hint}")
+            hint = f"the nearest is {near}" if near else f"releases range from {releases()[0]} to {releases()[-1]}"
+            report.add(node, f"{version} in {node.value!r} is not a Spark release: {hint}")
         return not unknown
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
@@ -42,29 +42,32 @@ class _OneRange(Shape):
 
 @dataclass(frozen=True)
 class _Range(Shape):
-    """One range or a list of which any may hold; some release falls into each."""
+    """One range, or a list of alternative ranges; each must contain a release."""
 
     either: Shape
 
     @property
-    def what(self) -> str:
-        return self.either.what
+    def expected(self) -> str:
+        return self.either.expected
 
-    def sound(self, node: Node, report: Report) -> bool:
+    def validate(self, node: Node, report: Report) -> bool:
         if not self.either.check(node, report):
             return False
         parts = node.items if isinstance(node, Items) else (node,)
         empty = [part for part in parts if not any(falling_into(VersionRange.parse(part.plain())))]
         for part in empty:
-            report.add(part, f"no release of Spark falls into {part.plain()!r}")
+            report.add(part, f"{part.plain()!r} contains no Spark release")
         return not empty
 
     def schema(self, definitions: Definitions) -> Json:
         return self.either.schema(definitions)
 
+    def value(self, written: Json) -> VersionRange:
+        return VersionRange.parse(written)
 
-_RANGE = _Range(one_or_many(_OneRange(), _OneRange().what))
-RANGE = Named("versions", lambda: _RANGE)
+
+_RANGE = _Range(one_or_many(_OneRange(), _OneRange().expected))
+RANGE = Definition("versions", lambda: _RANGE)
 
 
 def _unknown_versions(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Aggregate functions: the value of one over the operands of a group's rows."""
+"""Aggregate functions over the rows of a group."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import BIGINT, DOUBLE, Value
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 
 Operands = tuple[Value, ...]
-"""What one row gives an aggregate function: a value for each of its arguments."""
+"""The arguments of an aggregate function for one row."""
 
 
 @dataclass(frozen=True)
-class Aggregate:
-    """An aggregate function: its value over rows, and its type for the types of its arguments."""
+class AggregateFunction:
+    """An aggregate function: its value over rows, and its type given the types of its arguments."""
 
     value: Callable[[Sequence[Operands]], Value]
     type: Callable[[Sequence[DataType]], DataType]
@@ -55,7 +55,7 @@ def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value
             return None
         chosen = choose(ordered, key=lambda row: row[1])
         if any(row[1] == chosen[1] and row[0] != chosen[0] for row in ordered):
-            raise Unpredictable("max_by or min_by of equals")
+            raise Unpredictable("max_by or min_by with equal values")
         return chosen[0]
 
     return value
@@ -78,15 +78,15 @@ def _array(kinds: Sequence[DataType]) -> DataType:
     return DataType("array", elements=(kinds[0],))
 
 
-AGGREGATES: Mapping[str, Aggregate] = {
-    "count": Aggregate(_count, lambda _: BIGINT),
-    "sum": Aggregate(_sum, _sum_type),
-    "min": Aggregate(lambda rows: min(_present(rows), default=None), _first),
-    "max": Aggregate(lambda rows: max(_present(rows), default=None), _first),
-    "avg": Aggregate(_mean, lambda _: DOUBLE),
-    "stddev_pop": Aggregate(_deviation, lambda _: DOUBLE),
-    "max_by": Aggregate(_by(max), _first),
-    "min_by": Aggregate(_by(min), _first),
-    "collect_set": Aggregate(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
+AGGREGATES: Mapping[str, AggregateFunction] = {
+    "count": AggregateFunction(_count, lambda _: BIGINT),
+    "sum": AggregateFunction(_sum, _sum_type),
+    "min": AggregateFunction(lambda rows: min(_present(rows), default=None), _first),
+    "max": AggregateFunction(lambda rows: max(_present(rows), default=None), _first),
+    "avg": AggregateFunction(_mean, lambda _: DOUBLE),
+    "stddev_pop": AggregateFunction(_deviation, lambda _: DOUBLE),
+    "max_by": AggregateFunction(_by(max), _first),
+    "min_by": AggregateFunction(_by(min), _first),
+    "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }
-"""Every aggregate function the model knows. ``count(*)`` is ``count`` without arguments."""
+"""``count(*)`` is ``count`` without arguments."""

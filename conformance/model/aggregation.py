@@ -1,93 +1,103 @@
-"""Aggregation over groups: which groups take rows, come out and go. Source: SPARK-18124, the guide's «Output modes»."""
+"""Aggregation: which groups receive rows, are emitted and are evicted; and time windows.
+
+Sources: SPARK-18124, "Output Modes" and "Types of time windows" of the guide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.model.aggregates import AGGREGATES, Operands
-from conformance.model.boundary import event_time_among, is_late, is_over
-from conformance.model.columns import Column, Row, Value
+from conformance.model.columns import Attribute, Row, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, evaluate
-from conformance.model.operator_run import Outcome, Turn, judged
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_evicted,
+    is_late,
+)
 from conformance.model.optimizer import constant_of, is_empty
-from conformance.model.parsing import refused
 from conformance.model.plan import Aggregate
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.windows import windows_of
+from conformance.model.rules import Rules
 
 Key = tuple[Value, ...]
 Contribution = tuple[Operands, ...]
-"""What one row gives each aggregate function of the query."""
+"""The arguments of every aggregate function of the query for one row."""
 Groups = Mapping[Key, tuple[Contribution, ...]]
 
 
-def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, turn: Turn) -> Outcome:
+def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: OperatorContext) -> OperatorResult:
     """One micro-batch of an aggregation without session windows.
 
     Args:
         node: the aggregation.
-        rows: of this micro-batch, with the columns of the keys.
+        rows: of this micro-batch, with the key columns.
         state: the groups so far.
-        turn: watermarks, mode and rules.
+        context: watermarks, output mode and rules.
     """
-    rules = turn.rules
-    if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, turn.silent):
-        raise Unpredictable("a DISTINCT of SQL over a stream that is silent")
+    rules = context.rules
+    if node.from_distinct and rules.silent_distinct_vanishes and is_empty(node.child, context.silent):
+        raise Unpredictable("a SQL DISTINCT over a stream without new rows")
     key_columns = tuple(key.column for key in node.keys)
-    judges = turn.mode != "complete" or rules.drops_in_complete_mode
+    judges = context.mode != "complete" or rules.drops_in_complete_mode
     time = event_time_among(key_columns, rules) if judges else None
-    if turn.mode == "append" and time is None:
-        raise refused(rules, "append without event time in the operator")
+    if context.mode == "append" and time is None:
+        raise rules.refusal("append without event time in the operator")
     arrived = grouped(node, rows)
     late = [
         key
         for key in arrived
-        if time is not None and _drops(turn) and is_late(_time(key, key_columns, time), time, turn.late_ms, rules)
+        if time is not None and _drops(context) and is_late(_time(key, key_columns, time), time, context.late_ms, rules)
     ]
     taken = {key: contributions for key, contributions in arrived.items() if key not in late}
     groups = {**state, **{key: (*state.get(key, ()), *contributions) for key, contributions in taken.items()}}
-    evicts = turn.mode in rules.evicts_in
+    evicts = context.mode in rules.evicts_in
     evicting = time if time is not None else (event_time_among(key_columns, rules) if evicts else None)
     over = [
         key
         for key in groups
         if evicts
         and evicting is not None
-        and is_over(_time(key, key_columns, evicting), evicting, turn.evicting_ms, rules)
+        and is_evicted(_time(key, key_columns, evicting), evicting, context.evicting_ms, rules)
     ]
     kept = {key: contributions for key, contributions in groups.items() if key not in over}
-    emitted = _emitted(turn, groups, changed=list(taken), over=over)
+    emitted = _emitted(context, groups, changed=list(taken), over=over)
     everything = tuple({one.id: one for one in (*key_columns, *node.columns)}.values())
     as_rows = {key: dict(zip((one.id for one in key_columns), key, strict=True)) for key in (*arrived, *groups)}
-    return Outcome(
-        rows=[output(node, _shown_keys(node, key, turn), groups[key]) for key in emitted],
+    return OperatorResult(
+        rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
-        held=len(kept),
-        late=tuple(judged(as_rows[key], key_columns, time, turn.late_ms, len(arrived[key])) for key in late),
+        state_rows=len(kept),
+        late=tuple(compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key])) for key in late),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
-        evicted=tuple(judged(as_rows[key], key_columns, evicting, turn.evicting_ms) for key in over),
+        evicted=tuple(compared_row(as_rows[key], key_columns, evicting, context.evicting_ms) for key in over),
         updated=len(taken),
         removed=len(over),
         shown=tuple(
-            judged({**output(node, as_rows[key], kept[key]), **as_rows[key]}, everything, evicting, turn.evicting_ms)
+            compared_row(
+                {**output(node, as_rows[key], kept[key]), **as_rows[key]}, everything, evicting, context.evicting_ms
+            )
             for key in kept
         ),
     )
 
 
-def _drops(turn: Turn) -> bool:
-    match turn.mode:
+def _drops(context: OperatorContext) -> bool:
+    match context.mode:
         case "complete":
-            return turn.rules.drops_in_complete_mode
+            return context.rules.drops_in_complete_mode
         case "update":
-            return turn.rules.drops_in_update_mode
+            return context.rules.drops_in_update_mode
         case _:
             return True
 
 
-def _emitted(turn: Turn, groups: Groups, changed: list[Key], over: list[Key]) -> list[Key]:
-    rules = turn.rules
-    match turn.mode:
+def _emitted(context: OperatorContext, groups: Groups, changed: list[Key], over: list[Key]) -> list[Key]:
+    rules = context.rules
+    match context.mode:
         case "complete":
             return list(groups) if rules.complete_emits == "all groups" else changed
         case "update":
@@ -96,12 +106,12 @@ def _emitted(turn: Turn, groups: Groups, changed: list[Key], over: list[Key]) ->
             return over if rules.append_emits == "evicted groups" else changed
 
 
-def _time(key: Key, columns: Sequence[Column], time: Column) -> Value:
+def _time(key: Key, columns: Sequence[Attribute], time: Attribute) -> Value:
     return key[[one.id for one in columns].index(time.id)]
 
 
 def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contribution, ...]]:
-    """The rows of a micro-batch by their keys. Without keys there is one group, whether rows came or not."""
+    """The rows of a micro-batch by their keys. Without keys there is one group, even without rows."""
     found: dict[Key, list[Contribution]] = {} if node.keys else {(): []}
     for row in rows:
         key = tuple(row[one.column.id] for one in node.keys)
@@ -110,12 +120,12 @@ def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contributio
 
 
 def contribution(node: Aggregate, row: Row) -> Contribution:
-    """What a row gives the aggregate functions."""
+    """The arguments of the aggregate functions for a row."""
     return tuple(tuple(evaluate(arg, row) for arg in call.args) for call in _calls(node))
 
 
 def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> Row:
-    """The row of a group."""
+    """The output row of a group."""
     results = {
         call: AGGREGATES[call.name].value([one[place] for one in contributions])
         for place, call in enumerate(_calls(node))
@@ -124,7 +134,7 @@ def output(node: Aggregate, key: Row, contributions: Sequence[Contribution]) -> 
 
 
 def _calls(node: Aggregate) -> tuple[Expression, ...]:
-    """The different calls of aggregate functions, in order."""
+    """The distinct aggregate calls, in order."""
     return tuple(dict.fromkeys(call for one in node.outputs for call in one.expression.aggregates))
 
 
@@ -137,24 +147,64 @@ def _value(expression: Expression, key: Row, results: Mapping[Expression, Value]
     return evaluate(Expression(expression.kind, expression.type, computed, expression.name, expression.value), key)
 
 
-def _shown_keys(node: Aggregate, key: Key, turn: Turn) -> Row:
+def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
     """The columns of the key, as the plan of this micro-batch has them (SPARK-47840)."""
     row = {one.column.id: value for one, value in zip(node.keys, key, strict=True)}
-    if turn.rules.constant_keys == "of the present plan":
+    if context.rules.constant_keys == "of the present plan":
         for one in node.keys:
-            present = _constant(one.expression, node, turn)
+            present = _constant(one.expression, node, context)
             if present is not None:
                 row[one.column.id] = present
     return row
 
 
-def _constant(expression: Expression, node: Aggregate, turn: Turn) -> Value:
-    """What a key is by the plan of this micro-batch, where that is a constant; else None."""
+def _constant(expression: Expression, node: Aggregate, context: OperatorContext) -> Value:
+    """The value of a key that is a constant in the plan of this micro-batch; None otherwise."""
     if expression.kind == "column":
-        found = constant_of(expression.value, node.child, turn.silent, turn.rules)
+        found = constant_of(expression.value, node.child, context.silent, context.rules)
         return None if found is None else evaluate(found, {})
     if expression.kind == "window" and expression.value[0] == expression.value[1]:
-        time = _constant(expression.args[0], node, turn)
+        time = _constant(expression.args[0], node, context)
         size, slide, start = expression.value
-        return None if time is None else next(windows_of(time, size, slide, start, turn.rules))
+        return None if time is None else next(windows_of(time, size, slide, start, context.rules))
     return None
+
+
+Window = tuple[int, int]
+"""Start and end in µs."""
+
+
+def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) -> Iterator[Window]:
+    """The windows that contain an instant, the earliest first.
+
+    Args:
+        time_us: the instant.
+        size: length of a window, in µs.
+        slide: distance between window starts, in µs.
+        start: offset of the windows from the epoch, in µs.
+        rules: which end is inclusive, and the rounding before the epoch.
+    """
+    latest = _latest_start(time_us, slide, start, rules)
+    if rules.window_holds_its_end and latest == time_us:
+        latest -= slide
+    starts = [latest - slide * back for back in range(-(-size // slide))]
+    # On a version that rounds incorrectly, a tumbling window may not contain its row; sliding windows that do not are discarded.
+    sliding = size != slide
+    for first in reversed(starts):
+        if not sliding or _holds((first, first + size), time_us, rules):
+            yield first, first + size
+
+
+def _latest_start(time_us: int, slide: int, start: int, rules: Rules) -> int:
+    if rules.window_before_origin == "contains its rows":
+        return time_us - (time_us - start) % slide
+    # Java's remainder has the sign of the dividend (SPARK-39347).
+    dividend = time_us - start + slide
+    remainder = abs(dividend) % slide * (1 if dividend >= 0 else -1)
+    return time_us - remainder
+
+
+def _holds(window: Window, time_us: int, rules: Rules) -> bool:
+    if rules.window_holds_its_end:
+        return window[0] < time_us <= window[1]
+    return window[0] <= time_us < window[1]

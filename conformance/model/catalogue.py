@@ -1,32 +1,29 @@
-"""Every rule once: what it says, where that is written, and the versions it holds for (``rules.yaml``).
+"""The rules of every version (``rules.yaml``): what each rule says, its source, and the versions of each value.
 
-``rules_of`` makes of it the set of rules of one version.
+``rules_of`` builds the rules of one version, ``other_readings`` and ``WrongModel`` change one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from conformance.core.versions import SparkVersion, VersionRange
-from conformance.model.features import features
-from conformance.model.refusals import Refusal, Wording, refusals
-from conformance.model.rule_functions import READINGS
-from conformance.model.rules import Rules
-from conformance.model.versioned_data import holds, read, spark_of
+from conformance.core.versions import SparkVersion, VersionRange, releases
+from conformance.model.rules import Rules, differing
+from conformance.model.versioned_data import applies, features, range_of, read_data, refusals
 
 
 @dataclass(frozen=True)
-class Held:
-    """A value of a rule, and where it holds."""
+class RuleValue:
+    """A value of a rule, and the versions that have it."""
 
     value: Any
     says: str
     """The rule in one sentence."""
     spark: VersionRange | None
-    """None where it is all versions."""
+    """None for all versions."""
 
 
 @dataclass(frozen=True)
@@ -35,52 +32,93 @@ class Rule:
 
     name: str
     source: str
-    """The ticket that brought or changed it, or the section of the guide."""
-    held: tuple[Held, ...]
-    """Its values; exactly one holds for any version."""
+    """The ticket that introduced or changed it, or the section of the guide."""
+    values: tuple[RuleValue, ...]
+    """Exactly one applies to each version."""
 
-    def at(self, version: SparkVersion) -> Held:
-        """What holds for a version."""
-        return next(held for held in self.held if holds(held.spark, version))
+    def at(self, version: SparkVersion) -> RuleValue:
+        return next(one for one in self.values if applies(one.spark, version))
+
+
+def _at_or_before(time_us: int, watermark_ms: int) -> bool:
+    return time_us <= watermark_ms * 1000
+
+
+def _end(window: tuple[int, int]) -> int:
+    return window[1]
+
+
+RULE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
+    "event_time_ms": {"whole milliseconds, null as the epoch": lambda us: 0 if us is None else us // 1000},
+    "highest_of_batch": {"highest": max},
+    "node_watermark_ms": {"highest minus delay": lambda highest, delay: highest - delay},
+    "policies": {"min and max": {"min": min, "max": max}},
+    "is_late": {"at or before": _at_or_before},
+    "late_time_of_window": {"end": _end},
+    "is_over": {"at or before": _at_or_before},
+    "over_time_of_window": {"end": _end},
+    "evicts_in": {"append and update": frozenset({"append", "update"})},
+    "session_end_us": {"time plus gap": lambda us, gap: us + gap},
+    "window_time_us": {"end minus 1 µs": lambda end: end - 1},
+    "within_expires_us": {"time plus delay": lambda us, delay_ms: us + delay_ms * 1000},
+    "within_is_expired": {"at or before": _at_or_before},
+    "join_state_goes": {"at or before": _at_or_before},
+}
+"""Rule → name of a value in ``rules.yaml`` → the function."""
 
 
 @cache
 def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
     return {
-        name: Rule(name, entry["source"], tuple(_held(name, one) for one in entry["held"]))
-        for name, entry in read("rules.yaml").items()
+        name: Rule(name, entry["source"], tuple(_rule_value(name, one) for one in entry["values"]))
+        for name, entry in read_data("rules.yaml").items()
     }
 
 
-def _held(rule: str, entry: dict[str, Any]) -> Held:
+def _rule_value(rule: str, entry: dict[str, Any]) -> RuleValue:
     value = entry["value"]
-    named = READINGS.get(rule)
-    return Held(named[value] if named is not None else value, entry["says"], spark_of(entry))
+    functions = RULE_FUNCTIONS.get(rule)
+    return RuleValue(functions[value] if functions is not None else value, entry["says"], range_of(entry))
 
 
 @cache
 def rules_of(version: SparkVersion) -> Rules:
     """The rules of a version of Spark."""
     values = {rule.name: rule.at(version).value for rule in catalogue().values()}
-    worded = {refusal.name: wording for refusal in refusals() if (wording := _wording(refusal, version))}
-    there = frozenset(name for name, feature in features().items() if version in feature.spark)
-    return Rules(**values, refusals=worded, features=there)
+    wordings = {refusal.name: wording for refusal in refusals() if (wording := refusal.wording(version))}
+    available = frozenset(name for name, feature in features().items() if version in feature.spark)
+    return Rules(**values, refusals=wordings, features=available)
 
 
 def other_readings(version: SparkVersion) -> Iterator[tuple[Rule, Rules]]:
-    """The rules of a version with one of them read as another version has it: each rule, and each other reading."""
+    """The rules of a version with one of them changed to another version's value: every rule and every other value."""
     rules = rules_of(version)
     for rule in catalogue().values():
-        for held in rule.held:
-            if getattr(rules, rule.name) != held.value:
-                yield rule, replace(rules, **{rule.name: held.value})
+        for one in rule.values:
+            if getattr(rules, rule.name) != one.value:
+                yield rule, rules.altered(**{rule.name: one.value})
 
 
-def catalogued() -> frozenset[str]:
-    """The fields of ``Rules`` that the catalogue fills by a rule of their own."""
-    return frozenset(field.name for field in fields(Rules)) - {"refusals", "features"}
+@dataclass(frozen=True)
+class WrongModel:
+    """A model with a deliberate error: one misread rule, or a refusal that it does not know."""
 
+    name: str
+    """The error, in words."""
+    rules: Mapping[str, Any] = field(hash=False)
+    """Fields of ``Rules`` → the wrong value."""
+    detected_by: str
+    """Id of a case that detects it; the benchmark finds the others."""
+    accepts: tuple[str, ...] = ()
+    """Names of refusals that it does not know."""
 
-def _wording(refusal: Refusal, version: SparkVersion) -> Wording | None:
-    return next((wording for wording in refusal.wordings if holds(wording.spark, version)), None)
+    @property
+    def version(self) -> SparkVersion:
+        """The newest release of Spark that it misreads."""
+        return next(one for one in reversed(releases()) if differing(rules_of(one), self.of(rules_of(one))))
+
+    def of(self, rules: Rules) -> Rules:
+        """The rules with the error."""
+        kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
+        return rules.altered(refusals=kept, **self.rules)

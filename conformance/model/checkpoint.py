@@ -1,75 +1,75 @@
-"""What survives a query: the offset log, the commit log and the state. Source: the guide's «Recovering from Failures»."""
+"""The checkpoint: offset log, commit log and state. Source: "Recovering from Failures" of the guide."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from conformance.model.execution import Data, States
-from conformance.model.nullability import NotNull
-from conformance.model.watermark import Policy, Tracker
+from conformance.model.execution import BatchData, States
+from conformance.model.state_format import NotNull
+from conformance.model.watermark import Policy, WatermarkTracker
 
 Schema: TypeAlias = tuple[str, ...]
-"""What state was written for, as text: compared where a version does."""
+"""The schema of the state as text, for versions that compare it."""
 
 
 @dataclass(frozen=True)
-class Planned:
-    """An entry of the offset log: a micro-batch that was planned."""
+class OffsetLogEntry:
+    """A planned micro-batch."""
 
     id: int
-    data: Data
+    data: BatchData
     watermark_ms: int
-    """What it runs with."""
+    """The watermark it runs with."""
 
 
 @dataclass(frozen=True)
-class Committed:
-    """An entry of the commit log, and the state as the micro-batch left it."""
+class CommitLogEntry:
+    """A committed micro-batch, and the state after it."""
 
     next_ms: int
-    """The watermark for the micro-batch after it."""
+    """The watermark of the next micro-batch."""
     states: States
     schema: Schema
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """The logs of a query."""
+class ModelCheckpoint:
+    """The checkpoint of a query."""
 
-    planned: tuple[Planned, ...] = ()
-    committed: dict[int, Committed] = field(default_factory=dict)
+    planned: tuple[OffsetLogEntry, ...] = ()
+    committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
-    """As the first run had it."""
+    """Of the first run."""
     sources: frozenset[str] | None = None
-    """The streams that the first run read."""
+    """The streams of the first run."""
     partitions: str | None = None
-    """``spark.sql.shuffle.partitions`` as the first run had it, where it was set."""
+    """``spark.sql.shuffle.partitions`` of the first run, if set."""
     not_null: tuple[NotNull, ...] | None = None
-    """Which columns of each operator's state were NOT NULL in the first micro-batch."""
+    """For each operator, which columns of its state were NOT NULL in the first micro-batch."""
     lost: str | None = None
-    """What has gone of the state: ``delta gone``, ``state gone``; seen once a micro-batch needs it."""
-    tracker: Tracker | None = None
-    """What no real checkpoint holds; for models that are wrong on purpose."""
+    """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
+    tracker: WatermarkTracker | None = None
+    """Not in a real checkpoint; used by wrong models."""
 
     @property
     def next_id(self) -> int:
         return len(self.planned)
 
     @property
-    def uncommitted(self) -> Planned | None:
-        """The newest micro-batch, where it was planned and not committed."""
+    def uncommitted(self) -> OffsetLogEntry | None:
+        """The newest micro-batch, if it was planned but not committed."""
         newest = self.planned[-1] if self.planned else None
         return newest if newest is not None and newest.id not in self.committed else None
 
     @property
     def watermark_ms(self) -> int:
-        """What the next micro-batch would run with, or the uncommitted one will be replayed with."""
+        """The watermark of the next micro-batch, or of the uncommitted one that will be replayed."""
         if self.uncommitted is not None:
             return self.uncommitted.watermark_ms
         return self.committed[self.planned[-1].id].next_ms if self.planned else 0
 
-    def before(self, id: int) -> Committed | None:
+    def before(self, id: int) -> CommitLogEntry | None:
         """The commit before a micro-batch; None for the first."""
         return self.committed.get(id - 1)
 
@@ -77,13 +77,13 @@ class Checkpoint:
         """The watermark that a micro-batch was planned with; 0 for one before the first."""
         return self.planned[id].watermark_ms if 0 <= id < len(self.planned) else 0
 
-    def with_planned(self, planned: Planned) -> Checkpoint:
+    def with_planned(self, planned: OffsetLogEntry) -> ModelCheckpoint:
         return replace(self, planned=(*self.planned[: planned.id], planned))
 
-    def with_committed(self, id: int, committed: Committed) -> Checkpoint:
+    def with_committed(self, id: int, committed: CommitLogEntry) -> ModelCheckpoint:
         return replace(self, committed={**self.committed, id: committed})
 
-    def without_newest_commit(self) -> Checkpoint:
-        """As if the engine had died after planning its last micro-batch and before committing it."""
+    def without_newest_commit(self) -> ModelCheckpoint:
+        """As if the engine had died between planning and committing its last micro-batch."""
         newest = self.planned[-1].id if self.planned else None
         return replace(self, committed={id: one for id, one in self.committed.items() if id != newest})

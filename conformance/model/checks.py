@@ -1,15 +1,14 @@
-"""What Spark refuses when a query starts, whatever rows will come. Source: UnsupportedOperationChecker, SPARK-33259, SPARK-40940."""
+"""Checks when a query starts, independent of its rows. Sources: `UnsupportedOperationChecker`, SPARK-33259, SPARK-40940."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conformance.model.join_bounds import ByKey, bounds, is_time_interval, lower_bounds
-from conformance.model.operator_run import OutputMode
-from conformance.model.parsing import refused
+from conformance.model.errors import Unpredictable
+from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
+from conformance.model.operators import OutputMode
 from conformance.model.plan import Aggregate, Deduplicate, Join, Limit, Plan, is_streaming, stateful, walk
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness: bool) -> None:
@@ -17,12 +16,12 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
     Args:
         plan: the query.
         mode: its output mode.
-        rules: say which refusals are in force.
+        rules: which refusals apply.
         check_correctness: the conf ``statefulOperator.checkCorrectness.enabled``.
 
     Raises:
-        Refused: the query may not start.
-        Unpredictable: the model does not know what would happen.
+        Refused: Spark refuses to start the query.
+        Unpredictable: the model does not know the result.
     """
     aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
     names = [
@@ -42,25 +41,25 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
 def _refuse_first(names: Iterable[tuple[str, str]], rules: Rules) -> None:
     for name, what in names:
         if name in rules.refusals:
-            raise refused(rules, name, what)
+            raise rules.refusal(name, what)
 
 
-Named = Iterator[tuple[str, str]]
-"""Names of refusals that would apply, and what they are about."""
+RefusalNames = Iterator[tuple[str, str]]
+"""Names and subjects of refusals that may apply."""
 
 
 def _is_noticed(node: Aggregate, rules: Rules) -> bool:
-    """3.0.0 overlooked that DISTINCT is an aggregation (SPARK-32456)."""
+    """3.0.0 did not recognise DISTINCT as an aggregation (SPARK-32456)."""
     return rules.distinct_is_noticed or not node.from_distinct
 
 
-def _several_aggregations(aggregations: list[Aggregate]) -> Named:
+def _several_aggregations(aggregations: list[Aggregate]) -> RefusalNames:
     if len(aggregations) > 1:
         yield "several aggregations", ""
 
 
-def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> Named:
-    """Stateful operators above ones whose output may be late for them."""
+def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> RefusalNames:
+    """Stateful operators above others whose output may be late for them."""
     for above in filter(lambda node: _may_miss_late_rows(node, rules), stateful(plan)):
         for below in (node for child in above.children for node in stateful(child)):
             if isinstance(below, Aggregate):
@@ -79,7 +78,7 @@ def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> Named:
 
 
 def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
-    """Whether the checks count an operator. Source: `UnsupportedOperationChecker.isStatefulOperation`."""
+    """Whether the checks consider an operator. Source: `UnsupportedOperationChecker.isStatefulOperation`."""
     match node:
         case Limit():
             return False
@@ -89,8 +88,8 @@ def _may_miss_late_rows(node: Plan, rules: Rules) -> bool:
             return True
 
 
-def _modes(aggregations: list[Aggregate], mode: OutputMode) -> Named:
-    # Of several aggregations Spark looks at the topmost only.
+def _modes(aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
+    # Of several aggregations Spark only checks the topmost.
     if mode == "append" and aggregations and not any(key.column.is_event_time for key in aggregations[0].keys):
         yield "append without watermark", ""
     if mode == "complete" and not aggregations:
@@ -99,7 +98,7 @@ def _modes(aggregations: list[Aggregate], mode: OutputMode) -> Named:
         yield "update of sessions", ""
 
 
-def _deduplications(plan: Plan) -> Named:
+def _deduplications(plan: Plan) -> RefusalNames:
     for node in walk(plan):
         if isinstance(node, Deduplicate) and is_streaming(node):
             if any(isinstance(below, Aggregate) for below in walk(node.child)):
@@ -108,10 +107,10 @@ def _deduplications(plan: Plan) -> Named:
                 yield "dropDuplicatesWithinWatermark without watermark", ""
 
 
-def _limits(plan: Plan, mode: OutputMode) -> Named:
+def _limits(plan: Plan, mode: OutputMode) -> RefusalNames:
     """
     Raises:
-        Unpredictable: which rows of a whole result a limit takes is chance.
+        Unpredictable: a limit takes arbitrary rows of a complete result.
     """
     limits = [node for node in walk(plan) if isinstance(node, Limit) and is_streaming(node)]
     if mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in walk(node)):
@@ -131,17 +130,17 @@ def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
                 if mode == "update" and node.how == "inner"
                 else "join in update or complete mode"
             )
-            raise refused(rules, name, mode.capitalize())
+            raise rules.refusal(name, mode.capitalize())
     kind = {"fullOuter": "full outer join", "leftSemi": "left semi join"}.get(node.how)
     if kind is not None and kind in rules.refusals:
-        raise refused(rules, kind)
+        raise rules.refusal(kind)
     if node.how != "inner" and "outer join without bound" in rules.refusals and not _has_bound(node):
-        raise refused(rules, "outer join without bound", node.how)
+        raise rules.refusal("outer join without bound", node.how)
 
 
 def _has_bound(node: Join) -> bool:
-    """A watermark among the keys, or on the nullable side with a range that bounds the other."""
-    if isinstance(bounds(node)[0], ByKey):
+    """Whether a key has a watermark, or the nullable side has one and a range bounds the other side."""
+    if isinstance(bounds(node)[0], KeyBound):
         return True
     left = bool(lower_bounds(node.left.columns, node.right.columns, node))
     right = bool(lower_bounds(node.right.columns, node.left.columns, node))

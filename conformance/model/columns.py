@@ -1,4 +1,4 @@
-"""Columns of a frame: what they are called, and whether they carry a watermark."""
+"""Columns of a frame, and the values of rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 from conformance.core.spark_types import DataType, Field
 
 Value: TypeAlias = Any
-"""As ``conformance.core.values`` has it: instants in µs, numbers int, float or Decimal, structs and arrays tuples, NULL None."""
+"""As in ``conformance.core.values``: instants in µs; int, float or Decimal; structs and arrays as tuples; NULL as None."""
 
 Row: TypeAlias = dict[int, Value]
-"""The values of a row by the ids of its columns."""
+"""Column id → value."""
 
 TIMESTAMP = DataType("timestamp")
 STRING = DataType("string")
@@ -22,22 +22,22 @@ BOOLEAN = DataType("boolean")
 WINDOW = DataType("struct", (Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
 WINDOW_MADE = "window"
-"""The mark of columns that ``window`` and ``session_window`` made: only their end may stand for their time."""
+"""Marks columns made by ``window`` and ``session_window``, whose event time is their end."""
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column. Its id is its own in the whole query and stays with it through renames of nothing but its place."""
+class Attribute:
+    """A column, like an ``AttributeReference`` of Spark. Its id is unique in the query; an unchanged column keeps it."""
 
     id: int
     name: str
     type: DataType
     delay_ms: int | None = None
-    """The delay of the watermark it carries, in ms; None where it carries none."""
+    """The delay of its watermark, in ms; None without a watermark."""
     qualifier: str | None = None
-    """The alias of the frame it is in."""
+    """The alias of its frame."""
     made_by: str | None = None
-    """``window`` where it is a time window: then ``window_time`` and a further ``window`` may be taken of it."""
+    """``window`` if it is a time window, which ``window_time`` and another ``window`` accept."""
 
     @property
     def is_event_time(self) -> bool:
@@ -45,7 +45,7 @@ class Column:
 
 
 class Ids:
-    """Numbers for columns, each given once in a query."""
+    """Generates the ids of columns."""
 
     def __init__(self) -> None:
         self._last = 0

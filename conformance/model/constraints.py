@@ -1,4 +1,4 @@
-"""What holds of the rows of a node because of filters below it, and what follows of the other side of a join.
+"""Constraints of a node from the filters below it, and the constraints they imply for the other side of a join.
 
 Source: Spark's `QueryPlanConstraints` and `InferFiltersFromConstraints`.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from conformance.model.columns import BOOLEAN, Column
-from conformance.model.expressions import Expression, Named, column, conjuncts, substitute
+from conformance.model.columns import BOOLEAN, Attribute
+from conformance.model.expressions import Expression, NamedExpression, column, conjuncts, substitute
 from conformance.model.plan import Aggregate, Deduplicate, Filter, Join, Limit, Plan, Project, Union, Watermark
 
 
 def inferred(join: Join) -> Iterator[Expression]:
-    """What is known of a column, said of each that a join wants equal to it."""
+    """The constraints of a column, applied to each column that a join compares it with."""
     known = [*conjuncts(join.condition), *constraints(join.left), *constraints(join.right)]
     for equality in known:
         if not (
@@ -31,16 +31,16 @@ def inferred(join: Join) -> Iterator[Expression]:
 
 
 def constraints(plan: Plan) -> tuple[Expression, ...]:
-    """Conditions over the columns of a node that all its rows meet, as far as Spark infers them."""
+    """Conditions that all rows of a node meet, as far as Spark infers them."""
     match plan:
         case Filter():
             return (*(part for part in conjuncts(plan.condition) if part.is_deterministic), *constraints(plan.child))
         case Watermark() | Deduplicate() | Limit():
             return constraints(plan.child)
         case Project():
-            return (*_constants(plan.named), *_said_of(plan.named, constraints(plan.child)))
+            return (*_constants(plan.named), *_renamed_by(plan.named, constraints(plan.child)))
         case Aggregate():
-            return tuple(_said_of(plan.outputs, _said_of(plan.keys, constraints(plan.child))))
+            return tuple(_renamed_by(plan.outputs, _renamed_by(plan.keys, constraints(plan.child))))
         case Union():
             of_each = [tuple(_renamed(constraints(branch), branch.columns, plan.columns)) for branch in plan.branches]
             return tuple(one for one in of_each[0] if all(one in others for others in of_each[1:]))
@@ -54,21 +54,23 @@ def constraints(plan: Plan) -> tuple[Expression, ...]:
             return ()
 
 
-def _constants(named: Iterable[Named]) -> Iterator[Expression]:
-    """What a column is that is a literal; Source: `UnaryNode.getAllValidConstraints`."""
+def _constants(named: Iterable[NamedExpression]) -> Iterator[Expression]:
+    """The values of constant columns. Source: `UnaryNode.getAllValidConstraints`."""
     for one in named:
         if one.expression.is_constant:
             yield Expression("call", BOOLEAN, (column(one.column), one.expression), "<=>")
 
 
-def _said_of(named: Iterable[Named], conditions: Iterable[Expression]) -> Iterator[Expression]:
-    """The conditions, of the columns that are handed on by whichever name."""
+def _renamed_by(named: Iterable[NamedExpression], conditions: Iterable[Expression]) -> Iterator[Expression]:
+    """The conditions on columns that are passed through, by their new names."""
     names = {one.expression.value: column(one.column) for one in named if one.expression.kind == "column"}
     for condition in conditions:
         if condition.references <= names.keys():
             yield substitute(condition, names)
 
 
-def _renamed(conditions: Iterable[Expression], by: Iterable[Column], to: Iterable[Column]) -> Iterator[Expression]:
+def _renamed(
+    conditions: Iterable[Expression], by: Iterable[Attribute], to: Iterable[Attribute]
+) -> Iterator[Expression]:
     names = {its.id: column(ours) for its, ours in zip(by, to, strict=True)}
     return (substitute(condition, names) for condition in conditions)

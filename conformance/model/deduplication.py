@@ -1,96 +1,103 @@
-"""Deduplication both ways. Source: the guide's «Streaming Deduplication», SPARK-19497, SPARK-42931."""
+"""``dropDuplicates`` and ``dropDuplicatesWithinWatermark``. Sources: "Streaming Deduplication" of the guide, SPARK-19497, SPARK-42931."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.model.boundary import event_time_among, is_late, is_over
-from conformance.model.columns import Column, Row, Value
-from conformance.model.operator_run import Outcome, Turn, judged
-from conformance.model.parsing import refused
+from conformance.model.columns import Attribute, Row, Value
+from conformance.model.errors import Unpredictable
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_evicted,
+    is_late,
+)
 from conformance.model.plan import Deduplicate
-from conformance.model.unpredictable import Unpredictable
 
 Keys = Mapping[tuple[Value, ...], int | None]
-"""Key → when it expires, in µs; None where it goes by its own event time or not at all."""
+"""Key → its expiry in µs; None if it is evicted by its own event time, or never."""
 
 
-def deduplicate(node: Deduplicate, rows: Sequence[Row], state: Keys, turn: Turn, visible: frozenset[int]) -> Outcome:
+def deduplicate(
+    node: Deduplicate, rows: Sequence[Row], state: Keys, context: OperatorContext, visible: frozenset[int]
+) -> OperatorResult:
     """One micro-batch of ``dropDuplicates`` or ``dropDuplicatesWithinWatermark``.
 
     Args:
         node: the deduplication.
-        rows: of this micro-batch, in their order.
+        rows: of this micro-batch, in order.
         state: the keys so far.
-        turn: watermarks and rules.
-        visible: ids of the columns that the plan keeps: an event time that is not among them filters nothing.
+        context: watermarks and rules.
+        visible: ids of the columns that the plan keeps; a pruned event time filters nothing.
     """
-    rules = turn.rules
-    time = _event_time(node, turn, visible)
+    rules = context.rules
+    time = _event_time(node, context, visible)
     known = dict(state)
     if node.within_watermark and rules.within_forgets == "before the rows":
-        known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, turn)}
+        known = {key: expires for key, expires in known.items() if not _is_over(key, expires, None, context)}
     late, fresh, duplicates = [], [], 0
     first: dict[tuple[Value, ...], Row] = {}
     for row in rows:
         key = tuple(row[one.id] for one in node.keys)
-        if time is not None and is_late(row[time.id], time, turn.late_ms, rules):
+        if time is not None and is_late(row[time.id], time, context.late_ms, rules):
             late.append(row)
         elif node.has_no_order and first.setdefault(key, row) != row and first[key] in fresh:
             raise Unpredictable("which of several rows of one key a deduplication takes")
         elif key in known and rules.deduplication_remembers:
             duplicates += 1
             if node.within_watermark and rules.duplicates_prolong:
-                known[key] = _expires(row, time, turn)
+                known[key] = _expires(row, time, context)
         else:
-            known[key] = _expires(row, time, turn) if node.within_watermark else None
+            known[key] = _expires(row, time, context) if node.within_watermark else None
             fresh.append(row)
     in_key = None if node.within_watermark else event_time_among(node.keys, rules)
-    over = [key for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, turn)]
+    over = [key for key, expires in known.items() if _is_over(_key_time(key, node, in_key), expires, in_key, context)]
     kept = {key: expires for key, expires in known.items() if key not in over}
 
     def shown(key: tuple[Value, ...]) -> Row:
         return dict(zip((one.id for one in node.keys), key, strict=True))
 
-    return Outcome(
+    return OperatorResult(
         rows=fresh,
         state=kept,
-        held=len(kept),
-        late=tuple(judged(row, node.columns, time, turn.late_ms) for row in late),
+        state_rows=len(kept),
+        late=tuple(compared_row(row, node.columns, time, context.late_ms) for row in late),
         dropped=len(late),
-        evicted=tuple(judged(shown(key), node.keys, in_key, turn.evicting_ms) for key in over),
+        evicted=tuple(compared_row(shown(key), node.keys, in_key, context.evicting_ms) for key in over),
         updated=len(fresh),
         removed=len(over),
         duplicates=duplicates,
-        shown=tuple(judged(shown(key), node.keys, in_key, turn.evicting_ms) for key in kept),
+        shown=tuple(compared_row(shown(key), node.keys, in_key, context.evicting_ms) for key in kept),
     )
 
 
-def _event_time(node: Deduplicate, turn: Turn, visible: frozenset[int]) -> Column | None:
-    rules = turn.rules
+def _event_time(node: Deduplicate, context: OperatorContext, visible: frozenset[int]) -> Attribute | None:
+    rules = context.rules
     every = node.child.columns
     if not node.within_watermark:
         seen = every if rules.pruned_event_time_is_filtered else tuple(one for one in every if one.id in visible)
         return event_time_among(seen, rules)
     missing = "dropDuplicatesWithinWatermark without its event time"
     if missing in rules.refusals and not any(one.is_event_time and one.id in visible for one in every):
-        raise refused(rules, missing)
+        raise rules.refusal(missing)
     return event_time_among(every, rules)
 
 
-def _expires(row: Row, time: Column | None, turn: Turn) -> int:
+def _expires(row: Row, time: Attribute | None, context: OperatorContext) -> int:
     if time is None or time.delay_ms is None:
         raise AssertionError("dropDuplicatesWithinWatermark without event time is refused")
     if row[time.id] is None or not isinstance(row[time.id], int):
         raise Unpredictable("dropDuplicatesWithinWatermark of a null or window event time")
-    return turn.rules.within_expires_us(row[time.id], time.delay_ms)
+    return context.rules.within_expires_us(row[time.id], time.delay_ms)
 
 
-def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Column | None) -> Value:
+def _key_time(key: tuple[Value, ...], node: Deduplicate, time: Attribute | None) -> Value:
     return None if time is None else key[[one.id for one in node.keys].index(time.id)]
 
 
-def _is_over(time: Value, expires: int | None, column: Column | None, turn: Turn) -> bool:
+def _is_over(time: Value, expires: int | None, column: Attribute | None, context: OperatorContext) -> bool:
     if expires is not None:
-        return turn.rules.within_is_expired(expires, turn.evicting_ms)
-    return column is not None and is_over(time, column, turn.evicting_ms, turn.rules)
+        return context.rules.within_is_expired(expires, context.evicting_ms)
+    return column is not None and is_evicted(time, column, context.evicting_ms, context.rules)

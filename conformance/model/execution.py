@@ -1,4 +1,4 @@
-"""One micro-batch through the plan: rows go up from the sources, stateful operators take and give state on the way."""
+"""Executes one micro-batch: rows flow from the sources through the plan, and stateful operators update their state."""
 
 from __future__ import annotations
 
@@ -6,63 +6,54 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from conformance.model.aggregation import aggregate
+from conformance.model.aggregation import aggregate, windows_of
 from conformance.model.columns import Row, Value
 from conformance.model.deduplication import deduplicate
-from conformance.model.expressions import Expression, Named, evaluate
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import Expression, NamedExpression, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
-from conformance.model.operator_run import Outcome, OutputMode, State, Turn
-from conformance.model.parsing import refused
+from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Filter,
     Join,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Source,
-    Static,
+    StreamSource,
     Union,
     Watermark,
     is_stateful,
+    operator_name,
+    operator_title,
     stateful,
     streams,
     walk,
     watermarks,
 )
-from conformance.model.pruning import Needed
+from conformance.model.progress import OperatorProgress
+from conformance.model.pruning import RequiredColumns
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
-from conformance.model.story import OperatorStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.watermark import Statistics
-from conformance.model.windows import windows_of
+from conformance.model.watermark import EventTimeStatistics
 
-Data = Mapping[str, Sequence[tuple[Value, ...]]]
-"""Stream → its new rows, values in the order of its columns; a stream that is missing has nothing new."""
+BatchData = Mapping[str, Sequence[tuple[Value, ...]]]
+"""Stream → its new rows, values in column order; streams without new rows are missing."""
 States = tuple[State, ...]
 """The state of each stateful operator, in the order of ``plan.stateful``."""
 
-_TITLES = {
-    "stateStoreSave": "aggregation",
-    "sessionWindowStateStoreSaveExec": "session windows",
-    "dedupe": "deduplication",
-    "dedupeWithinWatermark": "deduplication within the watermark",
-    "symmetricHashJoin": "join",
-    "globalLimit": "limit",
-}
-
 
 @dataclass(frozen=True)
-class Executed:
-    """What a micro-batch gave."""
+class BatchResult:
+    """The result of a micro-batch."""
 
     rows: tuple[tuple[Value, ...], ...]
     """In the order of the query's columns."""
     states: States
-    statistics: tuple[Statistics | None, ...]
-    operators: tuple[OperatorStory, ...]
+    statistics: tuple[EventTimeStatistics | None, ...]
+    operators: tuple[OperatorProgress, ...]
 
 
 def initial(plan: Plan) -> States:
@@ -70,48 +61,22 @@ def initial(plan: Plan) -> States:
     return tuple(EMPTY if isinstance(node, Join) else 0 if isinstance(node, Limit) else {} for node in stateful(plan))
 
 
-def operator_name(node: Plan) -> str:
-    """What the progress calls a stateful operator."""
-    match node:
-        case Aggregate():
-            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
-        case Deduplicate():
-            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
-        case Join():
-            return "symmetricHashJoin"
-        case _:
-            return "globalLimit"
-
-
-def operator_title(node: Plan) -> str:
-    """The operator in words: ``aggregation by window, id``."""
-    title = _TITLES[operator_name(node)]
-    match node:
-        case Aggregate():
-            names = [key.column.name for key in node.keys]
-        case Deduplicate():
-            names = [key.name for key in node.keys]
-        case _:
-            names = []
-    return f"{title} by {', '.join(names)}" if names else title
-
-
 @dataclass(frozen=True)
 class MicroBatch:
-    """Everything a micro-batch is executed with."""
+    """The input of a micro-batch."""
 
     plan: Plan
     """The query."""
-    data: Data
-    """What is new."""
+    data: BatchData
+    """The new rows."""
     states: States
-    """As the micro-batch before left them."""
+    """After the previous micro-batch."""
     late_ms: Sequence[int]
-    """The watermark that rows are late by, of each stateful operator in the order of ``plan.stateful``."""
+    """The watermark for late rows of each stateful operator, in the order of ``plan.stateful``."""
     eviction_ms: Sequence[int]
     """The watermark that state goes by."""
     mode: OutputMode
-    needed: Needed
+    needed: RequiredColumns
     """Which columns the plan keeps."""
     rules: Rules
 
@@ -121,104 +86,104 @@ class MicroBatch:
         return streams(self.plan) - frozenset(self.data)
 
 
-def execute(batch: MicroBatch) -> Executed:
+def execute(batch: MicroBatch) -> BatchResult:
     """Run one micro-batch.
 
     Raises:
         Refused: Spark fails in this micro-batch.
         Unpredictable: what comes is not known.
     """
-    run = _Run(batch)
+    run = _BatchRun(batch)
     rows = run.rows(batch.plan)
     columns = batch.plan.columns
-    return Executed(
+    return BatchResult(
         rows=tuple(tuple(row[one.id] for one in columns) for row in rows),
-        states=tuple(run.outcomes[id(node)].state for node in run.operators),
+        states=tuple(run.results[id(node)].state for node in run.operators),
         statistics=tuple(run.statistics(node) for node in watermarks(batch.plan)),
-        operators=tuple(_story(node, run) for node in run.operators),
+        operators=tuple(_operator_progress(node, run) for node in run.operators),
     )
 
 
-class _Run:
+class _BatchRun:
     def __init__(self, batch: MicroBatch) -> None:
         self.operators = stateful(batch.plan)
-        self.outcomes: dict[int, Outcome] = {}
+        self.results: dict[int, OperatorResult] = {}
         self._times: dict[int, list[Value]] = {}
         self._data = batch.data
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
         silent = batch.silent
         self.turns = {
-            id(node): Turn(late, eviction, batch.mode, silent, batch.rules)
+            id(node): OperatorContext(late, eviction, batch.mode, silent, batch.rules)
             for node, late, eviction in zip(self.operators, batch.late_ms, batch.eviction_ms, strict=True)
         }
         self._needed = batch.needed
         self._rules = batch.rules
 
     def rows(self, node: Plan) -> list[Row]:
-        """All rows of a node, read to the end."""
+        """All rows of a node."""
         return [row for part in self._partitions(node) for row in part]
 
-    def statistics(self, node: Watermark) -> Statistics | None:
-        """What a watermark has seen: the rows that were read through it."""
+    def statistics(self, node: Watermark) -> EventTimeStatistics | None:
+        """The statistics of the rows that passed a watermark node."""
         is_window = node.column.type.name == "struct"
-        return Statistics.of(self._times[id(node)], is_window=is_window, rules=self._rules)
+        return EventTimeStatistics.of(self._times[id(node)], is_window=is_window, rules=self._rules)
 
     def _partitions(self, node: Plan) -> list[Iterator[Row]]:
-        """The rows of a node, each when it is asked for; one with state reads all its input at once."""
+        """The rows of a node, lazily; a stateful operator reads its whole input at once."""
         match node:
-            case Source():
+            case StreamSource():
                 ids = [one.id for one in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in self._data.get(node.stream, ())])]
-            case Static():
+            case LocalRelation():
                 ids = [one.id for one in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case Filter():
                 return [_filtered(part, node.condition) for part in self._partitions(node.child)]
             case Watermark():
                 times = self._times[id(node)] = []
-                return [_noted(part, node.column.id, times) for part in self._partitions(node.child)]
+                return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case Project():
                 return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():
                 return [_renamed(part, branch, node) for branch in node.branches for part in self._partitions(branch)]
             case _ if is_stateful(node):
-                outcome = self._stateful(node)
-                self.outcomes[id(node)] = outcome
-                return [iter(outcome.rows)]
+                result = self._stateful(node)
+                self.results[id(node)] = result
+                return [iter(result.rows)]
             case Join():
                 return [iter(self._static_join(node))]
             case Deduplicate(within_watermark=True):
-                raise refused(self._rules, "dropDuplicatesWithinWatermark of a batch frame")
+                raise self._rules.refusal("dropDuplicatesWithinWatermark of a batch frame")
             case Aggregate() | Deduplicate() | Limit():
                 raise Unpredictable("an aggregation, deduplication or limit of a batch frame")
         raise AssertionError(node)
 
-    def _stateful(self, node: Plan) -> Outcome:
-        turn, state = self.turns[id(node)], self._states[id(node)]
+    def _stateful(self, node: Plan) -> OperatorResult:
+        context, state = self.turns[id(node)], self._states[id(node)]
         match node:
             case Aggregate(session=None):
-                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, turn)
+                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, context)
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
                 rows = session_rows(self.rows(node.child), session, self._rules)
-                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, turn)
+                return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, context)
             case Deduplicate():
-                return deduplicate(node, self.rows(node.child), state, turn, self._needed.of(node.child))
+                return deduplicate(node, self.rows(node.child), state, context, self._needed.of(node.child))
             case Join():
-                check_runs(node, turn.silent, self._rules)
+                check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
-                return join(node, self.rows(node.left), self.rows(node.right), state, turn, visible)
+                return join(node, self.rows(node.left), self.rows(node.right), state, context, visible)
             case Limit():
                 read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
                 let_through = state + len(rows)
-                return Outcome(rows, let_through, held=1 if let_through else 0)
+                return OperatorResult(rows, let_through, state_rows=1 if let_through else 0)
         raise AssertionError(node)
 
     def _local_limit(self, node: Limit) -> list[Row]:
-        """The rows that a limit reads where nothing below it keeps state: so many of each partition, and no watermark sees the others.
+        """The rows that a limit reads if nothing below it keeps state: no watermark sees the other rows of a partition.
 
-        Source: `IncrementalExecution` puts a `LocalLimitExec` there, which does not read its input to the end.
+        Source: `IncrementalExecution` adds a `LocalLimitExec`, which does not read its whole input.
         """
         if any(isinstance(one, Join) for one in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
@@ -245,15 +210,15 @@ def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
     return ({ours: row[its] for its, ours in ids} for row in rows)
 
 
-def _noted(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
-    """The rows; the time of each is noted when it is read."""
+def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
+    """The rows; the event time of each is recorded when it is read."""
     for row in rows:
         times.append(row[time])
         yield row
 
 
-def project(rows: Iterable[Row], named: Sequence[Named], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns alone."""
+def project(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
+    """The rows with only these columns."""
     ids = {one.column.id for one in named}
     return ({id: row[id] for id in ids} for row in _with_named(rows, named, rules))
 
@@ -262,8 +227,8 @@ def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
     return list(_with_named(rows, node.keys, rules))
 
 
-def _with_named(rows: Iterable[Row], named: Sequence[Named], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns added; a row is there once for each window it is in, and not at all without time."""
+def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
+    """The rows with these columns added: one row per window, and none for a null event time."""
     windows = [one for one in named if one.expression.kind == "window"]
     plain = [one for one in named if one.expression.kind != "window"]
     if any(one.expression.kind == "session" for one in plain):
@@ -283,19 +248,19 @@ def _with_named(rows: Iterable[Row], named: Sequence[Named], rules: Rules) -> It
                 yield {**row, **added, **{named.column.id: one for named in windows}}
 
 
-def _story(node: Plan, run: _Run) -> OperatorStory:
-    outcome, turn = run.outcomes[id(node)], run.turns[id(node)]
-    return OperatorStory(
+def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
+    result, context = run.results[id(node)], run.turns[id(node)]
+    return OperatorProgress(
         operator=operator_name(node),
         title=operator_title(node),
-        late_ms=turn.late_ms,
-        eviction_ms=turn.evicting_ms,
-        late=outcome.late,
-        evicted=outcome.evicted,
-        dropped=outcome.dropped,
-        updated=outcome.updated,
-        removed=outcome.removed,
-        duplicates=outcome.duplicates,
-        held=outcome.held,
-        state=outcome.shown,
+        late_ms=context.late_ms,
+        eviction_ms=context.evicting_ms,
+        late=result.late,
+        evicted=result.evicted,
+        dropped=result.dropped,
+        updated=result.updated,
+        removed=result.removed,
+        duplicates=result.duplicates,
+        state_rows=result.state_rows,
+        state=result.shown,
     )

@@ -1,6 +1,6 @@
-"""Expressions over the columns of a frame: trees of typed nodes, and their values for a row.
+"""Typed expression trees over the columns of a frame, and their evaluation.
 
-NULL goes through every operator but those that are about it (``IS NULL``, ``AND``, ``OR``, ``CASE``, ``coalesce``).
+Every function of NULL is NULL, except for those in ``NULL_TOLERANT``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import Column, Row, Value
+from conformance.model.columns import Attribute, Row, Value
 from conformance.model.functions import FUNCTIONS
 
 Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
@@ -18,11 +18,11 @@ Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "ses
 
 @dataclass(frozen=True)
 class Expression:
-    """A node. ``args`` are its operands; what ``name`` and ``value`` mean depends on the kind.
+    """A node. ``args`` are its operands; ``name`` and ``value`` depend on the kind.
 
     column: ``value`` is its id · literal: ``value`` · field: ``value`` is the position in the struct ·
     call: ``name`` of a function · aggregate: ``name`` of an aggregate function · window: ``value`` is (size, slide, start)
-    in µs · session: the operands are the time and the gap · window_time: ``value`` is the rule that gives a window its time.
+    in µs · session: the operands are the time and the gap · window_time: ``value`` is the rule that computes it.
     """
 
     kind: Kind
@@ -38,12 +38,12 @@ class Expression:
 
     @property
     def references(self) -> frozenset[int]:
-        """The ids of the columns it reads."""
+        """The ids of the columns it uses."""
         return frozenset(node.value for node in self.walk() if node.kind == "column")
 
     @property
     def aggregates(self) -> tuple[Expression, ...]:
-        """The calls of aggregate functions in it."""
+        """Its calls of aggregate functions."""
         return tuple(node for node in self.walk() if node.kind == "aggregate")
 
     @property
@@ -56,30 +56,26 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Named:
-    """An expression and the column it makes."""
+class NamedExpression:
+    """An expression and its column."""
 
     expression: Expression
-    column: Column
+    column: Attribute
 
 
 NOT_DETERMINISTIC = frozenset({"current_timestamp"})
 
 NULL_TOLERANT = frozenset({"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>"})
-"""Functions that may be other than NULL where an operand is."""
+"""Functions that may not be NULL if an operand is."""
 
 
-def column(of: Column) -> Expression:
-    """The expression that is a column."""
+def column(of: Attribute) -> Expression:
+    """The expression of a column."""
     return Expression("column", of.type, value=of.id)
 
 
 def evaluate(expression: Expression, row: Row) -> Value:
-    """The value of an expression without aggregates for a row.
-
-    Raises:
-        KeyError: the row lacks a column it reads; that would be a defect of the model.
-    """
+    """The value of an expression without aggregates for a row."""
     match expression.kind:
         case "column":
             return row[expression.value]
@@ -102,7 +98,7 @@ def evaluate(expression: Expression, row: Row) -> Value:
 
 
 def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expression:
-    """The expression with columns replaced: id → what stands for it. Columns that are not named stay."""
+    """The expression with columns replaced by id; other columns stay."""
     if expression.kind == "column":
         return by.get(expression.value, expression)
     args = tuple(substitute(arg, by) for arg in expression.args)
@@ -110,7 +106,7 @@ def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expressi
 
 
 def conjuncts(condition: Expression) -> Iterator[Expression]:
-    """The parts of a condition that AND holds together."""
+    """The parts of a condition connected by AND."""
     if condition.kind == "call" and condition.name == "and":
         for arg in condition.args:
             yield from conjuncts(arg)
@@ -119,7 +115,7 @@ def conjuncts(condition: Expression) -> Iterator[Expression]:
 
 
 def must_not_be_null(condition: Expression) -> frozenset[int]:
-    """Ids of the columns that cannot be NULL where the condition holds, as far as Spark infers it."""
+    """Ids of the columns that are not NULL if the condition is true, as far as Spark infers it."""
     needed: set[int] = set()
     for part in conjuncts(condition):
         tolerant = any(node.kind == "call" and node.name in NULL_TOLERANT for node in part.walk())

@@ -1,4 +1,4 @@
-"""A frame: the operations of a query, named after the DataFrame methods they stand for, as Spark's analyser takes them."""
+"""Builds the plan of a query with the operations of a DataFrame, and the checks of Spark's analyser."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from conformance.core.spark_types import Schema
-from conformance.model.columns import WINDOW_MADE, Column, Ids
-from conformance.model.expressions import Expression, Named
+from conformance.model.columns import WINDOW_MADE, Attribute, Ids
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.model.parsing import Parsed, need, parse, read, refused, resolve, syntax
+from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -21,20 +22,18 @@ from conformance.model.plan import (
     Limit,
     Plan,
     Project,
-    Source,
+    StreamSource,
     Union,
     Watermark,
     is_streaming,
 )
 from conformance.model.plan import Join as JoinNode
-from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A plan under construction. Every method gives a new frame, and may be refused at analysis."""
+    """A plan under construction. Each method returns a new frame, and may raise ``Refused`` at analysis."""
 
     plan: Plan
     rules: Rules
@@ -43,10 +42,10 @@ class Frame:
     @classmethod
     def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids) -> Frame:
         """The rows of a stream."""
-        columns = tuple(Column(ids.next(), field.name, field.type) for field in schema.fields)
+        columns = tuple(Attribute(ids.next(), field.name, field.type) for field in schema.fields)
         if any(field.type.name == "timestamp_ntz" for field in schema.fields):
-            need("TIMESTAMP_NTZ", rules)
-        return cls(Source(stream, columns), rules, ids)
+            rules.require("TIMESTAMP_NTZ")
+        return cls(StreamSource(stream, columns), rules, ids)
 
     def of(self, plan: Plan) -> Frame:
         return replace(self, plan=plan)
@@ -54,18 +53,18 @@ class Frame:
     def with_watermark(self, column: str, delay: str) -> Frame:
         """
         Raises:
-            Refused: the delay is no interval or negative, or the column none that can be an event time.
+            Refused: the delay is not an interval, or negative, or the column cannot be an event time.
         """
         for text, name in ((column, "empty event time"), (delay, "empty delay")):
             if not text:
-                raise refused(self.rules, name)
+                raise self.rules.refusal(name)
         delay_ms = _delay_ms(delay, self.rules)
         if "." in column:
-            raise refused(self.rules, "nested event time", column)
+            raise self.rules.refusal("nested event time", column)
         of = resolve([column], self.plan.columns, self.rules)
         marked = next(one for one in self.plan.columns if one.id == of.value)
         if not _may_be_event_time(marked):
-            raise refused(self.rules, "event time of a wrong type", f"{column} is of type {marked.type}")
+            raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
         if not is_streaming(self.plan):
             return self
         tagged = replace(marked, delay_ms=delay_ms)
@@ -79,10 +78,10 @@ class Frame:
         return self.of(Project(self.plan, tuple(self._named(self._expression(text)) for text in texts)))
 
     def with_column(self, name: str, text: str) -> Frame:
-        """Replaces the column of that name, or adds one."""
+        """Replace the column of that name, or add one."""
         added = replace(self._named(self._expression(text), name))
         names = [one.name.lower() for one in self.plan.columns]
-        kept = [Named(column_expression(one), one) for one in self.plan.columns]
+        kept = [NamedExpression(column_expression(one), one) for one in self.plan.columns]
         if name.lower() in names:
             kept[names.index(name.lower())] = added
         else:
@@ -92,10 +91,10 @@ class Frame:
     def drop(self, *names: str) -> Frame:
         gone = {name.lower() for name in names}
         kept = (one for one in self.plan.columns if one.name.lower() not in gone)
-        return self.of(Project(self.plan, tuple(Named(column_expression(one), one) for one in kept)))
+        return self.of(Project(self.plan, tuple(NamedExpression(column_expression(one), one) for one in kept)))
 
     def alias(self, name: str) -> Frame:
-        renamed = (Named(column_expression(one), replace(one, qualifier=name)) for one in self.plan.columns)
+        renamed = (NamedExpression(column_expression(one), replace(one, qualifier=name)) for one in self.plan.columns)
         return self.of(Project(self.plan, tuple(renamed)))
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
@@ -104,7 +103,9 @@ class Frame:
         computed = tuple(self._named(self._expression(output)) for output in outputs)
         return self.of(
             Aggregate(
-                self.plan, named, (*(Named(column_expression(key.column), key.column) for key in named), *computed)
+                self.plan,
+                named,
+                (*(NamedExpression(column_expression(key.column), key.column) for key in named), *computed),
             )
         )
 
@@ -125,18 +126,20 @@ class Frame:
         return self.drop_duplicates()
 
     def drop_duplicates(self, *names: str, within_watermark: bool = False) -> Frame:
-        """``dropDuplicates``, or ``dropDuplicatesWithinWatermark``; without names over all columns."""
+        """``dropDuplicates`` or ``dropDuplicatesWithinWatermark``, by all columns if no names are given."""
         if within_watermark:
-            need("dropDuplicatesWithinWatermark", self.rules)
+            self.rules.require("dropDuplicatesWithinWatermark")
         columns = {one.id: one for one in self.plan.columns}
         wanted = [resolve([name], self.plan.columns, self.rules).value for name in names]
         keys = tuple(columns[id] for id in dict.fromkeys(wanted or columns))
         return self.of(Deduplicate(self.plan, keys, within_watermark))
 
     def distinct_rows(self) -> Frame:
-        """SQL's DISTINCT, which is an aggregation without functions (SPARK-32456)."""
-        keys = tuple(Named(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns)
-        outputs = tuple(Named(column_expression(key.column), key.column) for key in keys)
+        """SQL DISTINCT, an aggregation without functions (SPARK-32456)."""
+        keys = tuple(
+            NamedExpression(column_expression(one), replace(one, id=self.ids.next())) for one in self.plan.columns
+        )
+        outputs = tuple(NamedExpression(column_expression(key.column), key.column) for key in keys)
         return self.of(Aggregate(self.plan, keys, outputs, from_distinct=True))
 
     def limit(self, rows: int) -> Frame:
@@ -147,22 +150,22 @@ class Frame:
             return parse(text, self.plan.columns, self.rules)
         return read(text, self.plan.columns, self.rules)
 
-    def _named(self, parsed: Parsed, name: str | None = None) -> Named:
-        """The column of an expression. Only a column taken as it is keeps its id."""
+    def _named(self, parsed: Parsed, name: str | None = None) -> NamedExpression:
+        """An expression with its column. Only an unchanged column keeps its id."""
         called = name or parsed.name
         if parsed.source is not None and called.lower() == parsed.source.name.lower():
-            return Named(parsed.expression, replace(parsed.source, name=called))
+            return NamedExpression(parsed.expression, replace(parsed.source, name=called))
         expression = parsed.expression
         made_by = WINDOW_MADE if expression.kind in ("window", "session") else None
         if parsed.source is not None:
             made_by = parsed.source.made_by
-        return Named(
+        return NamedExpression(
             expression,
-            Column(self.ids.next(), called, expression.type, self._delay_ms(expression), made_by=made_by),
+            Attribute(self.ids.next(), called, expression.type, self._delay_ms(expression), made_by=made_by),
         )
 
     def _delay_ms(self, expression: Expression) -> int | None:
-        """The delay an expression inherits: a column keeps its own, a window and its time take that of their column."""
+        """The delay that an expression inherits from its column, window or window time."""
         if expression.kind == "column":
             return next((one.delay_ms for one in self.plan.columns if one.id == expression.value), None)
         if expression.kind in ("window", "session", "window_time"):
@@ -170,7 +173,7 @@ class Frame:
         return None
 
 
-def _may_be_event_time(column: Column) -> bool:
+def _may_be_event_time(column: Attribute) -> bool:
     ends = [field.type.name for field in column.type.fields if field.name == "end"]
     return column.type.name == "timestamp" or ends == ["timestamp"]
 
@@ -180,12 +183,9 @@ def _delay_ms(text: str, rules: Rules) -> int:
         interval = parse_interval(text)
     except NotAnInterval:
         name = "delay without a unit" if text.strip().isdigit() else "delay that is no interval"
-        raise refused(rules, name, text) from None
+        raise rules.refusal(name, text) from None
     if interval.ansi:
-        need("ANSI delay", rules)
+        rules.require("ANSI delay")
     if interval.delay_us < 0:
-        raise refused(rules, "negative delay", text)
+        raise rules.refusal("negative delay", text)
     return interval.delay_ms
-
-
-__all__ = ["Frame", "Refused"]

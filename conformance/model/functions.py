@@ -1,4 +1,4 @@
-"""Scalar functions and operators: what each gives, and of which type."""
+"""Scalar functions and operators: their values and types."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.intervals import DAY_US, Interval
-from conformance.model.unpredictable import Unpredictable
 
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -19,8 +19,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Function:
-    """A scalar function: its value for operands that are not NULL, and its type for their types."""
+class ScalarFunction:
+    """A scalar function: its value for operands that are not NULL, and its type given their types."""
 
     value: Callable[..., Value]
     type: Callable[[Sequence[DataType]], DataType]
@@ -80,7 +80,7 @@ def _or(*operands: Value) -> Value:
 
 
 def _case(*operands: Value) -> Value:
-    """Conditions and values in turn, the value of ELSE last."""
+    """Alternating conditions and values, then the value of ELSE."""
     for condition, value in zip(operands[:-1:2], operands[1:-1:2], strict=True):
         if condition:
             return value
@@ -98,13 +98,13 @@ def _trunc(unit: str, instant_us: int) -> int:
 
 
 def _to_timestamp(value: Value) -> Value:
-    """CAST(… AS TIMESTAMP) of an instant or of text with its zone; text that is no instant is NULL."""
+    """CAST(… AS TIMESTAMP) of an instant, or of text with a zone."""
     if isinstance(value, int):
         return value
     try:
         return canonical(value.replace("T", " ") if isinstance(value, str) else value, TIMESTAMP)
     except NotAValue:
-        raise Unpredictable("CAST of text that is no instant") from None
+        raise Unpredictable("CAST of text that is not an instant") from None
 
 
 def _to_string(value: Value) -> str:
@@ -130,49 +130,49 @@ def _constant(kind: DataType) -> Callable[[Sequence[DataType]], DataType]:
     return lambda _: kind
 
 
-FUNCTIONS: dict[str, Function] = {
-    "=": Function(lambda a, b: a == b, _compared),
-    "<>": Function(lambda a, b: a != b, _compared),
-    "<": Function(lambda a, b: a < b, _compared),
-    "<=": Function(lambda a, b: a <= b, _compared),
-    ">": Function(lambda a, b: a > b, _compared),
-    ">=": Function(lambda a, b: a >= b, _compared),
-    "<=>": Function(lambda a, b: a == b, _compared),
-    "+": Function(_add, _sum_type),
-    "-": Function(_subtract, _sum_type),
-    "*": Function(lambda a, b: a * b, _number),
-    "negative": Function(lambda a: -a, _same),
-    "and": Function(_and, _constant(BOOLEAN)),
-    "or": Function(_or, _constant(BOOLEAN)),
-    "not": Function(lambda a: not a, _constant(BOOLEAN)),
-    "is null": Function(lambda a: a is None, _constant(BOOLEAN)),
-    "is not null": Function(lambda a: a is not None, _constant(BOOLEAN)),
-    "case": Function(_case, lambda kinds: _same(kinds[1::2])),
-    "coalesce": Function(lambda *all: next((one for one in all if one is not None), None), _same),
-    "struct": Function(
+FUNCTIONS: dict[str, ScalarFunction] = {
+    "=": ScalarFunction(lambda a, b: a == b, _compared),
+    "<>": ScalarFunction(lambda a, b: a != b, _compared),
+    "<": ScalarFunction(lambda a, b: a < b, _compared),
+    "<=": ScalarFunction(lambda a, b: a <= b, _compared),
+    ">": ScalarFunction(lambda a, b: a > b, _compared),
+    ">=": ScalarFunction(lambda a, b: a >= b, _compared),
+    "<=>": ScalarFunction(lambda a, b: a == b, _compared),
+    "+": ScalarFunction(_add, _sum_type),
+    "-": ScalarFunction(_subtract, _sum_type),
+    "*": ScalarFunction(lambda a, b: a * b, _number),
+    "negative": ScalarFunction(lambda a: -a, _same),
+    "and": ScalarFunction(_and, _constant(BOOLEAN)),
+    "or": ScalarFunction(_or, _constant(BOOLEAN)),
+    "not": ScalarFunction(lambda a: not a, _constant(BOOLEAN)),
+    "is null": ScalarFunction(lambda a: a is None, _constant(BOOLEAN)),
+    "is not null": ScalarFunction(lambda a: a is not None, _constant(BOOLEAN)),
+    "case": ScalarFunction(_case, lambda kinds: _same(kinds[1::2])),
+    "coalesce": ScalarFunction(lambda *all: next((one for one in all if one is not None), None), _same),
+    "struct": ScalarFunction(
         lambda *all: all,
         lambda kinds: DataType("struct", tuple(Field(f"col{n}", kind) for n, kind in enumerate(kinds, 1))),
     ),
-    "array_sort": Function(lambda array: tuple(sorted(array)), _same),
-    "upper": Function(lambda text: text.upper(), _constant(STRING)),
-    "lower": Function(lambda text: text.lower(), _constant(STRING)),
-    "length": Function(len, _constant(INT)),
-    "timestamp_seconds": Function(lambda seconds: seconds * 1_000_000, _constant(TIMESTAMP)),
-    "timestamp_millis": Function(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
-    "cast to timestamp": Function(_to_timestamp, _constant(TIMESTAMP)),
-    "cast to timestamp_ntz": Function(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
-    "cast to string": Function(_to_string, _constant(STRING)),
-    "cast to int": Function(_to_int, _constant(INT)),
-    "date_trunc": Function(_trunc, _constant(TIMESTAMP)),
+    "array_sort": ScalarFunction(lambda array: tuple(sorted(array)), _same),
+    "upper": ScalarFunction(lambda text: text.upper(), _constant(STRING)),
+    "lower": ScalarFunction(lambda text: text.lower(), _constant(STRING)),
+    "length": ScalarFunction(len, _constant(INT)),
+    "timestamp_seconds": ScalarFunction(lambda seconds: seconds * 1_000_000, _constant(TIMESTAMP)),
+    "timestamp_millis": ScalarFunction(lambda millis: millis * 1_000, _constant(TIMESTAMP)),
+    "cast to timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
+    "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
+    "cast to string": ScalarFunction(_to_string, _constant(STRING)),
+    "cast to int": ScalarFunction(_to_int, _constant(INT)),
+    "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
-"""Every function the model knows, by its name in Spark SQL or the operator."""
+"""By name in Spark SQL, or by operator."""
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
     """The type of a call.
 
     Raises:
-        Unpredictable: there is no such function in the model.
+        Unpredictable: the model does not know the function.
     """
     if name not in FUNCTIONS:
         raise Unpredictable(f"function {name}")

@@ -1,4 +1,4 @@
-"""Intervals as Spark writes them: delays, gaps, sizes of windows, and the bounds in conditions of joins."""
+"""Intervals in Spark's notation: delays, gaps, window sizes, and bounds in join conditions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ DAY_US = 24 * _MICROS["hour"]
 
 
 class NotAnInterval(ValueError):
-    """The text is no interval."""
+    """The text is not an interval."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Months, days and microseconds apart, as Spark's CalendarInterval keeps them."""
+    """Separate months, days and microseconds, like Spark's CalendarInterval."""
 
     months: int = 0
     days: int = 0
@@ -44,7 +44,7 @@ class Interval:
 
     @property
     def delay_ms(self) -> int:
-        """As a delay, in ms: what is below the millisecond is cut off."""
+        """As a delay, truncated to ms."""
         return self.delay_us // 1000
 
     def __neg__(self) -> Interval:
@@ -55,7 +55,7 @@ def parse_interval(text: str) -> Interval:
     """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '0-2' YEAR TO MONTH``.
 
     Raises:
-        NotAnInterval: it is none.
+        NotAnInterval: the text is not an interval.
     """
     words = text.strip().lower()
     words = words.removeprefix("interval").strip() if words.startswith("interval") else words

@@ -1,4 +1,4 @@
-"""How long a side of a join must be kept: state watermarks, derived from the join's condition. Source: SPARK-22136."""
+"""How long each side of a join is kept: state watermarks derived from the join condition. Source: SPARK-22136."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from conformance.model.columns import Column, Value
+from conformance.model.columns import Attribute, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts
 from conformance.model.intervals import Interval
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)
 class Equality:
-    """A pair of expressions that must be equal, the left side's first."""
+    """Two expressions that must be equal, one per side."""
 
     left: Expression
     right: Expression
 
 
 @dataclass(frozen=True)
-class ByKey:
-    """State goes by an event-time column among the equal keys, at the watermark itself."""
+class KeyBound:
+    """State is evicted by an event-time column among the equal keys, at the watermark itself."""
 
     place: int
-    """Which of the equal pairs."""
-    column: Column
+    """Index of the equality."""
+    column: Attribute
 
 
 @dataclass(frozen=True)
-class Lower:
-    """A lower bound of a side's times: the watermark, so many times (0 or 1, or -1 where it is subtracted), plus an offset in µs."""
+class LowerBound:
+    """A lower bound of event times: ``times`` × watermark (0, 1, or -1 if it is subtracted) plus an offset in µs."""
 
     times: int
     offset_us: int
     inclusive: bool
-    """Whether the condition has <= or >= there."""
+    """Whether the condition uses <= or >=."""
 
 
 @dataclass(frozen=True)
-class ByRange:
-    """State goes by the side's event time, at the lowest of the bounds that the condition's inequalities give."""
+class RangeBound:
+    """State is evicted by the event time of its side, at the lowest bound of the inequalities."""
 
-    column: Column
-    bounds: tuple[Lower, ...]
+    column: Attribute
+    bounds: tuple[LowerBound, ...]
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The lowest of the bounds, in ms."""
@@ -57,12 +57,12 @@ class ByRange:
         )
 
 
-Bound = ByKey | ByRange | None
-"""How one side's state goes; None: never."""
+Bound = KeyBound | RangeBound | None
+"""How the state of one side is evicted; None: never."""
 
 
 def equalities(join: Join) -> tuple[Equality, ...]:
-    """The pairs that the condition wants equal, one side each."""
+    """The equalities of the condition with one column of each side."""
     left = {one.id for one in join.left.columns}
     right = {one.id for one in join.right.columns}
     found = []
@@ -78,10 +78,10 @@ def equalities(join: Join) -> tuple[Equality, ...]:
 
 @lru_cache(maxsize=64)
 def bounds(join: Join) -> tuple[Bound, Bound]:
-    """How the left side's state goes, and the right side's.
+    """How the state of the left and right side is evicted.
 
     Raises:
-        Unpredictable: the condition compares times in a way the model does not read.
+        Unpredictable: the model does not understand an inequality.
     """
     by_key = _by_key(join)
     if by_key is not None:
@@ -92,7 +92,7 @@ def bounds(join: Join) -> tuple[Bound, Bound]:
 
 
 def is_time_interval(join: Join) -> bool:
-    """Whether its condition compares the event times of both sides otherwise than for equality."""
+    """Whether an inequality of its condition compares the event times of both sides."""
     left, right = ({one.id for one in side.columns if one.is_event_time} for side in (join.left, join.right))
     return any(part.references & left and part.references & right for part in inequalities(join))
 
@@ -101,33 +101,33 @@ def inequalities(join: Join) -> Iterator[Expression]:
     return (part for part in conjuncts(join.condition) if part.kind == "call" and part.name in ("<", "<=", ">", ">="))
 
 
-def _by_key(join: Join) -> ByKey | None:
+def _by_key(join: Join) -> KeyBound | None:
     columns = {one.id: one for one in (*join.left.columns, *join.right.columns)}
     pairs = equalities(join)
     for side in ("left", "right"):
         for place, pair in enumerate(pairs):
             key: Expression = getattr(pair, side)
             if key.kind == "column" and columns[key.value].is_event_time:
-                return ByKey(place, columns[key.value])
+                return KeyBound(place, columns[key.value])
     return None
 
 
-def _by_range(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> ByRange | None:
+def _by_range(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> RangeBound | None:
     own = next((one for one in side if one.is_event_time), None)
     if own is None:
         return None
     found = lower_bounds(side, other, join)
-    return ByRange(own, found) if found else None
+    return RangeBound(own, found) if found else None
 
 
-def lower_bounds(side: tuple[Column, ...], other: tuple[Column, ...], join: Join) -> tuple[Lower, ...]:
-    """The lower bounds that the condition's inequalities give a side.
+def lower_bounds(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> tuple[LowerBound, ...]:
+    """The lower bounds of a side from the inequalities of the condition.
 
-    Each inequality is solved for the side's column, with the watermark for the other side's event time. Spark takes any
-    column of the side for its event time there: ``n > 1`` bounds it by one second, and so its state stays for ever.
+    Each inequality is solved for the column of the side, with the watermark as the event time of the other side. Spark treats
+    any column of the side as its event time: ``n > 1`` is a bound of one second, so the state is kept forever.
 
     Raises:
-        Unpredictable: an inequality is more than columns, intervals and numbers added up.
+        Unpredictable: an inequality is not a sum of columns, intervals and numbers.
     """
     theirs = {one.id: one for one in other}
     ours = {one.id for one in side}
@@ -145,25 +145,25 @@ def lower_bounds(side: tuple[Column, ...], other: tuple[Column, ...], join: Join
         own = [sign for id, sign in columns if id in ours]
         watermarks = [(sign, theirs[id].is_event_time) for id, sign in columns if id in theirs]
         if own != [-1] or any(not tagged for _, tagged in watermarks):
-            continue  # it bounds the side from above, or by what has no watermark
+            continue  # an upper bound, or a bound by a column without a watermark
         offset = terms[0].offset_us + terms[1].offset_us
-        found.append(Lower(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
+        found.append(LowerBound(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class _Terms:
-    """A sum: columns with their signs, and µs."""
+    """A sum of columns with their signs, and µs."""
 
     columns: tuple[tuple[int, int], ...]
     offset_us: int
 
 
 def _terms(expression: Expression, sign: int) -> _Terms | None:
-    """The terms of a sum, a number in it standing for seconds; None where it is none, as with months, which have no length.
+    """The terms of a sum, in which a number means seconds; None if it contains months, which have no fixed length.
 
     Raises:
-        Unpredictable: the model does not know what Spark makes of it.
+        Unpredictable: the expression is not a sum.
     """
     match expression.kind, expression.name:
         case "column", _:
@@ -177,7 +177,7 @@ def _terms(expression: Expression, sign: int) -> _Terms | None:
                 return None
             return _Terms((*left.columns, *right.columns), left.offset_us + right.offset_us)
         case _:
-            raise Unpredictable("a range in the condition of a join that is no sum of columns and intervals")
+            raise Unpredictable("a range in a join condition that is not a sum of columns and intervals")
 
 
 def _constant(value: Value, sign: int) -> _Terms | None:

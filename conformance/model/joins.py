@@ -1,33 +1,38 @@
-"""Joins of two streams: matches, null rows, and what each side keeps. Source: SPARK-22136, the guide's «Join Operations»."""
+"""Stream-stream joins: matches, null rows, and the state of each side. Sources: SPARK-22136, "Join Operations" of the guide."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.model.boundary import event_time_among, is_late, is_over
-from conformance.model.columns import Column, Row, Value
+from conformance.model.columns import Attribute, Row, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts, evaluate
-from conformance.model.join_bounds import Bound, ByKey, Equality, bounds, equalities
-from conformance.model.operator_run import Outcome, Turn, judged
+from conformance.model.join_bounds import Bound, Equality, KeyBound, bounds, equalities
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_evicted,
+    is_late,
+)
 from conformance.model.optimizer import PRESERVED, all_of, constant_of
-from conformance.model.parsing import refused
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A row in a side's state: the values of the side's columns in order, and whether it has matched."""
+class StoredRow:
+    """A row in the state of a side: its values in column order, and whether it has matched."""
 
     values: tuple[Value, ...]
     matched: bool
 
 
-Side = Mapping[Key, tuple[Stored, ...]]
+Side = Mapping[Key, tuple[StoredRow, ...]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ EMPTY = JoinState({}, {})
 
 @dataclass(frozen=True)
 class _Condition:
-    """The condition taken apart: what must be equal, what one side alone decides, and the rest."""
+    """The parts of the condition: equalities, conditions on one side, and the rest."""
 
     equal: tuple[Equality, ...]
     left_alone: Expression
@@ -53,46 +58,53 @@ class _Condition:
 
 
 def join(
-    node: Join, left: Sequence[Row], right: Sequence[Row], state: JoinState, turn: Turn, visible: frozenset[int]
-) -> Outcome:
-    """One micro-batch of a join: the left side's rows first, against what the right side has stored, then the right side's.
+    node: Join,
+    left: Sequence[Row],
+    right: Sequence[Row],
+    state: JoinState,
+    context: OperatorContext,
+    visible: frozenset[int],
+) -> OperatorResult:
+    """One micro-batch of a join: the left rows against the state of the right side, then the right rows against the left state.
 
     Args:
         node: the join.
         left, right: rows of this micro-batch.
         state: the rows of both sides so far.
-        turn: watermarks and rules.
+        context: watermarks and rules.
         visible: ids of the columns of both sides that the plan keeps.
     """
-    run = _Run(node, state, turn)
+    run = _JoinRun(node, state, context)
     fresh = {}
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
-        time = event_time_among([one for one in plan.columns if one.id in visible], turn.rules)
-        behind = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, turn.rules)]
-        late += [judged(row, plan.columns, time, turn.late_ms) for row in behind]
+        time = event_time_among([one for one in plan.columns if one.id in visible], context.rules)
+        behind = [
+            row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, context.rules)
+        ]
+        late += [compared_row(row, plan.columns, time, context.late_ms) for row in behind]
         fresh[name] = [row for row in rows if row not in behind]
     emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
     gone = []
     for name in ("left", "right"):
         for row, matched, instant in run.evict(name):
-            gone.append(judged(row, run.side(name).columns, instant, turn.evicting_ms))
-            if name in PRESERVED[node.how] and (not matched or turn.rules.outer_emits_null_row == "always"):
+            gone.append(compared_row(row, run.side(name).columns, instant, context.evicting_ms))
+            if name in PRESERVED[node.how] and (not matched or context.rules.outer_emits_null_row == "always"):
                 emitted.append(run.with_nulls(name, row))
-    if turn.rules.outer_emits_null_row == "if unmatched, each batch":
+    if context.rules.outer_emits_null_row == "if unmatched, each batch":
         emitted += run.unmatched()
     kept = run.state()
-    return Outcome(
-        rows=_with_present_constants(emitted, node, turn),
+    return OperatorResult(
+        rows=_with_current_constants(emitted, node, context),
         state=kept,
-        held=len(kept),
+        state_rows=len(kept),
         late=tuple(late),
         dropped=len(late),
         evicted=tuple(gone),
         updated=len(fresh["left"]) + len(fresh["right"]),
         removed=len(gone),
         shown=tuple(
-            judged(run.row(name, one), run.side(name).columns, None, turn.evicting_ms)
+            compared_row(run.row(name, one), run.side(name).columns, None, context.evicting_ms)
             for name in ("left", "right")
             for rows in getattr(kept, name).values()
             for one in rows
@@ -100,15 +112,15 @@ def join(
     )
 
 
-def _with_present_constants(rows: list[Row], node: Join, turn: Turn) -> list[Row]:
-    """The rows, constant columns as the plan of this micro-batch has them, where a version does so (SPARK-47840)."""
-    if turn.rules.constant_columns_of_joins == "of the state":
+def _with_current_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
+    """The rows with constant columns from the plan of this micro-batch, on versions that do so (SPARK-47840)."""
+    if context.rules.constant_columns_of_joins == "of the state":
         return rows
     constants = {
         one.id: evaluate(found, {})
         for side in node.children
         for one in side.columns
-        if (found := constant_of(one.id, side, turn.silent, turn.rules)) is not None
+        if (found := constant_of(one.id, side, context.silent, context.rules)) is not None
     }
     if constants and node.how != "inner":
         raise Unpredictable("a constant column of an outer join")
@@ -116,7 +128,7 @@ def _with_present_constants(rows: list[Row], node: Join, turn: Turn) -> list[Row
 
 
 def can_evict(node: Join) -> bool:
-    """Whether any state can ever go: only then a micro-batch without data is worth running."""
+    """Whether any state can be evicted; otherwise a micro-batch without data is useless."""
     return any(bound is not None for bound in bounds(node))
 
 
@@ -124,38 +136,38 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
     """
     Args:
         node: the join.
-        silent: streams that have nothing new.
+        silent: streams without new rows.
         rules: of the version.
 
     Raises:
-        Refused: nothing in the condition must be equal.
-        Unpredictable: a key is a constant where constants go wrong (SPARK-47840).
+        Refused: the condition has no equality.
+        Unpredictable: a key is a constant on a version with SPARK-47840.
     """
     pairs = equalities(node)
     present = rules.constant_columns_of_joins == "of the present plan" and node.how in ("inner", "leftSemi")
     if not pairs or (present and all(_has_constant(pair, node, silent, rules) for pair in pairs)):
-        raise refused(rules, "join without equality")
+        raise rules.refusal("join without equality")
     if rules.constant_keys == "of the present plan" and any(_has_constant(pair, node, silent, rules) for pair in pairs):
         raise Unpredictable("a constant key of a join")
 
 
 def _has_constant(pair: Equality, node: Join, silent: frozenset[str], rules: Rules) -> bool:
-    """Whether a constant takes the place of a key, so that nothing is left that rows could be found by (`FoldablePropagation`)."""
+    """Whether a constant replaces a key, so that the equality is lost (`FoldablePropagation`)."""
     return any(
         key.kind == "column" and constant_of(key.value, side, silent, rules) is not None
         for key, side in ((pair.left, node.left), (pair.right, node.right))
     )
 
 
-class _Run:
-    """The sides of a join while a micro-batch goes through it."""
+class _JoinRun:
+    """The sides of a join during a micro-batch."""
 
-    def __init__(self, node: Join, state: JoinState, turn: Turn) -> None:
+    def __init__(self, node: Join, state: JoinState, context: OperatorContext) -> None:
         self._node = node
-        self._turn = turn
-        self._rules = turn.rules
-        self._condition = _taken_apart(node)
-        self._sides: dict[str, dict[Key, list[Stored]]] = {
+        self._turn = context
+        self._rules = context.rules
+        self._condition = _condition_parts(node)
+        self._sides: dict[str, dict[Key, list[StoredRow]]] = {
             name: {key: list(rows) for key, rows in side.items()}
             for name, side in (("left", state.left), ("right", state.right))
         }
@@ -170,11 +182,11 @@ class _Run:
         )
         return JoinState(left, right)
 
-    def row(self, name: str, stored: Stored) -> Row:
+    def row(self, name: str, stored: StoredRow) -> Row:
         return dict(zip((one.id for one in self.side(name).columns), stored.values, strict=True))
 
     def arrive(self, name: str, rows: Sequence[Row]) -> Iterator[Row]:
-        """Match each row with what the other side has stored, and store it."""
+        """Match each row with the state of the other side, and store it."""
         alone = self._condition.left_alone if name == "left" else self._condition.right_alone
         for row in rows:
             if not evaluate(alone, row):
@@ -188,17 +200,17 @@ class _Run:
             pairs = list(self._matches(name, key, row))
             yield from pairs
             semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
-            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._goes(name, key, row)):
+            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._is_evicted(name, key, row)):
                 self._store(name, key, row, matched=bool(pairs))
 
     def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:
         other = "right" if name == "left" else "left"
-        # Elsewhere one side's rows without a key are filtered before the join; here they are stored, and found by their bytes.
+        # Other joins filter rows with a null key; a full outer join stores them and finds them by their bytes.
         if None in key and self._node.how != "fullOuter":
             return
-        held = self._sides[other].get(key, [])
+        stored_rows = self._sides[other].get(key, [])
         semi = self._node.how == "leftSemi"
-        for place, stored in enumerate(list(held)):
+        for place, stored in enumerate(list(stored_rows)):
             theirs = self.row(other, stored)
             if not evaluate(self._condition.rest, {**theirs, **row}):
                 continue
@@ -209,21 +221,21 @@ class _Run:
                 yield theirs
             elif not semi:
                 yield {**theirs, **row}
-            held[place] = replace(stored, matched=True)
+            stored_rows[place] = replace(stored, matched=True)
         if semi and name == "right" and self._rules.semi_forgets_matched_rows:
-            held[:] = [stored for stored in held if not stored.matched]
+            stored_rows[:] = [stored for stored in stored_rows if not stored.matched]
 
     def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
         values = tuple(row[one.id] for one in self.side(name).columns)
-        self._sides[name].setdefault(key, []).append(Stored(values, matched))
+        self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
 
-    def evict(self, name: str) -> list[tuple[Row, bool, Column | None]]:
-        """Take out what goes: each row, whether it had matched, and the column it was judged by."""
+    def evict(self, name: str) -> list[tuple[Row, bool, Attribute | None]]:
+        """Evict rows: each with whether it had matched, and the column that decided."""
         gone = []
-        column = _judging_column(self._bounds[name])
-        for key, held in self._sides[name].items():
-            over = [stored for stored in held if self._goes(name, key, self.row(name, stored))]
-            held[:] = [stored for stored in held if stored not in over]
+        column = _deciding_column(self._bounds[name])
+        for key, stored_rows in self._sides[name].items():
+            over = [stored for stored in stored_rows if self._is_evicted(name, key, self.row(name, stored))]
+            stored_rows[:] = [stored for stored in stored_rows if stored not in over]
             if self._rules.evicted_rows_share_a_buffer and over:
                 over = [replace(stored, values=over[-1].values) for stored in over]
             shown = (
@@ -236,8 +248,8 @@ class _Run:
         return [
             self.with_nulls(name, self.row(name, stored))
             for name in PRESERVED[self._node.how]
-            for held in self._sides[name].values()
-            for stored in held
+            for stored_rows in self._sides[name].values()
+            for stored in stored_rows
             if not stored.matched
         ]
 
@@ -248,24 +260,24 @@ class _Run:
     def _key(self, name: str, row: Row) -> Key:
         return tuple(evaluate(pair.left if name == "left" else pair.right, row) for pair in self._condition.equal)
 
-    def _goes(self, name: str, key: Key, row: Row) -> bool:
+    def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
         bound = self._bounds[name]
         if bound is None:
             return False
         watermark_ms = self._turn.evicting_ms
-        if isinstance(bound, ByKey):
-            return is_over(key[bound.place], bound.column, watermark_ms, self._rules)
+        if isinstance(bound, KeyBound):
+            return is_evicted(key[bound.place], bound.column, watermark_ms, self._rules)
         time = row[bound.column.id]
         return time is not None and self._rules.join_state_goes(
             time, bound.state_watermark_ms(watermark_ms, self._rules)
         )
 
 
-def _judging_column(bound: Bound) -> Column | None:
+def _deciding_column(bound: Bound) -> Attribute | None:
     return None if bound is None else bound.column
 
 
-def _taken_apart(node: Join) -> _Condition:
+def _condition_parts(node: Join) -> _Condition:
     left = {one.id for one in node.left.columns}
     right = {one.id for one in node.right.columns}
     equal = equalities(node)

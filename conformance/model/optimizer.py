@@ -1,4 +1,4 @@
-"""Where Spark's optimiser puts filters, and which columns it takes for constants, as far as it can be seen from outside."""
+"""Where Spark's optimiser places filters, and which columns it treats as constants, as far as that is visible."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import reduce
 
 from conformance.model.columns import BOOLEAN
 from conformance.model.constraints import inferred
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
@@ -16,9 +17,9 @@ from conformance.model.plan import (
     Join,
     JoinType,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Static,
     Union,
     Watermark,
     beneath,
@@ -29,7 +30,6 @@ from conformance.model.plan import (
     with_children,
 )
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 PRESERVED = {
     "inner": (),
@@ -38,14 +38,14 @@ PRESERVED = {
     "fullOuter": ("left", "right"),
     "leftSemi": (),
 }
-"""Join type → the sides whose rows come out without a match too, so that no condition of the join may remove them."""
+"""Join type → the sides whose rows are emitted even without a match, so that no join condition may filter them."""
 
 
 def optimized(plan: Plan, rules: Rules) -> Plan:
-    """The plan with each filter where it runs.
+    """The plan with each filter where Spark runs it.
 
     Raises:
-        Unpredictable: the model does not know where that is.
+        Unpredictable: the model does not know where.
     """
     found = _optimized(plan, rules)
     if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
@@ -54,7 +54,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
 
 
 def _is_cut(plan: Plan) -> bool:
-    return isinstance(plan, Static) and plan.is_cut
+    return isinstance(plan, LocalRelation) and plan.is_cut
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:
@@ -66,7 +66,7 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
                     return child
                 if isinstance(beneath(child), Join | Union):
                     raise Unpredictable("a filter that is always false, which moves into a join or a union")
-                return Static(plan.columns, (), is_cut=True)
+                return LocalRelation(plan.columns, (), is_cut=True)
             return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
         case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
@@ -77,7 +77,7 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
 
 
 def _with_times(plan: Project | Aggregate, child: Plan, rules: Rules) -> Plan:
-    """The child of a node that makes windows, filtered by what windows filter by: rows without time are in none."""
+    """The child of a node that computes windows, without rows whose event time is null."""
     for one in plan.named if isinstance(plan, Project) else plan.keys:
         if one.expression.kind == "window" and one.expression.args[0].kind == "column":
             child = _place(_not_null(one.expression.args[0]), child, rules)
@@ -89,7 +89,7 @@ def _not_null(column: Expression) -> Expression:
 
 
 def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
-    """The plan filtered by a condition, as far below its top as the condition may run."""
+    """The plan with a filter pushed down as far as possible."""
     if not condition.is_deterministic:
         return Filter(plan, condition)
     match plan:
@@ -125,7 +125,7 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
 
 
 def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
-    narrowed = _without_needless_nulls(condition, join)
+    narrowed = _narrowed_outer_join(condition, join)
     if narrowed.how != join.how:
         join = _with_conditions_placed(narrowed, rules)
     for side in ("left", "right"):
@@ -138,8 +138,8 @@ def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:
     return Filter(join, condition)
 
 
-def _without_needless_nulls(condition: Expression, join: Join) -> Join:
-    """An outer join whose null rows a filter above it takes out again is none on that side."""
+def _narrowed_outer_join(condition: Expression, join: Join) -> Join:
+    """The join with the type that is left if a filter above it removes the null rows of a side."""
     wanted = must_not_be_null(condition)
     left = "left" in PRESERVED[join.how] and not wanted & {one.id for one in join.right.columns}
     right = "right" in PRESERVED[join.how] and not wanted & {one.id for one in join.left.columns}
@@ -150,9 +150,9 @@ def _without_needless_nulls(condition: Expression, join: Join) -> Join:
 
 
 def _with_conditions_placed(join: Join, rules: Rules) -> Join:
-    """Parts of a join's condition that look at one side filter it, and so does what the condition needs not to be NULL.
+    """The join with conditions on one side, and NOT NULL conditions on its keys, pushed down as filters.
 
-    Not on a side that an outer join preserves: there such a row comes out with nulls.
+    Not on a side that an outer join preserves: such a row is emitted with nulls.
     """
     left, right = optimized(join.left, rules), optimized(join.right, rules)
     sides: dict[str, Plan] = {"left": left, "right": right}
@@ -174,7 +174,7 @@ def _with_conditions_placed(join: Join, rules: Rules) -> Join:
 
 
 def _with_inferred(join: Join, rules: Rules) -> Join:
-    """What filters say of a column holds of the one that is equal to it too, on a side that the join does not preserve."""
+    """The join with filters on a column applied to the column it is compared with, unless the join preserves that side."""
     sides = {"left": join.left, "right": join.right}
     for part in inferred(join):
         side = _side_of(part, join.left, join.right)
@@ -184,7 +184,7 @@ def _with_inferred(join: Join, rules: Rules) -> Join:
 
 
 def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
-    """The side a condition looks at, where it looks at one alone."""
+    """The side of a condition that uses only one side; None otherwise."""
     used = part.references
     for name, plan in (("left", left), ("right", right)):
         if used and used <= {one.id for one in plan.columns}:
@@ -193,21 +193,21 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
 
 
 def all_of(parts: Iterable[Expression]) -> Expression:
-    """The conditions held together by AND; true where there is none."""
-    held = list(parts)
-    if not held:
+    """The conditions connected by AND; true if there are none."""
+    conditions = list(parts)
+    if not conditions:
         return Expression("literal", BOOLEAN, value=True)
-    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), held)
+    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), conditions)
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:
-    """The literal that a column of a node is, by the present plan; None where it is none.
+    """The constant value of a column in the current plan; None if it is not constant.
 
     Args:
         id: of the column.
         plan: the node.
-        silent: streams that have nothing new in this micro-batch.
-        rules: say whether branches over them vanish.
+        silent: streams without new rows in this micro-batch.
+        rules: whether their branches of a union are removed.
     """
     match plan:
         case Project():
@@ -228,10 +228,10 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
 
 
 def vanishes(branch: Plan, silent: frozenset[str], rules: Rules) -> bool:
-    """Whether a branch of a union is taken out of the plan."""
+    """Whether a branch of a union is removed from the plan."""
     return rules.empty_union_branches_vanish and is_empty(branch, silent)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:
-    """Whether Spark sees that nothing new is in it: no watermark stands over the nothing, which `PropagateEmptyRelation` does not know."""
+    """Whether Spark knows that it has no new rows: `PropagateEmptyRelation` does not handle watermarks."""
     return streams(plan) <= silent and not watermarks(plan)

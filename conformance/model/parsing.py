@@ -1,4 +1,4 @@
-"""From the text of a Spark SQL expression to an ``Expression`` over the columns of a frame."""
+"""Parses Spark SQL expressions into ``Expression`` trees over the columns of a frame."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from sqlglot import exp
 
 from conformance.core.spark_types import DataType, Field
 from conformance.model.aggregates import AGGREGATES
-from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Column
+from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
+from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression
 from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.model.refusals import Refused
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -60,17 +59,17 @@ _CASTS: Mapping[str, str] = {
     "INT": "cast to int",
 }
 _NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
-"""Functions that some versions lack → the feature."""
+"""Function → feature that provides it, if some versions lack it."""
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """An expression, and the name it gives its column."""
+    """An expression and the name of its column."""
 
     expression: Expression
     name: str
-    source: Column | None
-    """The column it is, renamed or not; None where it is more than that."""
+    source: Attribute | None
+    """The column, if the expression is only a column, possibly renamed."""
 
 
 @cache
@@ -78,7 +77,7 @@ def syntax(text: str) -> exp.Expr:
     """The syntax tree of an expression.
 
     Raises:
-        Unpredictable: sqlglot does not read it.
+        Unpredictable: sqlglot cannot parse it.
     """
     try:
         return sqlglot.parse_one(text, dialect="spark")
@@ -86,23 +85,23 @@ def syntax(text: str) -> exp.Expr:
         raise Unpredictable(f"the syntax of {text!r}") from None
 
 
-def parse(text: str, scope: Sequence[Column], rules: Rules) -> Parsed:
-    """Read an expression.
+def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
+    """Parse an expression.
 
     Args:
-        text: as Spark SQL has it: ``window(event_time, '10 minutes') AS slot``.
-        scope: the columns it may name.
-        rules: say which constructs there are.
+        text: in Spark SQL: ``window(event_time, '10 minutes') AS slot``.
+        scope: the available columns.
+        rules: of the version.
 
     Raises:
-        Unpredictable: it uses what the model does not know.
-        Refused: it names no column of the scope, or what this version lacks.
+        Unpredictable: the model does not know a construct.
+        Refused: a column does not exist, or the version lacks a feature.
     """
     return read(syntax(text), scope, rules)
 
 
-def read(tree: exp.Expr, scope: Sequence[Column], rules: Rules) -> Parsed:
-    """The same of a syntax tree."""
+def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
+    """As ``parse``, from a syntax tree."""
     alias = None
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
@@ -111,12 +110,12 @@ def read(tree: exp.Expr, scope: Sequence[Column], rules: Rules) -> Parsed:
     return Parsed(expression, alias or _name(tree, source), source)
 
 
-def resolve(parts: Sequence[str], scope: Iterable[Column], rules: Rules) -> Expression:
-    """The column, or the field of one, that a dotted name means.
+def resolve(parts: Sequence[str], scope: Iterable[Attribute], rules: Rules) -> Expression:
+    """The column, or the field of a column, with a dotted name.
 
     Raises:
-        Refused: there is none.
-        Unpredictable: it means several.
+        Refused: it does not exist.
+        Unpredictable: it is ambiguous.
     """
     columns = list(scope)
     for taken in (2, 1):
@@ -135,31 +134,11 @@ def resolve(parts: Sequence[str], scope: Iterable[Column], rules: Rules) -> Expr
             for field in parts[taken:]:
                 expression = _field(expression, field, rules)
             return expression
-    raise refused(rules, "unknown column", ".".join(parts))
-
-
-def refused(rules: Rules, name: str, what: str = "") -> Refused:
-    """The error of a refusal that is in force.
-
-    Raises:
-        Unpredictable: the refusal is not in force here, and what happens instead is not known.
-    """
-    if name not in rules.refusals:
-        raise Unpredictable(f"{name} where it is not refused")
-    return rules.refusals[name].error(name, what)
-
-
-def need(feature: str, rules: Rules) -> None:
-    """
-    Raises:
-        Refused: this version does not have the feature.
-    """
-    if feature not in rules.features:
-        raise refused(rules, "not there", feature)
+    raise rules.refusal("unknown column", ".".join(parts))
 
 
 class _Reader:
-    def __init__(self, scope: Sequence[Column], rules: Rules) -> None:
+    def __init__(self, scope: Sequence[Attribute], rules: Rules) -> None:
         self._scope = scope
         self._rules = rules
 
@@ -262,7 +241,7 @@ class _Reader:
         if name is None:
             raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
         if name == "cast to timestamp_ntz":
-            need("TIMESTAMP_NTZ", self._rules)
+            self._rules.require("TIMESTAMP_NTZ")
         return self._call(name, tree.this)
 
     _trycast = _cast
@@ -283,10 +262,10 @@ class _Reader:
         if name == "session_window":
             return self._session(tree)
         if name == "window_time":
-            need("window_time", self._rules)
+            self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
         if name in _NEED:
-            need(_NEED[name], self._rules)
+            self._rules.require(_NEED[name])
         return self._call(name, *tree.expressions)
 
     def _window(self, tree: exp.Anonymous) -> Expression:
@@ -298,14 +277,14 @@ class _Reader:
         return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
     def _session(self, tree: exp.Anonymous) -> Expression:
-        need("session_window", self._rules)
+        self._rules.require("session_window")
         time = self._time(self.read(tree.expressions[0]))
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")
 
     def _time(self, of: Expression) -> Expression:
-        """What a window is taken of: a window as such by its time (SPARK-40821)."""
+        """The time argument of a window function; for a window its time (SPARK-40821)."""
         if of.type == WINDOW:
-            need("window of a window", self._rules)
+            self._rules.require("window of a window")
             return self._time_of_window(of)
         if of.type.name not in ("timestamp", "timestamp_ntz"):
             raise Unpredictable(f"a window over {of.type}")
@@ -314,7 +293,7 @@ class _Reader:
     def _time_of_window(self, window: Expression) -> Expression:
         made = next((one.made_by for one in self._scope if window.kind == "column" and one.id == window.value), None)
         if window.type != WINDOW or made is None:
-            raise Unpredictable("window_time of what is no window")
+            raise Unpredictable("window_time of a column that is not a window")
         return Expression("window_time", TIMESTAMP, (window,), "window_time", self._rules.window_time_us)
 
     def _micros(self, tree: exp.Expr) -> int:
@@ -332,10 +311,10 @@ def _field(of: Expression, name: str, rules: Rules) -> Expression:
     for position, field in enumerate(of.type.fields):
         if _same(field.name, name):
             return Expression("field", field.type, (of,), field.name, position)
-    raise refused(rules, "unknown column", name)
+    raise rules.refusal("unknown column", name)
 
 
-def _name(tree: exp.Expr, source: Column | None) -> str:
+def _name(tree: exp.Expr, source: Attribute | None) -> str:
     if source is not None:
         return source.name
     if isinstance(tree, exp.Column):

@@ -1,6 +1,6 @@
-"""The plan of a query: what its operations make of the rows of a micro-batch.
+"""The logical plan of a query.
 
-A node is itself alone: two nodes that look the same are two operators, each with its own state.
+Nodes are compared by identity: two identical nodes are two operators, each with its own state.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from conformance.model.columns import Column, Value
-from conformance.model.expressions import Expression, Named
+from conformance.model.columns import Attribute, Value
+from conformance.model.expressions import Expression, NamedExpression
 
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
 
 
 class _Leaf:
-    """A node over none."""
+    """A node without children."""
 
     @property
     def children(self) -> tuple[Plan, ...]:
         return ()
 
 
-class _OverOne:
-    """A node over a single other one, its field ``child``."""
+class _Unary:
+    """A node with one child."""
 
     child: Plan
 
@@ -34,65 +34,65 @@ class _OverOne:
         return (self.child,)
 
 
-class _PassingOn(_OverOne):
-    """One that hands on the columns of the node below."""
+class _WithColumnsOfChild(_Unary):
+    """A node with the columns of its child."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return self.child.columns
 
 
 @dataclass(frozen=True, eq=False)
-class Source(_Leaf):
-    """A stream that is read; read twice, its columns have other ids each time."""
+class StreamSource(_Leaf):
+    """A stream. If it is read twice, its columns have different ids."""
 
     stream: str
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Static(_Leaf):
-    """Rows that are written in the query."""
+class LocalRelation(_Leaf):
+    """Constant rows of the query."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
     rows: tuple[tuple[Value, ...], ...]
     is_cut: bool = False
-    """Whether it is all that is left of a query below a filter that is always false."""
+    """Whether it replaces a plan below a filter that is always false."""
 
 
 @dataclass(frozen=True, eq=False)
-class Watermark(_OverOne):
-    """``withWatermark``: from here on the column is the event time."""
+class Watermark(_Unary):
+    """``withWatermark``: above it the column is an event time."""
 
     child: Plan
-    column: Column
-    columns: tuple[Column, ...]
+    column: Attribute
+    columns: tuple[Attribute, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(_PassingOn):
+class Filter(_WithColumnsOfChild):
     child: Plan
     condition: Expression
 
 
 @dataclass(frozen=True, eq=False)
-class Project(_OverOne):
-    """``select`` and its like; a window in it makes a row for each window a row is in."""
+class Project(_Unary):
+    """``select`` and similar; with a window it yields one row per window."""
 
     child: Plan
-    named: tuple[Named, ...]
+    named: tuple[NamedExpression, ...]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return tuple(one.column for one in self.named)
 
 
 @dataclass(frozen=True, eq=False)
 class Union:
-    """All rows of all branches; the columns are named, and watermarked, as in the first."""
+    """All rows of all branches, with the names and watermarks of the first branch."""
 
     branches: tuple[Plan, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[Attribute, ...]
 
     @property
     def children(self) -> tuple[Plan, ...]:
@@ -100,43 +100,43 @@ class Union:
 
 
 @dataclass(frozen=True, eq=False)
-class Aggregate(_OverOne):
-    """Groups and what is computed of each. Session windows are groups by a key of the kind ``session``."""
+class Aggregate(_Unary):
+    """``groupBy`` and ``agg``. A session window is a key of the kind ``session``."""
 
     child: Plan
-    keys: tuple[Named, ...]
-    outputs: tuple[Named, ...]
-    """Over the columns of the keys and, inside aggregate functions, over those of the child."""
+    keys: tuple[NamedExpression, ...]
+    outputs: tuple[NamedExpression, ...]
+    """Over the key columns and, inside aggregate functions, over the columns of the child."""
     from_distinct: bool = False
-    """Whether SQL's DISTINCT or UNION made it."""
+    """Whether it comes from SQL DISTINCT or UNION."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return tuple(one.column for one in self.outputs)
 
     @property
-    def session(self) -> Named | None:
+    def session(self) -> NamedExpression | None:
         """The session window among the keys."""
         return next((key for key in self.keys if key.expression.kind == "session"), None)
 
 
 @dataclass(frozen=True, eq=False)
-class Deduplicate(_PassingOn):
+class Deduplicate(_WithColumnsOfChild):
     """``dropDuplicates``, and ``dropDuplicatesWithinWatermark``."""
 
     child: Plan
-    keys: tuple[Column, ...]
+    keys: tuple[Attribute, ...]
     within_watermark: bool
 
     @property
     def has_no_order(self) -> bool:
-        """Whether its rows come from state, in an order of its own."""
+        """Whether its input comes from state, in arbitrary order."""
         return bool(stateful(self.child))
 
 
 @dataclass(frozen=True, eq=False)
-class Limit(_PassingOn):
-    """SQL's LIMIT: so many rows of the whole stream."""
+class Limit(_WithColumnsOfChild):
+    """SQL LIMIT: the first rows of the whole stream."""
 
     child: Plan
     rows: int
@@ -152,7 +152,7 @@ class Join:
     condition: Expression
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Attribute, ...]:
         return self.left.columns if self.how == "leftSemi" else (*self.left.columns, *self.right.columns)
 
     @property
@@ -164,21 +164,23 @@ class Join:
         return is_streaming(self.left) and is_streaming(self.right)
 
 
-Plan: TypeAlias = Source | Static | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+Plan: TypeAlias = (
+    StreamSource | LocalRelation | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+)
 Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join
 
 
 def walk(plan: Plan) -> Iterator[Plan]:
-    """Every node, each before its children, the left before the right: the order in which Spark collects them."""
+    """Every node in pre-order, as Spark collects them."""
     yield plan
     for child in plan.children:
         yield from walk(child)
 
 
 def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """The node over what ``change`` makes of each of its children."""
+    """The node with changed children."""
     match plan:
-        case Source() | Static():
+        case StreamSource() | LocalRelation():
             return plan
         case Union():
             return replace(plan, branches=tuple(map(change, plan.branches)))
@@ -189,11 +191,11 @@ def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 
 def is_streaming(plan: Plan) -> bool:
-    return any(isinstance(node, Source) for node in walk(plan))
+    return any(isinstance(node, StreamSource) for node in walk(plan))
 
 
 def is_stateful(plan: Plan) -> bool:
-    """Whether the operator keeps state between micro-batches."""
+    """Whether the node keeps state between micro-batches."""
     if isinstance(plan, Join):
         return plan.is_of_streams
     return isinstance(plan, Aggregate | Deduplicate | Limit) and is_streaming(plan)
@@ -201,12 +203,12 @@ def is_stateful(plan: Plan) -> bool:
 
 @lru_cache(maxsize=64)
 def stateful(plan: Plan) -> tuple[Plan, ...]:
-    """The stateful operators, the last of the query first: the order of ``stateOperators``."""
+    """The stateful operators in the order of ``stateOperators``: the last one of the query first."""
     return tuple(node for node in walk(plan) if is_stateful(node))
 
 
 def beneath(plan: Plan) -> Plan:
-    """What is below filters, projections and watermarks."""
+    """The first node below filters, projections and watermarks."""
     while isinstance(plan, Filter | Project | Watermark):
         plan = plan.child
     return plan
@@ -219,12 +221,12 @@ def watermarks(plan: Plan) -> tuple[Watermark, ...]:
 
 
 def streams(plan: Plan) -> frozenset[str]:
-    """The streams that are read."""
-    return frozenset(node.stream for node in walk(plan) if isinstance(node, Source))
+    """The streams that the plan reads."""
+    return frozenset(node.stream for node in walk(plan) if isinstance(node, StreamSource))
 
 
 def expressions(plan: Plan) -> Iterator[Expression]:
-    """Every expression of the plan, whole."""
+    """Every expression of the plan."""
     for node in walk(plan):
         match node:
             case Filter() | Join():
@@ -233,3 +235,39 @@ def expressions(plan: Plan) -> Iterator[Expression]:
                 yield from (one.expression for one in node.named)
             case Aggregate():
                 yield from (one.expression for one in (*node.keys, *node.outputs))
+
+
+_TITLES = {
+    "stateStoreSave": "aggregation",
+    "sessionWindowStateStoreSaveExec": "session windows",
+    "dedupe": "deduplication",
+    "dedupeWithinWatermark": "deduplication within the watermark",
+    "symmetricHashJoin": "join",
+    "globalLimit": "limit",
+}
+
+
+def operator_name(node: Plan) -> str:
+    """The name of a stateful operator in the progress."""
+    match node:
+        case Aggregate():
+            return "stateStoreSave" if node.session is None else "sessionWindowStateStoreSaveExec"
+        case Deduplicate():
+            return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
+        case Join():
+            return "symmetricHashJoin"
+        case _:
+            return "globalLimit"
+
+
+def operator_title(node: Plan) -> str:
+    """The operator in words: ``aggregation by window, id``."""
+    title = _TITLES[operator_name(node)]
+    match node:
+        case Aggregate():
+            names = [key.column.name for key in node.keys]
+        case Deduplicate():
+            names = [key.name for key in node.keys]
+        case _:
+            names = []
+    return f"{title} by {', '.join(names)}" if names else title

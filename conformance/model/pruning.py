@@ -1,4 +1,4 @@
-"""What the optimiser cuts out of a plan because nothing needs it: columns, and aggregations.
+"""Unused columns and redundant aggregations, which the optimiser removes from a plan.
 
 Source: `ColumnPruning`, `RemoveRedundantAggregates`.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from conformance.model.expressions import Expression, Named
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
     Aggregate,
@@ -16,49 +17,48 @@ from conformance.model.plan import (
     Filter,
     Join,
     Limit,
+    LocalRelation,
     Plan,
     Project,
-    Source,
-    Static,
+    StreamSource,
     Union,
     Watermark,
     is_streaming,
     with_children,
 )
-from conformance.model.unpredictable import Unpredictable
 
-BLIND_TO_DUPLICATES = frozenset({"max", "min", "first", "last", "collect_set"})
-"""Aggregate functions to which it does not matter how often they see a row."""
+IGNORING_DUPLICATES = frozenset({"max", "min", "first", "last", "collect_set"})
+"""Aggregate functions whose result does not depend on duplicates."""
 
 
 @dataclass(frozen=True)
-class Needed:
-    """Which columns of each node something above it, or the sink, needs."""
+class RequiredColumns:
+    """The columns of each node that are used above it, or by the sink."""
 
     by_node: Mapping[int, frozenset[int]]
 
     def of(self, plan: Plan) -> frozenset[int]:
-        """Ids of the columns of a node's output that the plan keeps."""
+        """Ids of the output columns of a node that are used."""
         return self.by_node[id(plan)]
 
 
 def without_redundant_aggregations(plan: Plan) -> Plan:
-    """The plan without aggregations of which another needs the keys alone (`RemoveRedundantAggregates`, SPARK-33122).
+    """The plan without aggregations of which only the keys are used by another (`RemoveRedundantAggregates`, SPARK-33122).
 
     Raises:
-        Unpredictable: one of them is of sessions.
+        Unpredictable: one of them has a session window.
     """
-    return _without_redundant_aggregations(plan, needed(plan))
+    return _without_redundant_aggregations(plan, required_columns(plan))
 
 
-def _without_redundant_aggregations(plan: Plan, keep: Needed) -> Plan:
+def _without_redundant_aggregations(plan: Plan, keep: RequiredColumns) -> Plan:
     if isinstance(plan, Aggregate) and (redundant := _redundant_below(plan, keep)) is not None:
         return replace(plan, child=without_redundant_aggregations(_with_keys_alone(plan.child, redundant)))
     return with_children(plan, lambda child: _without_redundant_aggregations(child, keep))
 
 
-def _redundant_below(upper: Aggregate, keep: Needed) -> Aggregate | None:
-    """The aggregation of which this one needs the keys alone, and each as often as it likes."""
+def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | None:
+    """The aggregation below of which this one only uses the keys, ignoring duplicates; None if there is none."""
     functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
@@ -69,16 +69,16 @@ def _redundant_below(upper: Aggregate, keep: Needed) -> Aggregate | None:
         return None
     if (
         not read <= {key.column.id for key in below.keys}
-        or not {call.name for call in functions} <= BLIND_TO_DUPLICATES
+        or not {call.name for call in functions} <= IGNORING_DUPLICATES
     ):
         return None
     if below.session is not None:
-        raise Unpredictable("an aggregation of sessions that is needless")
+        raise Unpredictable("a redundant aggregation with a session window")
     return below
 
 
 def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
-    """What is between two aggregations, over the keys of the lower one as they are computed."""
+    """The nodes between two aggregations, over a projection of the keys of the lower one."""
     if plan is redundant:
         return Project(redundant.child, redundant.keys)
     assert isinstance(plan, Project)
@@ -87,28 +87,30 @@ def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
     return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
 
 
-def without_needless_times(plan: Plan) -> Plan:
-    """The plan with event times gone from the inputs of joins where nothing needs them: no state goes by them (`ColumnPruning`)."""
-    return _without_needless_times(plan, needed(plan))
+def without_unused_event_times(plan: Plan) -> Plan:
+    """The plan with unused event times pruned from the inputs of joins, so that no state is evicted by them (`ColumnPruning`)."""
+    return _without_unused_event_times(plan, required_columns(plan))
 
 
-def _without_needless_times(plan: Plan, keep: Needed) -> Plan:
-    below = _narrowed if isinstance(plan, Join) else _without_needless_times
+def _without_unused_event_times(plan: Plan, keep: RequiredColumns) -> Plan:
+    below = _narrowed if isinstance(plan, Join) else _without_unused_event_times
     return with_children(plan, lambda child: below(child, keep))
 
 
-def _narrowed(side: Plan, keep: Needed) -> Plan:
-    below = _without_needless_times(side, keep)
+def _narrowed(side: Plan, keep: RequiredColumns) -> Plan:
+    below = _without_unused_event_times(side, keep)
     if all(one.id in keep.of(side) for one in side.columns if one.is_event_time):
         return below
-    return Project(below, tuple(Named(column_expression(one), one) for one in side.columns if one.id in keep.of(side)))
+    return Project(
+        below, tuple(NamedExpression(column_expression(one), one) for one in side.columns if one.id in keep.of(side))
+    )
 
 
-def needed(plan: Plan) -> Needed:
-    """Columns that nothing needs are gone before an operator sees them (so SPARK-58979 comes about)."""
+def required_columns(plan: Plan) -> RequiredColumns:
+    """The used columns of every node. Operators do not see pruned columns, which causes SPARK-58979."""
     found: dict[int, frozenset[int]] = {}
     _need(plan, frozenset(one.id for one in plan.columns), found)
-    return Needed(found)
+    return RequiredColumns(found)
 
 
 def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]]) -> None:
@@ -138,7 +140,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             wanted = columns | plan.condition.references
             for side in plan.children:
                 _need(side, wanted & {one.id for one in side.columns}, found)
-        case Source() | Static():
+        case StreamSource() | LocalRelation():
             pass
 
 

@@ -1,8 +1,7 @@
-"""A streaming query: it starts, takes what arrives, plans micro-batches until it is idle, stops and goes on.
+"""A streaming query: start, micro-batches, stop and restart.
 
-Planning is Spark's: a micro-batch runs where a stream has something new, and one without data where the watermark has moved
-and the operators of the last one can use it. Source: SPARK-24156 (no-data micro-batches), SPARK-24699 (once),
-SPARK-36533 (availableNow).
+A micro-batch runs if a stream has new rows; one without data runs if the watermark has advanced and an operator can use it.
+Sources: SPARK-24156 (no-data micro-batches), SPARK-24699 (once), SPARK-36533 (availableNow).
 """
 
 from __future__ import annotations
@@ -11,15 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from conformance.model.checkpoint import Checkpoint, Committed, Planned
+from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
-from conformance.model.execution import Data, MicroBatch, States, execute, initial, operator_name
-from conformance.model.join_bounds import equalities
+from conformance.model.errors import Unpredictable
+from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.joins import can_evict
-from conformance.model.nullability import NotNull, not_null_in_state
-from conformance.model.operator_run import OutputMode
+from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized
-from conformance.model.parsing import refused
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -32,13 +29,16 @@ from conformance.model.plan import (
     streams,
     walk,
 )
-from conformance.model.propagation import input_watermarks
-from conformance.model.pruning import Needed, needed, without_needless_times, without_redundant_aggregations
+from conformance.model.progress import BatchProgress
+from conformance.model.pruning import (
+    RequiredColumns,
+    required_columns,
+    without_redundant_aggregations,
+    without_unused_event_times,
+)
 from conformance.model.rules import Rules
-from conformance.model.stores import takes_anothers_store
-from conformance.model.story import BatchStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.watermark import Policy, Tracker, policy_named
+from conformance.model.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
+from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 Trigger: TypeAlias = Literal["default", "once", "availableNow"]
 
@@ -65,10 +65,10 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
     }
 )
-"""Confs that change no answer the model gives: where state is kept, how fast, and how what is computed is computed."""
+"""Confs that do not change any prediction: where state is kept, and how results are computed."""
 
 BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
-"""Functions that look at the time zone of the session."""
+"""Functions that depend on the time zone of the session."""
 
 KNOWN = (
     frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
@@ -76,80 +76,80 @@ KNOWN = (
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a query is started."""
+class QuerySettings:
+    """The settings of a query."""
 
     mode: OutputMode
     trigger: Trigger
     conf: Mapping[str, str]
 
     def is_on(self, conf: str) -> bool:
-        """A conf that is on unless it is set otherwise."""
+        """Whether a conf that is on by default is on."""
         return self.conf.get(conf, "true").lower() != "false"
 
 
 class Query:
-    """One run of a query over its checkpoint: from a start to a stop.
+    """One run of a query on its checkpoint, from a start to a stop.
 
     Attributes:
-        written: the plan as it was written.
-        plan: as Spark's optimiser leaves it.
-        checkpoint: as of now.
+        written: the plan before optimisation.
+        plan: the plan after Spark's optimiser.
+        checkpoint: the current checkpoint.
     """
 
-    def __init__(self, plan: Plan, settings: Settings, checkpoint: Checkpoint, rules: Rules) -> None:
-        """Start it.
+    def __init__(self, plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
+        """Start the query.
 
         Raises:
-            Refused: Spark does not start it.
-            Unpredictable: the model cannot say.
+            Refused: Spark refuses it.
+            Unpredictable: the model does not know the result.
         """
         _check_known(plan, settings)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
-            raise refused(rules, "no such trigger")
+            raise rules.refusal("no such trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
         self.written = plan
-        self.plan = without_needless_times(without_redundant_aggregations(optimized(plan, rules)))
-        self._needed: Needed = needed(self.plan)
+        self.plan = without_unused_event_times(without_redundant_aggregations(optimized(plan, rules)))
+        self._needed: RequiredColumns = required_columns(self.plan)
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
-        asked = policy_named(settings.conf.get(POLICY, "min"), rules)
-        self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else asked
+        requested = policy_named(settings.conf.get(POLICY, "min"), rules)
+        self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
         if checkpoint.sources is not None and checkpoint.sources != streams(plan):
             if len(checkpoint.sources) == len(streams(plan)):
                 raise Unpredictable("a restart with other sources")
-            raise refused(rules, "another number of sources", f"[{len(checkpoint.sources)}] sources")
+            raise rules.refusal("another number of sources", f"[{len(checkpoint.sources)}] sources")
         self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions, sources=streams(plan))
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
-        self._tracker = Tracker(restored, {})
+        self._tracker = WatermarkTracker(restored, {})
         if rules.restores_node_watermarks and checkpoint.tracker is not None:
             self._tracker = checkpoint.tracker
         self._last_eviction: tuple[int, ...] | None = None
-        """What the operators of the last micro-batch of this run went by; None where none has run."""
-        self._arrived: list[Data] = []
+        """Eviction watermarks of the last micro-batch of this run; None before the first."""
+        self._arrived: list[BatchData] = []
 
     @property
     def watermark_ms(self) -> int:
-        """What the next micro-batch would run with."""
+        """The watermark of the next micro-batch."""
         return self.checkpoint.watermark_ms
 
     @property
-    def unread(self) -> list[Data]:
-        """What has arrived and waits for the next run."""
+    def unread(self) -> list[BatchData]:
+        """Arrived rows that the next run will read."""
         return list(self._arrived)
 
-    def arrive(self, batches: Sequence[Data]) -> None:
-        """Rows arrive, an entry for each micro-batch they will be read in."""
+    def arrive(self, batches: Sequence[BatchData]) -> None:
+        """Add rows, one entry per micro-batch."""
         self._arrived += batches
 
-    def run(self) -> Iterator[BatchStory]:
-        """Run micro-batches until nothing is left to do, or as many as the trigger lets.
+    def run(self) -> Iterator[BatchProgress]:
+        """Run micro-batches until the query is idle or the trigger ends it.
 
         Raises:
             Refused: Spark fails.
-            Unpredictable: the model cannot say.
+            Unpredictable: the model does not know the result.
         """
         once = self._settings.trigger == "once"
         while (planned := self._plan(once=once)) is not None:
@@ -157,23 +157,23 @@ class Query:
             if once and not self._rules.no_data_batch_after_once:
                 return
 
-    def _plan(self, *, once: bool) -> Planned | None:
-        """The next micro-batch, written to the offset log; None where there is none."""
+    def _plan(self, *, once: bool) -> OffsetLogEntry | None:
+        """Write the next micro-batch to the offset log; None if the query is idle."""
         replayed = self.checkpoint.uncommitted
         if replayed is not None:
             return replayed
-        data: Data = {}
+        data: BatchData = {}
         if self._arrived:
             data = _together(self._arrived) if once else self._arrived[0]
             self._arrived = [] if once else self._arrived[1:]
         elif not self._wants_no_data():
             return None
-        planned = Planned(self.checkpoint.next_id, data, self._tracker.global_ms)
+        planned = OffsetLogEntry(self.checkpoint.next_id, data, self._tracker.global_ms)
         self.checkpoint = self.checkpoint.with_planned(planned)
         return planned
 
     def _wants_no_data(self) -> bool:
-        """Whether a micro-batch without data runs: the watermark at some operator has moved since the last one of this run."""
+        """Whether a micro-batch without data runs: the watermark of an operator has advanced since the last micro-batch of this run."""
         if not self._settings.is_on(NO_DATA) or self._rules.no_data_batches == "none":
             return False
         last = self._last_eviction
@@ -181,16 +181,16 @@ class Query:
             return self._rules.no_data_batch_after_restart and bool(self.checkpoint.planned) and self._once_more()
         if self._rules.no_data_batches == "always one":
             return self._once_more()
-        asking = [self._asks(node) for node in stateful(self.plan)]
+        wanting = [self._wants_eviction(node) for node in stateful(self.plan)]
         now = self._input_watermarks(self._tracker.global_ms)
-        return any(asks and new > old for asks, new, old in zip(asking, now, last, strict=True))
+        return any(wants and new > old for wants, new, old in zip(wanting, now, last, strict=True))
 
     def _once_more(self) -> bool:
-        """One micro-batch without data after each with data, whatever the watermark did: for models that are wrong on purpose."""
+        """One micro-batch without data after each with data, for wrong models."""
         newest = self.checkpoint.planned[-1]
         return bool(newest.data) and bool(stateful(self.plan))
 
-    def _asks(self, node: Plan) -> bool:
+    def _wants_eviction(self, node: Plan) -> bool:
         match node:
             case Aggregate():
                 return self._settings.mode in ("append", "update")
@@ -206,10 +206,10 @@ class Query:
 
     @property
     def _single(self) -> bool:
-        """One watermark for everything, as before 3.4: ``allowMultiple`` is off (3.4+)."""
+        """Whether all operators share one watermark, because ``allowMultiple`` is off (since 3.4)."""
         return _is_single(self._settings, self._rules)
 
-    def _execute(self, planned: Planned) -> BatchStory:
+    def _execute(self, planned: OffsetLogEntry) -> BatchProgress:
         rules, id = self._rules, planned.id
         self._check_formats()
         self._check_stores()
@@ -223,11 +223,11 @@ class Query:
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
         self._last_eviction = eviction
-        committed = Committed(self._tracker.global_ms, done.states, self._schema())
+        committed = CommitLogEntry(self._tracker.global_ms, done.states, self._schema())
         not_null = self._not_null(silent) if id == 0 else self.checkpoint.not_null
         checkpoint = self.checkpoint.with_committed(id, committed)
         self.checkpoint = replace(checkpoint, tracker=self._tracker, not_null=not_null)
-        return BatchStory(
+        return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
             read=tuple((stream, tuple(rows)) for stream, rows in planned.data.items()),
@@ -239,16 +239,16 @@ class Query:
         )
 
     def _states(self, id: int, silent: frozenset[str]) -> States:
-        """The state before a micro-batch; ``silent``: the streams that have nothing new in it."""
+        """The state before a micro-batch; ``silent``: the streams without new rows in it."""
         before = self.checkpoint.before(id)
         if before is None or (self._last_eviction is None and not self._rules.restores_state):
             return initial(self.plan)
         if self.checkpoint.lost is not None:
-            raise refused(self._rules, self.checkpoint.lost)
+            raise self._rules.refusal(self.checkpoint.lost)
         name = "operators other than in the state metadata"
         if len(before.states) != len(stateful(self.plan)):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
-            raise refused(self._rules, "state gone" if nothing_written else name)
+            raise self._rules.refusal("state gone" if nothing_written else name)
         self._check_state(before.schema)
         self._check_not_null(silent)
         return before.states
@@ -256,31 +256,31 @@ class Query:
     def _check_state(self, written: tuple[str, ...]) -> None:
         """
         Raises:
-            Refused: state written for other columns does not serve this query.
-            Unpredictable: the model does not know whether it does.
+            Refused: the state has an incompatible schema.
+            Unpredictable: the model does not know whether it is compatible.
         """
         now = self._schema()
         for node, before, after in zip(stateful(self.plan), written, now, strict=True):
             if before == after:
                 continue
             if before.partition("|")[0] != after.partition("|")[0]:
-                raise refused(self._rules, "state of another key")
+                raise self._rules.refusal("state of another key")
             if not isinstance(node, Deduplicate):
-                raise refused(self._rules, "state of another value")
+                raise self._rules.refusal("state of another value")
             if self._rules.deduplication_state_compares == "whole rows":
-                raise refused(self._rules, "deduplication state of another schema")
+                raise self._rules.refusal("deduplication state of another schema")
 
     def _schema(self) -> tuple[str, ...]:
-        return tuple(_schema_of(node, self._needed) for node in stateful(self.plan))
+        return tuple(schema_of(node, self._needed) for node in stateful(self.plan))
 
     def _not_null(self, silent: frozenset[str]) -> tuple[NotNull, ...]:
         return tuple(not_null_in_state(node, silent, self._needed, self._rules) for node in stateful(self.plan))
 
     def _check_not_null(self, silent: frozenset[str]) -> None:
-        """State is written as the first micro-batch has it; the first of each run is held against that.
+        """Compare the NOT NULL columns of the first micro-batch of a run with those the state was written with.
 
         Raises:
-            Refused: columns are NOT NULL otherwise than they may.
+            Refused: they are incompatible.
         """
         first, allowed = self.checkpoint.not_null, self._rules.not_null_columns_of_state
         if first is None or self._last_eviction is not None or allowed == "may be as they are":
@@ -288,89 +288,71 @@ class Query:
         for written, now in zip(first, self._not_null(silent), strict=True):
             for before, after in zip(written, now, strict=False):
                 if (allowed == "may not come up" and after > before) or (allowed == "may not go" and before > after):
-                    raise refused(self._rules, "state of another value")
+                    raise self._rules.refusal("state of another value")
 
     def _check_stores(self) -> None:
         name = "store of another operator"
         if name in self._rules.refusals and in_rocksdb(self._settings):
-            partitions = self.checkpoint.partitions or "1"  # the case language's default
-            if takes_anothers_store(self.plan, partitions=int(partitions)):
-                raise refused(self._rules, name)
+            partitions = self.checkpoint.partitions or "1"  # the default of the case language
+            if opens_store_of_another(self.plan, partitions=int(partitions)):
+                raise self._rules.refusal(name)
 
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
         outer = [node.how for node in joins if node.how != "inner"]
         if outer and self._settings.conf.get(JOIN_FORMAT) == "1":
-            raise refused(self._rules, "join state format 1", outer[0])
+            raise self._rules.refusal("join state format 1", outer[0])
         name = "join state format 1 of any join"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "1" and name in self._rules.refusals:
-            raise refused(self._rules, name)
+            raise self._rules.refusal(name)
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
-            raise refused(self._rules, name)
+            raise self._rules.refusal(name)
 
 
-def in_rocksdb(settings: Settings) -> bool:
+def in_rocksdb(settings: QuerySettings) -> bool:
     """Whether a query keeps its state in RocksDB."""
     return "RocksDB" in settings.conf.get(PROVIDER, "")
 
 
-def _is_single(settings: Settings, rules: Rules) -> bool:
+def _is_single(settings: QuerySettings, rules: Rules) -> bool:
     return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
 
 
 def _with_one_watermark(rules: Rules) -> Rules:
-    """With ``allowMultiple`` off the first of several event times is taken, as before there were several watermarks."""
+    """With ``allowMultiple`` off, the first of several event times is used, as in versions before it existed."""
     kept = {name: wording for name, wording in rules.refusals.items() if name != "two event times"}
-    return replace(rules, refusals=kept)
+    return rules.altered(refusals=kept)
 
 
-def _check_known(plan: Plan, settings: Settings) -> None:
+def _check_known(plan: Plan, settings: QuerySettings) -> None:
     """
     Raises:
-        Unpredictable: a conf, or something that has no one outcome.
+        Unpredictable: a conf, or a construct without a single result.
     """
     unknown = sorted(set(settings.conf) - KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
-        raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in another time zone than UTC")
+        raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
     if "collect_set" in calls and "array_sort" not in calls:
-        raise Unpredictable("the order of what collect_set collects")
+        raise Unpredictable("the order of collect_set")
 
 
-def _check_semi_joins(plan: Plan, settings: Settings) -> None:
-    """PushDownLeftSemiAntiJoin; below an aggregation where the other side is small (SPARK-34081).
+def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
+    """`PushDownLeftSemiAntiJoin`; below an aggregation only if the other side is small (SPARK-34081).
 
     Raises:
-        Unpredictable: the optimiser moves one of them.
+        Unpredictable: the optimiser moves a left semi join.
     """
     pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
     if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
 
 
-def _schema_of(node: Plan, needed: Needed) -> str:
-    """What the state of an operator is kept of: the types of its keys, and after a bar those of whole rows, without what nothing needs."""
-    match node:
-        case Aggregate():
-            keys = [str(key.column.type) for key in node.keys]
-            kept = [one for one in node.outputs if one.column.id in needed.of(node)]
-            values = [str(call.type) + call.name for one in kept for call in one.expression.aggregates]
-        case Deduplicate():
-            keys = [str(key.type) for key in node.keys]
-            values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
-        case Join():
-            keys = [str(pair.left.type) for pair in equalities(node)]
-            values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
-        case _:
-            keys, values = [], []
-    return f"{operator_name(node)} {', '.join(keys)}|{', '.join(values)}"
-
-
-def _together(batches: Sequence[Data]) -> Data:
-    """Everything that waits, in one micro-batch."""
+def _together(batches: Sequence[BatchData]) -> BatchData:
+    """All waiting rows in one micro-batch."""
     found: dict[str, list[tuple[object, ...]]] = {}
     for batch in batches:
         for stream, rows in batch.items():

@@ -1,18 +1,19 @@
-"""The rules a query goes by: one frozen value, which a version of Spark fills in and a wrong model alters.
+"""The rules of the watermark semantics as one frozen value: a version of Spark, or a wrong model with one of them altered.
 
-What each rule says, where it is written and since when it holds is in ``catalogue``; each is read at one place in the model.
+``catalogue`` has the sentence, the source and the versions of each value; the model reads each rule at one place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias
 
-from conformance.model.refusals import Wording
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.versioned_data import Wording
 
 Boundary: TypeAlias = Callable[[int, int], bool]
-"""Of an event time in µs and a watermark in ms."""
+"""Compares an event time in µs with a watermark in ms."""
 
 
 @dataclass(frozen=True)
@@ -21,19 +22,19 @@ class Rules:
 
     # How the watermark is computed.
     event_time_ms: Callable[[int | None], int]
-    """A row's event time in µs as the statistics count it, in ms."""
+    """Converts the event time of a row in µs to ms for the statistics."""
     window_reads_as_us: int
-    """What the statistics read where the event time is a window."""
+    """The value that the statistics misread if the event time is a window."""
     highest_of_batch: Callable[[Sequence[int]], int]
-    """Of the event times in ms: the one a watermark is computed from."""
+    """Selects the event time, in ms, that the watermark is computed from."""
     node_watermark_ms: Callable[[int, int], int]
-    """Of the highest event time and the delay, both in ms."""
+    """Computes the watermark from the highest event time and the delay, all in ms."""
     node_keeps_its_highest: bool
     silent_node_ms: int | None
-    """What an input without rows so far counts for, in ms; None: it does not count."""
+    """The watermark of an input without rows so far, in ms; None: it is ignored."""
     watermark_never_falls: bool
     policies: Mapping[str, Callable[[Sequence[int]], int]]
-    """``multipleWatermarkPolicy`` in lower case → the watermark of several inputs' watermarks."""
+    """``multipleWatermarkPolicy`` in lower case → the function that combines the watermarks of several inputs."""
     nodes_known_by: Literal["themselves", "position"]
     filters_go_below_the_watermark: bool
 
@@ -42,22 +43,22 @@ class Rules:
     is_late: Boundary
     null_is_late: bool
     late_time_of_window: Callable[[tuple[int, int]], int]
-    """The time of a window (start and end, µs) that is compared with the watermark to tell late rows."""
+    """The time of a window (start and end, µs) that decides whether its rows are late."""
     drops_in_complete_mode: bool
     drops_in_update_mode: bool
     session_drops_are_counted: bool
     session_counts_late: Literal["times", "rows"]
-    """Rows of one key and one time are aggregated before any session is looked at, in the partition that they come in."""
+    """``times``: rows of one key and one event time are aggregated per partition before sessions are built."""
     aggregation_counts_late: Literal["groups", "rows"]
     pruned_event_time_is_filtered: bool
 
-    # When state goes.
+    # When state is evicted.
     is_over: Boundary
-    """Whether a key whose time is in µs goes at a watermark in ms."""
+    """Whether state with an event time in µs is evicted at a watermark in ms."""
     null_is_over: bool
     over_time_of_window: Callable[[tuple[int, int]], int]
     evicts_in: frozenset[str]
-    """The output modes in which aggregations forget."""
+    """The output modes in which aggregations evict state."""
     eviction_watermark: Literal["own batch", "batch before"]
     update_emits: Literal["changed groups", "all groups"]
     append_emits: Literal["evicted groups", "changed groups"]
@@ -68,9 +69,9 @@ class Rules:
     window_holds_its_end: bool
     sessions_touching_merge: bool
     session_end_us: Callable[[int, int], int]
-    """Of a row's event time and its gap, both in µs."""
+    """Computes the end of a session from the event time and gap of a row, in µs."""
     window_time_us: Callable[[int], int]
-    """The time of a window by its end, both in µs."""
+    """Computes the time of a window from its end, in µs."""
 
     # Micro-batches.
     no_data_batches: Literal["one per advance", "always one", "none"]
@@ -79,14 +80,14 @@ class Rules:
     # Deduplication.
     deduplication_remembers: bool
     within_expires_us: Callable[[int, int], int]
-    """Of a row's event time in µs and the delay in ms: when its key is forgotten."""
+    """Computes the expiry of a key in µs from the event time of its row in µs and the delay in ms."""
     within_is_expired: Boundary
     duplicates_prolong: bool
     within_forgets: Literal["after the rows", "before the rows"]
 
     # Joins.
     inclusive_bound_ms: int
-    """By how many ms a bound with <= or >= lies behind the watermark."""
+    """How many ms a bound with <= or >= lags behind the watermark."""
     join_state_goes: Boundary
     stores_rows_that_go_at_once: bool
     semi_forgets_matched_rows: bool
@@ -101,16 +102,16 @@ class Rules:
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
     false_filters_cut_the_plan: bool
     not_null_columns_of_state: Literal["may be as they are", "may not come up", "may not go"]
-    """What a restart may make of the columns that rows in the state have as NOT NULL."""
+    """Which changes of NOT NULL columns in the state are allowed after a restart."""
     silent_distinct_vanishes: bool
     deduplication_by_key_may_follow: bool
-    """Whether a deduplication without event time may stand above any operator with state."""
+    """Whether a deduplication without an event-time key is allowed above any stateful operator."""
     distinct_is_noticed: bool
-    """Whether the checks at the start see that SQL's DISTINCT is an aggregation."""
+    """Whether the checks at the start recognise SQL DISTINCT as an aggregation."""
     empty_union_branches_vanish: bool
     window_of_window_keeps_what_is_above: bool
 
-    # Going on after a stop.
+    # Restart.
     restores_the_watermark: bool
     restores_node_watermarks: bool
     policy_is_pinned: bool
@@ -118,13 +119,35 @@ class Rules:
     no_data_batch_after_restart: bool
     deduplication_state_compares: Literal["keys", "whole rows"]
 
-    # What is refused, and how; and what exists at all.
+    # Refusals and features.
     refusals: Mapping[str, Wording]
-    """Name of a refusal in force → how it is worded."""
+    """Name of a refusal of the version → its wording."""
     features: frozenset[str]
-    """Constructs that exist."""
+    """Available constructs."""
+
+    def altered(self, **values: Any) -> Rules:
+        """These rules with some values replaced."""
+        return replace(self, **values)
+
+    def refusal(self, name: str, what: str = "") -> Refused:
+        """The error of a refusal.
+
+        Raises:
+            Unpredictable: the version does not refuse it, and the model does not know what happens instead.
+        """
+        if name not in self.refusals:
+            raise Unpredictable(f"{name} where it is not refused")
+        return self.refusals[name].error(name, what)
+
+    def require(self, feature: str) -> None:
+        """
+        Raises:
+            Refused: the version lacks the feature.
+        """
+        if feature not in self.features:
+            raise self.refusal("not there", feature)
 
 
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:
-    """The names of the rules that two sets do not share, in the order of the catalogue."""
+    """The names of the rules with different values, in the order of the fields."""
     return tuple(field.name for field in fields(Rules) if getattr(these, field.name) != getattr(those, field.name))

@@ -1,4 +1,4 @@
-"""Session windows: rows of a group that are never further apart than the gap share one. Source: SPARK-34893, SPARK-36465."""
+"""Session windows: consecutive rows of a key that are at most one gap apart share one. Sources: SPARK-34893, SPARK-36465."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.model.aggregation import Contribution, contribution, output
-from conformance.model.boundary import event_time_among, is_late, is_over
 from conformance.model.columns import Row, Value
-from conformance.model.expressions import Named, evaluate
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.model.operator_run import Outcome, Turn, judged
-from conformance.model.parsing import refused
+from conformance.model.operators import (
+    OperatorContext,
+    OperatorResult,
+    compared_row,
+    event_time_among,
+    is_evicted,
+    is_late,
+)
 from conformance.model.plan import Aggregate
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 @dataclass(frozen=True)
 class Session:
-    """From the first row to the gap after the last, in µs, with what its rows give."""
+    """From the first row to one gap after the last one, in µs, with the arguments of its rows."""
 
     start: int
     end: int
@@ -27,11 +32,11 @@ class Session:
 
 
 Sessions = Mapping[tuple[Value, ...], tuple[Session, ...]]
-"""Key without the session → its sessions by their start."""
+"""Key without the session → its sessions in order."""
 
 
-def session_rows(rows: Sequence[Row], session: Named, rules: Rules) -> list[Row]:
-    """Each row with a session of its own; a row without time, or without a positive gap, is in none."""
+def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) -> list[Row]:
+    """Each row with its own session; rows with a null event time or without a positive gap are omitted."""
     found = []
     time, gap = session.expression.args
     for row in rows:
@@ -41,24 +46,26 @@ def session_rows(rows: Sequence[Row], session: Named, rules: Rules) -> list[Row]
     return found
 
 
-def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, turn: Turn) -> Outcome:
+def aggregate_sessions(
+    node: Aggregate, rows: Sequence[Row], state: Sessions, context: OperatorContext
+) -> OperatorResult:
     """One micro-batch of an aggregation with a session window.
 
     Args:
         node: the aggregation.
-        rows: of this micro-batch, each with a session of its own.
+        rows: of this micro-batch, from ``session_rows``.
         state: the sessions so far.
-        turn: watermarks, mode and rules.
+        context: watermarks, mode and rules.
     """
-    rules = turn.rules
+    rules = context.rules
     session = node.session
     if session is None:
         raise AssertionError("an aggregation without sessions")
     others = [key for key in node.keys if key is not session]
     if not others:
-        raise refused(rules, "session without another key")
+        raise rules.refusal("session without another key")
     time = event_time_among([key.column for key in node.keys], rules)
-    late = [row for row in rows if time is not None and is_late(row[time.id], time, turn.late_ms, rules)]
+    late = [row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, rules)]
     sessions = dict(state)
     touched: dict[tuple[Value, ...], None] = {}
     for row in rows:
@@ -72,9 +79,9 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
         (key, one)
         for key, of_key in sessions.items()
         for one in of_key
-        if turn.mode in rules.evicts_in
+        if context.mode in rules.evicts_in
         and time is not None
-        and is_over((one.start, one.end), time, turn.evicting_ms, rules)
+        and is_evicted((one.start, one.end), time, context.evicting_ms, rules)
     ]
     kept = {key: tuple(one for one in of_key if (key, one) not in over) for key, of_key in sessions.items()}
     kept = {key: of_key for key, of_key in kept.items() if of_key}
@@ -87,22 +94,22 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
             session.column.id: (one.start, one.end),
         }
 
-    emitted = everything if turn.mode == "complete" else over
-    return Outcome(
+    emitted = everything if context.mode == "complete" else over
+    return OperatorResult(
         rows=[output(node, as_row(key, one), one.contributions) for key, one in emitted],
         state=kept,
-        held=sum(len(of_key) for of_key in kept.values()),
-        late=tuple(judged(row, columns, time, turn.late_ms) for row in late),
+        state_rows=sum(len(of_key) for of_key in kept.values()),
+        late=tuple(compared_row(row, columns, time, context.late_ms) for row in late),
         dropped=_counted(late, node, rules),
-        evicted=tuple(judged(as_row(key, one), columns, time, turn.evicting_ms) for key, one in over),
+        evicted=tuple(compared_row(as_row(key, one), columns, time, context.evicting_ms) for key, one in over),
         updated=len(touched),
         removed=len(over),
         shown=tuple(
-            judged(
+            compared_row(
                 {**output(node, as_row(key, one), one.contributions), **as_row(key, one)},
                 (*columns, *(one for one in node.columns if one not in columns)),
                 time,
-                turn.evicting_ms,
+                context.evicting_ms,
             )
             for key, of_key in kept.items()
             for one in of_key
@@ -111,7 +118,7 @@ def aggregate_sessions(node: Aggregate, rows: Sequence[Row], state: Sessions, tu
 
 
 def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
-    """How many late rows the metric tells."""
+    """The number of late rows in the metric."""
     if not rules.session_drops_are_counted:
         return 0
     if rules.session_counts_late == "rows":
@@ -120,7 +127,7 @@ def _counted(late: Sequence[Row], node: Aggregate, rules: Rules) -> int:
 
 
 def merged(sessions: Sequence[Session], rules: Rules) -> tuple[Session, ...]:
-    """Sessions of one key with those put together that overlap or touch."""
+    """The sessions of one key, with overlapping or touching ones merged."""
     found: list[Session] = []
     for one in sorted(sessions, key=lambda session: session.start):
         last = found[-1] if found else None

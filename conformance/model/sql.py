@@ -1,4 +1,4 @@
-"""SQL statements over frames: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
+"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cache
 import sqlglot
 from sqlglot import exp
 
-from conformance.model.columns import BIGINT, Column
-from conformance.model.expressions import Named, evaluate
+from conformance.model.columns import BIGINT, Attribute
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
-from conformance.model.parsing import need, parse, read, refused
-from conformance.model.plan import Aggregate, Project, Static
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.parsing import parse, read
+from conformance.model.plan import Aggregate, LocalRelation, Project
 
 _WATERMARK = re.compile(
     r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>.+?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
@@ -25,22 +25,22 @@ _WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
-    """The frame a statement gives.
+    """The frame of a statement.
 
     Args:
         statement: one SELECT.
-        views: the frames it may name, at least one.
+        views: name → frame, at least one.
 
     Raises:
-        Unpredictable: it uses what the model does not know.
+        Unpredictable: the model does not know a construct.
         Refused: Spark refuses it.
     """
     any_frame = next(iter(views.values()))
     marked = _WATERMARK.search(statement)
     if marked is not None:
         if marked["name"] is None and not re.fullmatch(r"\w+", marked["of"]):
-            raise refused(any_frame.rules, "unnamed expression in WATERMARK", marked["of"])
-        need("WATERMARK clause", any_frame.rules)
+            raise any_frame.rules.refusal("unnamed expression in WATERMARK", marked["of"])
+        any_frame.rules.require("WATERMARK clause")
         named = next((name for name in views if name.lower() == marked["table"].lower()), None)
         if named is None or _WATERMARK.search(statement, marked.end()):
             raise Unpredictable("WATERMARK of a subquery, or several in one statement")
@@ -51,7 +51,7 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
 
 @cache
 def _syntax(statement: str) -> exp.Expr:
-    # sqlglot takes GROUP BY window(…) for the clause WINDOW, unless the name is quoted.
+    # sqlglot parses GROUP BY window(…) as the WINDOW clause unless the name is quoted.
     quoted = _WINDOW_CALL.sub("`window`(", statement)
     try:
         return sqlglot.parse_one(quoted, dialect="spark")
@@ -60,13 +60,13 @@ def _syntax(statement: str) -> exp.Expr:
 
 
 def _marked(frame: Frame, clause: re.Match[str]) -> Frame:
-    """WATERMARK … DELAY OF: a new column, if it is one, comes first (SPARK-53687)."""
+    """WATERMARK … DELAY OF: a new column comes first (SPARK-53687)."""
     delay = clause["delay"]
     if clause["name"] is None:
         return frame.with_watermark(clause["of"], delay)
     parsed = parse(clause["of"], frame.plan.columns, frame.rules)
-    added = Named(parsed.expression, Column(frame.ids.next(), clause["name"], parsed.expression.type))
-    kept = (Named(column_expression(one), one) for one in frame.plan.columns)
+    added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause["name"], parsed.expression.type))
+    kept = (NamedExpression(column_expression(one), one) for one in frame.plan.columns)
     return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause["name"], delay)
 
 
@@ -116,10 +116,10 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
 
 
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
-    """A table, a subquery or VALUES, and whether it takes windows of windows."""
+    """A table, a subquery or VALUES, and whether it has windows over windows."""
     if isinstance(tree, exp.Subquery):
         inner = _statement(tree.this, views)
-        return inner, _takes_windows_of_windows(inner)
+        return inner, _has_windows_over_windows(inner)
     if isinstance(tree, exp.Values):
         return _values(tree, next(iter(views.values()))), False
     if isinstance(tree.this, exp.Anonymous) and tree.this.name.lower() == "range":
@@ -130,7 +130,7 @@ def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     return views[name], False
 
 
-def _takes_windows_of_windows(frame: Frame) -> bool:
+def _has_windows_over_windows(frame: Frame) -> bool:
     plan = frame.plan
     while isinstance(plan, Project):
         plan = plan.child
@@ -141,11 +141,13 @@ def _takes_windows_of_windows(frame: Frame) -> bool:
 
 
 def _range(tree: exp.Anonymous, near: Frame) -> Frame:
-    """``range(1, 5)``: the numbers from the first on, before the second, in a column ``id``."""
+    """``range(1, 5)``: a column ``id`` with the numbers from the first to the second, exclusive."""
     bounds = [evaluate(read(one, (), near.rules).expression, {}) for one in tree.expressions]
     if len(bounds) != 2:
         raise Unpredictable("range other than of two numbers")
-    return near.of(Static((Column(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds))))
+    return near.of(
+        LocalRelation((Attribute(near.ids.next(), "id", BIGINT),), tuple((number,) for number in range(*bounds)))
+    )
 
 
 def _values(tree: exp.Values, near: Frame) -> Frame:
@@ -153,12 +155,12 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
     read_rows = [[read(cell, (), near.rules).expression for cell in row.expressions] for row in tree.expressions]
     if not read_rows or any(len(row) != len(names) or any(not cell.is_constant for cell in row) for row in read_rows):
         raise Unpredictable("VALUES of other than constants")
-    columns = tuple(Column(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))
-    return near.of(Static(columns, tuple(tuple(evaluate(cell, {}) for cell in row) for row in read_rows)))
+    columns = tuple(Attribute(near.ids.next(), name, cell.type) for name, cell in zip(names, read_rows[0], strict=True))
+    return near.of(LocalRelation(columns, tuple(tuple(evaluate(cell, {}) for cell in row) for row in read_rows)))
 
 
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
-    """GROUP BY: what is selected may name the keys, and the fields of a window that is a key."""
+    """GROUP BY: the select list may use the keys, and the fields of a window key."""
     keys = [_unquoted(key) for key in group.expressions]
     computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
     grouped = frame.group_by(keys, computed)
@@ -177,7 +179,7 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
 
 
 def _unquoted(tree: exp.Expr) -> exp.Expr:
-    """``window`` without the quotes it was given to be parsed."""
+    """``window`` without the quotes that were added for the parser."""
 
     def plain(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):

@@ -1,4 +1,4 @@
-"""The watermark of a query: what each input's watermark node saw, and what is made of several. Source: SPARK-18124, SPARK-22017."""
+"""Watermarks: of each input, of the query, and of each stateful operator. Sources: SPARK-18124, SPARK-22017, SPARK-42376."""
 
 from __future__ import annotations
 
@@ -8,31 +8,42 @@ from typing import Literal, TypeAlias
 
 from conformance.model.columns import Value
 from conformance.model.expressions import Expression
-from conformance.model.parsing import refused
-from conformance.model.plan import Filter, Join, Plan, Project, Source, Watermark, walk, watermarks
+from conformance.model.join_bounds import RangeBound, bounds
+from conformance.model.plan import (
+    Filter,
+    Join,
+    Plan,
+    Project,
+    StreamSource,
+    Watermark,
+    is_stateful,
+    stateful,
+    walk,
+    watermarks,
+)
 from conformance.model.rules import Rules
 
 Policy: TypeAlias = Literal["min", "max"]
 Slot: TypeAlias = int
-"""What a watermark node is known by from one micro-batch to the next."""
+"""Identifies a watermark node across micro-batches."""
 
 
 @dataclass(frozen=True)
-class Statistics:
-    """Event-time statistics of one node in one micro-batch, in ms."""
+class EventTimeStatistics:
+    """Event-time statistics of a watermark node in a micro-batch, in ms."""
 
     min: int
     max: int
     avg: int
 
     @classmethod
-    def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> Statistics | None:
-        """None where no row came.
+    def of(cls, times: Sequence[Value], *, is_window: bool, rules: Rules) -> EventTimeStatistics | None:
+        """None without rows.
 
         Args:
-            times: event times in µs, null ones too; windows where the event time is one.
-            is_window: whether they are windows, which are misread.
-            rules: how a time counts.
+            times: event times in µs, including nulls, or windows.
+            is_window: whether they are windows, which Spark misreads.
+            rules: of the version.
         """
         if not times:
             return None
@@ -41,46 +52,51 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class NodeReading:
-    """What became of the watermark of one input in a micro-batch; all in ms."""
+class InputAdvance:
+    """The watermark of one input in a micro-batch; all in ms."""
 
     column: str
     delay_ms: int
     highest_ms: int | None
-    """None where no row came."""
+    """None without rows."""
     computed_ms: int | None
     """The highest minus the delay."""
     before_ms: int | None
-    """What it was; None where it had none yet."""
+    """The watermark before; None if there was none."""
     after_ms: int | None
 
 
 @dataclass(frozen=True)
-class Advance:
-    """How the watermark of the query came out of a micro-batch; in ms."""
+class WatermarkAdvance:
+    """The watermark of the query before and after a micro-batch; in ms."""
 
-    nodes: tuple[NodeReading, ...]
+    nodes: tuple[InputAdvance, ...]
     policy: Policy
     before_ms: int
     after_ms: int
 
 
 @dataclass(frozen=True)
-class Tracker:
-    """What is remembered between micro-batches of one run of a query; in ms."""
+class WatermarkTracker:
+    """The watermarks that a run keeps between micro-batches; in ms."""
 
     global_ms: int
     nodes: Mapping[Slot, int]
 
     def after(
-        self, plan: Plan, seen: Sequence[Statistics | None], silent: frozenset[str], policy: Policy, rules: Rules
-    ) -> tuple[Tracker, Advance]:
-        """What is remembered after a micro-batch.
+        self,
+        plan: Plan,
+        seen: Sequence[EventTimeStatistics | None],
+        silent: frozenset[str],
+        policy: Policy,
+        rules: Rules,
+    ) -> tuple[WatermarkTracker, WatermarkAdvance]:
+        """The watermarks after a micro-batch.
 
         Args:
-            plan: the plan it ran.
+            plan: the plan of the micro-batch.
             seen: statistics of each watermark node, in plan order.
-            silent: streams that had nothing new in it.
+            silent: streams without new rows.
             policy: for several inputs.
             rules: of the version.
         """
@@ -99,20 +115,20 @@ class Tracker:
                 nodes[slot] = rules.silent_node_ms
             highest = None if statistics is None else statistics.max
             readings.append(
-                NodeReading(
+                InputAdvance(
                     node.column.name, delay_ms, highest, computed, before, nodes.get(slot) if slot is not None else None
                 )
             )
         chosen = rules.policies[policy](tuple(nodes.values())) if nodes else self.global_ms
         moved = chosen if chosen > self.global_ms or (nodes and not rules.watermark_never_falls) else self.global_ms
-        return Tracker(moved, nodes), Advance(tuple(readings), policy, self.global_ms, moved)
+        return WatermarkTracker(moved, nodes), WatermarkAdvance(tuple(readings), policy, self.global_ms, moved)
 
 
 def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None, ...]:
-    """What each watermark node of the plan is known by; None for one that this micro-batch's plan does not have.
+    """The slot of each watermark node; None if the physical plan of this micro-batch does not have the node.
 
-    By position, a silent input of a join or another operator whose exchange looks like that of an earlier silent one is
-    taken for the same (SPARK-50046), so that the nodes behind it move up.
+    By position: if an input of a join without new rows has the same exchange as an earlier one, Spark reuses that exchange
+    (SPARK-50046), and the following nodes move up.
     """
     nodes = watermarks(plan)
     if rules.nodes_known_by == "themselves":
@@ -125,7 +141,7 @@ def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None
 
 
 def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
-    """The watermark nodes (by ``id``) in inputs that are another's copy."""
+    """The watermark nodes (by ``id``) in inputs whose exchange is reused."""
     seen: set[object] = set()
     hidden: set[int] = set()
     for join in reversed([*walk(plan)]):  # from the bottom up
@@ -141,9 +157,9 @@ def _reused(plan: Plan, silent: frozenset[str]) -> frozenset[int]:
 
 
 def _shape(plan: Plan, silent: frozenset[str]) -> object | None:
-    """What two inputs share that look alike: the same operations over nothing; None where something came or more is done."""
+    """A value that is equal for inputs with the same exchange; None if the input has new rows or other operations."""
     match plan:
-        case Source():
+        case StreamSource():
             return ("nothing", tuple(str(one.type) for one in plan.columns)) if plan.stream in silent else None
         case Watermark() | Filter() | Project():
             below = _shape(plan.child, silent)
@@ -166,12 +182,52 @@ def _form(expression: Expression, places: Mapping[int, int]) -> object:
 
 
 def policy_named(text: str, rules: Rules) -> Policy:
-    """The policy that ``multipleWatermarkPolicy`` names, in any letter case.
+    """The policy named by ``multipleWatermarkPolicy``, in any letter case.
 
     Raises:
-        Refused: there is none of that name.
+        Refused: the name is unknown.
     """
     name = text.lower()
     if name not in rules.policies:
-        raise refused(rules, "unknown policy", text)
+        raise rules.refusal("unknown policy", text)
     return "max" if name == "max" else "min"
+
+
+def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) -> tuple[int, ...]:
+    """The input watermark of each stateful operator in ms, in the order of ``plan.stateful`` (SPARK-42376).
+
+    Args:
+        plan: the plan of the query.
+        global_ms: the watermark of the query.
+        rules: of the version.
+        single: whether all operators share one watermark (``allowMultiple`` is off).
+
+    Raises:
+        Refused: a watermark is defined above another one.
+    """
+    operators = stateful(plan)
+    if single or not rules.watermark_per_operator or global_ms == 0:
+        return (global_ms,) * len(operators)
+    found: dict[int, int] = {}
+    _output_watermark(plan, global_ms, rules, found)
+    return tuple(found[id(operator)] for operator in operators)
+
+
+def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int, int]) -> int | None:
+    """The watermark of the output of a node; None if there is no watermark below it."""
+    below = [one for child in plan.children if (one := _output_watermark(child, global_ms, rules, found)) is not None]
+    if isinstance(plan, Watermark):
+        if below and "second watermark" in rules.refusals:
+            raise rules.refusal("second watermark")
+        return global_ms
+    lowest = min(below, default=None)
+    if not is_stateful(plan):
+        return lowest
+    at_input = lowest if lowest is not None else 0
+    found[id(plan)] = at_input
+    if isinstance(plan, Join) and rules.join_output_waits:
+        held_back = [
+            bound.state_watermark_ms(at_input, rules) for bound in bounds(plan) if isinstance(bound, RangeBound)
+        ]
+        return None if lowest is None else max(0, min([at_input, *held_back]))
+    return lowest

@@ -1,48 +1,19 @@
-"""Models that are wrong on purpose, each in one rule: whether the suite can see is whether a case tells each from the right one."""
+"""Wrong models: each misreads one rule. A suite that can detect errors has at least one case that detects each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.core.versions import SparkVersion, releases
-from conformance.model.catalogue import rules_of
-from conformance.model.rules import Rules, differing
+from conformance.model.catalogue import WrongModel
 
 
-@dataclass(frozen=True)
-class WrongModel:
-    """A misreading of the specification."""
-
-    name: str
-    """What it gets wrong, in words."""
-    rules: Mapping[str, Any] = field(hash=False)
-    """Fields of ``Rules`` → the wrong value."""
-    killed_by: str
-    """Id of a case that tells it from the right model; the benchmark finds the others."""
-    accepts: tuple[str, ...] = ()
-    """Refusals it does not know of."""
-
-    @property
-    def version(self) -> SparkVersion:
-        """The newest release of Spark that it misreads."""
-        return next(one for one in reversed(releases()) if differing(rules_of(one), self.of(rules_of(one))))
-
-    def of(self, rules: Rules) -> Rules:
-        """The rules, misread."""
-        kept = {name: wording for name, wording in rules.refusals.items() if name not in self.accepts}
-        altered: Rules = replace(rules, **{"refusals": kept, **self.rules})
-        return altered
+def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
+    return WrongModel(name, MappingProxyType(rules), detected_by)
 
 
-def _wrong(name: str, killed_by: str, /, **rules: Any) -> WrongModel:
-    return WrongModel(name, MappingProxyType(rules), killed_by)
-
-
-def _blind(name: str, killed_by: str, refusal: str) -> WrongModel:
-    return WrongModel(name, MappingProxyType({}), killed_by, accepts=(refusal,))
+def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
+    return WrongModel(name, MappingProxyType({}), detected_by, accepts=(refusal,))
 
 
 WRONG_MODELS: tuple[WrongModel, ...] = (
@@ -391,25 +362,24 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         no_data_batch_after_restart=True,
     ),
     # What is refused.
-    _blind(
+    _accepting(
         "append mode runs without a watermark",
         "deduplication/sql-distinct-is-an-aggregation",
         "append without watermark",
     ),
-    _blind(
+    _accepting(
         "a watermark may be defined twice",
         "event-time-column/second-watermark-on-a-branch-is-refused",
         "second watermark",
     ),
-    _blind(
+    _accepting(
         "the first of two event times is taken",
         "event-time-column/two-event-time-columns-are-refused",
         "two event times",
     ),
-    _blind(
+    _accepting(
         "an outer join needs no bound",
         "unsupported/join-whose-state-nothing-bounds.left-outer.keys-alone",
         "outer join without bound",
     ),
 )
-"""The wrong models. At least one case kills each."""

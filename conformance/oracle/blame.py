@@ -1,7 +1,4 @@
-"""The third voice: what the reference model says of a cell in which an engine did not do what the case expects.
-
-With it, of expectation, engine and model two outvote the third, and a reader knows whom to doubt.
-"""
+"""What the reference model says about a violation: whether the expectation or the engine is probably wrong."""
 
 from __future__ import annotations
 
@@ -9,35 +6,38 @@ from collections.abc import Iterator
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
-from conformance.judging.divergence import apart
+from conformance.judging.divergence import equivalent
 from conformance.judging.finding import cell
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Verdict
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import AGREEING
 from conformance.oracle.explanation import instant
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 
 
 def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
-    """What the model says of a violation, as notes for its verdict: whose side it is on, and what it says of the step."""
+    """What the model says about a violation, as notes for its verdict: who it agrees with, and what it predicts for the step."""
     try:
         prediction = predict(case, verdict.version)
     except Unpredictable as unknown:
-        return (f"{unknown}: it has no opinion",)
+        return (f"the reference model cannot predict this case: {unknown}",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
-    with_case = judged(case, prediction).status in AGREEING
-    with_engine = apart(prediction.observation, observation, place) is None
+    with_case = verdict_on(case, prediction).status in AGREEING
+    with_engine = equivalent(prediction.observation, observation, upto=place)
     side = {
-        (True, False): "the reference model says what the case expects",
-        (False, True): "the reference model says what the engine did: doubt the expectation",
-        (True, True): "the reference model says what the case expects and, as far as it sees, what the engine did",
-        (False, False): "the reference model says otherwise than both",
+        (True, False): "The model agrees with the expectation; the engine is probably wrong.",
+        (False, True): "The model agrees with the engine; the expectation is probably wrong.",
+        (True, True): "The model agrees with the expectation and, in everything it predicts, with the engine.",
+        (False, False): "The model agrees with neither the expectation nor the engine.",
     }[with_case, with_engine]
     step = next((step for step in prediction.observation.steps if step.number == place), None)
     if step is None:
         return (side,)
-    return side, f"the model on step {place}: {'; '.join(_said(step, OutputSchema.of(prediction.observation.columns)))}"
+    return (
+        side,
+        f"The model predicts for step {place}: {'; '.join(_said(step, OutputSchema.of(prediction.observation.columns)))}",
+    )
 
 
 def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:

@@ -1,23 +1,21 @@
-"""The expectations of cases held against the reference model: without an engine, on every version."""
+"""Checks the expectations of cases against the reference model on every version, without an engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from conformance.core.case import Case
+from conformance.core.query import PYTHON_STATE
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.model.catalogue import Rule, catalogue, other_readings
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.prediction import judged, predict
-
-STATE_FUNCTIONS = frozenset({"applyInPandasWithState", "transformWithState"})
-"""Operations that run somebody's Python, which no model of Spark predicts."""
+from conformance.oracle.prediction import predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
-"""Statuses of a prediction that is as the case says."""
+"""Verdict statuses of a prediction that meets the expectations."""
 
 RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "watermark": ("node_watermark_ms", "policies"),
@@ -27,18 +25,28 @@ RULES_OF_AN_ASPECT: Mapping[str, tuple[str, ...]] = {
     "state": ("is_over", "evicts_in"),
     "rows": ("is_late", "is_over", "append_emits"),
 }
-"""What a finding is about → the rules to read first, where no other reading of a single rule would settle it."""
+"""Aspect of a finding → the rules to check first if no single rule explains the disagreement."""
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """A cell in which the model says otherwise than the case; ``observed`` in its findings is what the model says."""
+class ModelDisagreement:
+    """A case whose expectations the model does not meet, in the same way on one or several versions."""
 
     verdict: Verdict
+    """On the first of the versions; ``observed`` in its findings is the prediction."""
+    versions: tuple[SparkVersion, ...]
     settled_by: tuple[Rule, ...]
-    """Rules of which another version's reading would make model and case agree."""
+    """Rules that would resolve the disagreement if they had another version's value."""
     look_at: tuple[Rule, ...]
-    """The rules that the findings are about."""
+    """Rules that the findings are about."""
+
+    def is_like(self, other: ModelDisagreement) -> bool:
+        """Whether both differ only in their versions."""
+        return (
+            (self.verdict.case, self.verdict.status) == (other.verdict.case, other.verdict.status)
+            and self.verdict.findings == other.verdict.findings
+            and (self.settled_by, self.look_at) == (other.settled_by, other.look_at)
+        )
 
 
 @dataclass(frozen=True)
@@ -47,11 +55,12 @@ class CrossCheck:
 
     cases: tuple[Case, ...]
     versions: tuple[SparkVersion, ...]
+    """In ascending order."""
     cells: int
-    """How many were predicted."""
+    """The number of predictions."""
     not_predicted: Mapping[str, tuple[str, ...]]
     """Construct → ids of the cases that the model does not predict because of it."""
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[ModelDisagreement, ...]
 
     @property
     def predicted(self) -> tuple[Case, ...]:
@@ -65,13 +74,13 @@ class CrossCheck:
 
     @property
     def share(self) -> float:
-        """Of the cases without Python state functions, the share that is predicted: 0 to 1."""
+        """The predicted share of the cases without Python state functions, from 0 to 1."""
         counted = self.without_state_functions
         ids = {case.id for case in self.predicted}
         return sum(1 for case in counted if case.id in ids) / len(counted) if counted else 1.0
 
     def by_family(self) -> dict[str, tuple[int, int]]:
-        """Family → how many of its cases are predicted, and how many there are."""
+        """Family → number of predicted cases, number of cases."""
         ids = {case.id for case in self.predicted}
         found: dict[str, tuple[int, int]] = {}
         for case in self.cases:
@@ -79,48 +88,68 @@ class CrossCheck:
             found[case.family] = predicted + (case.id in ids), of + 1
         return found
 
+    def ranges(self, versions: Sequence[SparkVersion]) -> str:
+        """``3.0.3 – 3.3.4, 4.0.5``: some of the checked versions, consecutive ones as a range."""
+        runs: list[list[SparkVersion]] = [[]]
+        for version in self.versions:
+            if version in versions:
+                runs[-1].append(version)
+            elif runs[-1]:
+                runs.append([])
+        return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs if run)
+
 
 def uses_state_functions(case: Case) -> bool:
-    return any(operation.name in STATE_FUNCTIONS for operation in case.operations())
+    return any(operation.name in PYTHON_STATE for operation in case.operations())
 
 
-def cross_check(cases: Iterable[Case], versions: Sequence[SparkVersion]) -> CrossCheck:
-    """Hold every case's expectations of every version against what the model says."""
-    held = tuple(cases)
+def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> CrossCheck:
+    """Check the expectations of every case on every version against the model."""
+    checked, ascending = tuple(cases), tuple(sorted(versions))
     cells = 0
     missing: dict[str, dict[str, None]] = {}
     disagreements = []
-    for case in held:
-        for version in versions:
+    for case in checked:
+        verdicts = []
+        for version in ascending:
             if not_applicable(case, version) is not None:
                 continue
             try:
-                verdict = judged(case, predict(case, version))
+                verdicts.append(verdict_on(case, predict(case, version)))
             except Unpredictable as unknown:
                 missing.setdefault(unknown.construct, {})[case.id] = None
-                continue
-            cells += 1
-            if verdict.status not in AGREEING:
-                disagreements.append(Disagreement(verdict, _settling(case, version), tuple(_concerned(verdict))))
-    return CrossCheck(
-        held, tuple(versions), cells, {name: tuple(ids) for name, ids in missing.items()}, tuple(disagreements)
-    )
+        cells += len(verdicts)
+        disagreements += _grouped(_disagreement(case, one) for one in verdicts if one.status not in AGREEING)
+    not_predicted = {name: tuple(ids) for name, ids in missing.items()}
+    return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements))
 
 
-def _settling(case: Case, version: SparkVersion) -> tuple[Rule, ...]:
-    """The rules of which another reading makes them agree, each once."""
+def _grouped(found: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
+    """Equal disagreements as one, with the versions of all of them."""
+    groups: list[ModelDisagreement] = []
+    for one in found:
+        like = next((place for place, group in enumerate(groups) if group.is_like(one)), None)
+        if like is None:
+            groups.append(one)
+        else:
+            groups[like] = replace(groups[like], versions=(*groups[like].versions, *one.versions))
+    return groups
+
+
+def _disagreement(case: Case, verdict: Verdict) -> ModelDisagreement:
+    version = verdict.version
     settling = {rule.name: rule for rule, altered in other_readings(version) if _agrees(case, version, altered)}
-    return tuple(settling.values())
+    return ModelDisagreement(verdict, (version,), tuple(settling.values()), tuple(_concerned(verdict)))
 
 
 def _agrees(case: Case, version: SparkVersion, rules: Rules) -> bool:
     try:
-        return judged(case, predict(case, version, rules)).status in AGREEING
+        return verdict_on(case, predict(case, version, rules)).status in AGREEING
     except Unpredictable:
         return False
 
 
-def _concerned(verdict: Verdict) -> Iterable[Rule]:
+def _concerned(verdict: Verdict) -> Iterator[Rule]:
     aspects = dict.fromkeys(finding.aspect.split(" ")[0].split(".")[0] for finding in verdict.findings)
     names = dict.fromkeys(name for aspect in aspects for name in RULES_OF_AN_ASPECT.get(aspect, ()))
     return (rule for rule in catalogue().values() if rule.name in names)

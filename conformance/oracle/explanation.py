@@ -1,4 +1,4 @@
-"""The story of a case, told: micro-batch by micro-batch, what arrived, how the watermark came about, what was late and what closed."""
+"""A prediction as text and JSON: for each micro-batch its input, watermark, late rows, closed windows, output and state."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from conformance.core.case import Case, Restart
 from conformance.core.observation import Column
 from conformance.core.spark_types import DataType, parse_type
 from conformance.core.values import show
+from conformance.core.wording import counted
 from conformance.judging.finding import cell
 from conformance.judging.rows import as_written
 from conformance.model.columns import Value
-from conformance.model.story import BatchStory, Judged, OperatorStory
-from conformance.model.watermark import Advance, NodeReading
-from conformance.oracle.prediction import Prediction, StepStory, wire
+from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress
+from conformance.model.watermark import InputAdvance, WatermarkAdvance
+from conformance.oracle.prediction import Prediction
+from conformance.oracle.simulation import StepProgress, wire
 from conformance.oracle.version_divergence import VersionDivergence
 
 Json: TypeAlias = Any
@@ -24,7 +26,7 @@ Tone: TypeAlias = Literal[
 ]
 
 MOST = 8
-"""How many rows of one kind are told before the rest is counted."""
+"""How many rows of one kind are listed before the rest is counted."""
 
 MARKS: Mapping[Tone, str] = {
     "arrives": "→",
@@ -35,12 +37,12 @@ MARKS: Mapping[Tone, str] = {
     "kept": "·",
     "error": "✗",
 }
-"""What a line begins with, so that it reads without colour."""
+"""The prefix of a line, so that the text does not depend on colour."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of the story, without its line end."""
+class ExplanationLine:
+    """A line of text, without its line end."""
 
     text: str
     tone: Tone = "plain"
@@ -51,77 +53,79 @@ class Line:
         return "  " * self.depth + (f"{mark} " if mark else "") + self.text
 
 
-def told(case: Case, prediction: Prediction) -> Iterator[Line]:
-    """The whole story of a case on one version."""
-    yield Line(f"{case.id} on Spark {prediction.version}", "head")
-    yield Line(case.title, "plain")
-    for step in prediction.story:
-        yield Line("")
-        yield from told_step(case, step, prediction.columns)
+def explanation_lines(case: Case, prediction: Prediction) -> Iterator[ExplanationLine]:
+    """The explanation of a whole case on one version."""
+    yield ExplanationLine(f"{case.id} on Spark {prediction.version}", "head")
+    yield ExplanationLine(case.title, "plain")
+    for step in prediction.steps:
+        yield ExplanationLine("")
+        yield from step_lines(case, step, prediction.columns)
 
 
-def told_step(case: Case, step: StepStory, columns: Sequence[Column]) -> Iterator[Line]:
-    """A step: its micro-batches, or that there were none, or how it failed."""
+def step_lines(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
+    """A step: its micro-batches and its error, if any."""
     name = f" “{step.step.name}”" if step.step.name else ""
-    yield Line(f"step {step.step.number}{name}", "step")
+    yield ExplanationLine(f"step {step.step.number}{name}", "step")
     if isinstance(step.step.action, Restart):
-        yield Line(f"the query stops ({step.step.action.how}) and starts again from its checkpoint", "dim", 1)
+        yield ExplanationLine(f"the query stops ({step.step.action.how}) and restarts from its checkpoint", "dim", 1)
     for batch in step.batches:
-        yield from told_batch(case, batch, columns)
+        yield from batch_lines(case, batch, columns)
     if step.error is not None:
         classes = " < ".join(step.error.classes)
-        yield Line(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
+        yield ExplanationLine(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
     elif not step.batches:
-        yield Line("no micro-batch runs", "dim", 1)
+        yield ExplanationLine("no micro-batch runs", "dim", 1)
 
 
-def told_batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> Iterator[Line]:
-    """A micro-batch."""
-    yield Line(f"micro-batch {batch.id} ({batch.kind}), runs with watermark {instant(batch.watermark_ms)}", "plain", 1)
+def batch_lines(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
+    yield ExplanationLine(f"micro-batch {batch.id} ({batch.kind}), watermark {instant(batch.watermark_ms)}", "plain", 1)
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]
-        yield Line(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
+        yield ExplanationLine(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
     for operator in batch.operators:
-        yield from _told_operator(operator, alone=len(batch.operators) == 1)
+        yield from _operator_lines(operator, alone=len(batch.operators) == 1)
     if batch.emitted:
         types = [parse_type(column.type) for column in columns]
-        yield Line(f"emits {_rows(batch.emitted, types)}", "emits", 2)
+        yield ExplanationLine(f"emits {_rows(batch.emitted, types)}", "emits", 2)
     else:
-        yield Line("emits nothing", "emits", 2)
-    yield from _told_advance(batch.advance)
+        yield ExplanationLine("emits nothing", "emits", 2)
+    yield from _advance_lines(batch.advance)
 
 
-def _told_operator(operator: OperatorStory, *, alone: bool) -> Iterator[Line]:
+def _operator_lines(operator: OperatorProgress, *, alone: bool) -> Iterator[ExplanationLine]:
     depth = 2
     if not alone:
-        yield Line(operator.title, "plain", 2)
+        yield ExplanationLine(operator.title, "plain", 2)
         depth = 3
     late, over = instant(operator.late_ms), instant(operator.eviction_ms)
     if late != over or not alone:
-        yield Line(f"late is what is not after {late}, over what is not after {over}", "dim", depth)
+        closes = "windows ending by {} close" if "window" in operator.title else "state up to {} is removed"
+        yield ExplanationLine(f"Rows up to {late} are late; {closes.format(over)}", "dim", depth)
     for one in operator.late[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
+        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
         many = f" ({one.rows} rows)" if one.rows > 1 else ""
-        yield Line(f"late: {described(one)}{many}{by}", "late", depth)
+        yield ExplanationLine(f"late: {row_text(one)}{many}{by}", "late", depth)
     yield from _rest(operator.late, "late", depth)
     if operator.duplicates:
-        yield Line(f"{operator.duplicates} duplicate{'s' * (operator.duplicates != 1)} taken out", "plain", depth)
+        yield ExplanationLine(f"{counted(operator.duplicates, 'duplicate')} dropped", "plain", depth)
     for one in operator.evicted[:MOST]:
-        by = "" if one.time_us is None else f": {show(one.time_us)} is not after {instant(one.watermark_ms)}"
-        yield Line(f"over: {described(one)}{by}", "closed", depth)
+        by = "" if one.time_us is None else f": {show(one.time_us)} ≤ watermark {instant(one.watermark_ms)}"
+        yield ExplanationLine(f"closed: {row_text(one)}{by}", "closed", depth)
     yield from _rest(operator.evicted, "closed", depth)
-    held = " ".join(f"[{described(one)}]" for one in operator.state[:MOST])
-    more = f" … ({operator.held} in all)" if len(operator.state) > MOST else ""
+    contents = " ".join(f"[{row_text(one)}]" for one in operator.state[:MOST])
+    more = f" … ({operator.state_rows} in all)" if len(operator.state) > MOST else ""
     title = operator.title if alone else "it"
-    yield Line(f"{title} keeps {operator.held or 'nothing'}{f': {held}{more}' if held else ''}", "kept", depth)
+    yield ExplanationLine(
+        f"{title} keeps {operator.state_rows or 'nothing'}{f': {contents}{more}' if contents else ''}", "kept", depth
+    )
 
 
-def _rest(ones: Sequence[Judged], tone: Tone, depth: int) -> Iterator[Line]:
+def _rest(ones: Sequence[ComparedRow], tone: Tone, depth: int) -> Iterator[ExplanationLine]:
     if len(ones) > MOST:
-        yield Line(f"… {len(ones) - MOST} more", tone, depth)
+        yield ExplanationLine(f"… {len(ones) - MOST} more", tone, depth)
 
 
-def _told_advance(advance: Advance) -> Iterator[Line]:
+def _advance_lines(advance: WatermarkAdvance) -> Iterator[ExplanationLine]:
     if not advance.nodes:
         return
     moves = advance.after_ms != advance.before_ms
@@ -129,56 +133,59 @@ def _told_advance(advance: Advance) -> Iterator[Line]:
     if len(advance.nodes) == 1:
         (node,) = advance.nodes
         if node.computed_ms is None:
-            yield Line(f"watermark: no rows, it stays at {before}", "moves", 2)
+            yield ExplanationLine(f"watermark: no rows, stays at {before}", "moves", 2)
         elif moves:
-            yield Line(f"watermark: {_sum(node)}, above {before}, so it moves", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, advances from {before}", "moves", 2)
         else:
-            yield Line(f"watermark: {_sum(node)}, not above {before}, so it stays", "moves", 2)
+            yield ExplanationLine(f"watermark: {_sum(node)}, stays at {before}", "moves", 2)
         return
     for node in advance.nodes:
         if node.computed_ms is None:
-            known = "has sent nothing yet, holds" if node.before_ms is None else "no rows, stays at"
-            yield Line(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
+            known = "no rows yet, counts as" if node.before_ms is None else "no rows, stays at"
+            yield ExplanationLine(f"{node.column}: {known} {instant(node.after_ms or 0)}", "moves", 2)
         elif node.after_ms == node.computed_ms:
-            yield Line(f"{node.column}: {_sum(node)}", "moves", 2)
+            yield ExplanationLine(f"{node.column}: {_sum(node)}", "moves", 2)
         else:
-            yield Line(f"{node.column}: {_sum(node)}, not above its {instant(node.after_ms or 0)}", "moves", 2)
-    verdict = f"{after}, above {before}, so it moves" if moves else f"it stays at {before}"
-    yield Line(f"watermark: the {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
+            yield ExplanationLine(f"{node.column}: {_sum(node)}, stays at {instant(node.after_ms or 0)}", "moves", 2)
+    verdict = f"{after}, advances from {before}" if moves else f"stays at {before}"
+    yield ExplanationLine(f"watermark: {advance.policy} of {len(advance.nodes)} inputs: {verdict}", "moves", 2)
 
 
-def _sum(node: NodeReading) -> str:
+def _sum(node: InputAdvance) -> str:
     """``max 12:30 − 25 min = 12:05``."""
     return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
 
 
-def told_parting(case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None) -> Iterator[Line]:
-    """Where two versions part."""
-    yield Line(f"{case.id}: Spark {here.version} against {there.version}", "head")
+def divergence_lines(
+    case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None
+) -> Iterator[ExplanationLine]:
+    """The first difference between two versions, and the rules that explain it."""
+    yield ExplanationLine(f"{case.id}: Spark {here.version} and {there.version}", "head")
     if found is None:
-        yield Line("both do the same, micro-batch by micro-batch")
+        yield ExplanationLine("no difference: both versions run the same micro-batches")
         return
     place = f", micro-batch {found.batch}" if found.batch is not None else ""
     name = case.steps[found.step - 1].name
-    yield Line(f"they part in step {found.step}{f' “{name}”' if name else ''}{place}", "step")
+    yield ExplanationLine(f"first difference: step {found.step}{f' “{name}”' if name else ''}{place}", "step")
     for prediction, one in ((here, found.here), (there, found.there)):
-        yield Line("")
-        yield Line(f"Spark {prediction.version}", "plain", 1)
-        if isinstance(one, BatchStory):
+        yield ExplanationLine("")
+        yield ExplanationLine(f"Spark {prediction.version}", "plain", 1)
+        if isinstance(one, BatchProgress):
             yield from (
-                Line(line.text, line.tone, line.depth + 1) for line in told_batch(case, one, prediction.columns)
+                ExplanationLine(line.text, line.tone, line.depth + 1)
+                for line in batch_lines(case, one, prediction.columns)
             )
         elif one is None:
-            yield Line("runs no such micro-batch", "dim", 2)
+            yield ExplanationLine("does not run this micro-batch", "dim", 2)
         else:
-            yield Line(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
-    yield Line("")
+            yield ExplanationLine(f"fails at {one.stage}: {' < '.join(one.classes)}: {one.message}", "error", 2)
+    yield ExplanationLine("")
     if not found.rules:
-        yield Line("no single rule parts them: several do together", "step")
+        yield ExplanationLine("no single rule explains the difference", "step")
     for rule in found.rules:
-        yield Line(f"the rule that differs: {rule.name} ({rule.source})", "step")
-        yield Line(f"{here.version}: {rule.here}", "plain", 1)
-        yield Line(f"{there.version}: {rule.there}", "plain", 1)
+        yield ExplanationLine(f"rule that differs: {rule.name} ({rule.source})", "step")
+        yield ExplanationLine(f"{here.version}: {rule.here}", "plain", 1)
+        yield ExplanationLine(f"{there.version}: {rule.there}", "plain", 1)
 
 
 def instant(millis: int) -> str:
@@ -196,7 +203,7 @@ def duration(millis: int) -> str:
     return " ".join(parts)
 
 
-def described(one: Judged) -> str:
+def row_text(one: ComparedRow) -> str:
     """The values of a row: ``window 12:00–12:10, id a``."""
     return ", ".join(f"{name} {_shown(value, type_)}" for name, type_, value in one.what) or "all rows"
 
@@ -208,50 +215,49 @@ def _shown(value: Value, type_: DataType) -> str:
 
 
 def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
-    told_rows = [
+    shown = [
         f"[{', '.join(_shown(value, type_) for value, type_ in zip(row, types, strict=True))}]" for row in rows[:MOST]
     ]
     more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
-    return " ".join(told_rows) + more
-
-
-# The same for programs.
+    return " ".join(shown) + more
 
 
 def record(case: Case, prediction: Prediction) -> dict[str, Json]:
-    """The story as JSON; instants in the notation of the case language."""
+    """The explanation as JSON; instants in the notation of the case language."""
     return {
         "case": case.id,
         "spark": str(prediction.version),
         "columns": [column.name for column in prediction.columns],
-        "steps": [_step(case, step, prediction.columns) for step in prediction.story],
+        "steps": [_step(case, step, prediction.columns) for step in prediction.steps],
     }
 
 
-def record_parting(here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case) -> dict[str, Json]:
-    """Where two versions part, as JSON; ``parting`` is null where they do not."""
-    parts = None
+def divergence_record(
+    here: Prediction, there: Prediction, found: VersionDivergence | None, case: Case
+) -> dict[str, Json]:
+    """The first difference between two versions as JSON; ``parting`` is null if there is none."""
+    difference = None
     if found is not None:
-        parts = {
+        difference = {
             "step": found.step,
             "batch": found.batch,
-            "here": _told(case, found.here, here.columns),
-            "there": _told(case, found.there, there.columns),
+            "here": _batch_or_error(case, found.here, here.columns),
+            "there": _batch_or_error(case, found.there, there.columns),
             "rules": [
                 {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
                 for rule in found.rules
             ],
         }
-    return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": parts}
+    return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
 
-def _told(case: Case, one: object, columns: Sequence[Column]) -> Json:
-    if isinstance(one, BatchStory):
+def _batch_or_error(case: Case, one: object, columns: Sequence[Column]) -> Json:
+    if isinstance(one, BatchProgress):
         return _batch(case, one, columns)
     return None if one is None else {"error": str(one)}
 
 
-def _step(case: Case, step: StepStory, columns: Sequence[Column]) -> dict[str, Json]:
+def _step(case: Case, step: StepProgress, columns: Sequence[Column]) -> dict[str, Json]:
     error = None
     if step.error is not None:
         error = {"stage": step.error.stage, "classes": list(step.error.classes), "message": step.error.message}
@@ -259,7 +265,7 @@ def _step(case: Case, step: StepStory, columns: Sequence[Column]) -> dict[str, J
     return {"number": step.step.number, "name": step.step.name, "batches": batches, "error": error}
 
 
-def _batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> dict[str, Json]:
+def _batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> dict[str, Json]:
     types = [parse_type(column.type) for column in columns]
     return {
         "id": batch.id,
@@ -283,21 +289,21 @@ def _batch(case: Case, batch: BatchStory, columns: Sequence[Column]) -> dict[str
     }
 
 
-def _operator(operator: OperatorStory) -> dict[str, Json]:
+def _operator(operator: OperatorProgress) -> dict[str, Json]:
     return {
         "operator": operator.operator,
         "title": operator.title,
         "late_watermark": instant(operator.late_ms),
         "eviction_watermark": instant(operator.eviction_ms),
-        "late": [_judged(one) for one in operator.late],
-        "over": [_judged(one) for one in operator.evicted],
+        "late": [_compared(one) for one in operator.late],
+        "over": [_compared(one) for one in operator.evicted],
         "dropped": operator.dropped,
-        "held": operator.held,
-        "state": [_judged(one)["row"] for one in operator.state],
+        "held": operator.state_rows,
+        "state": [_compared(one)["row"] for one in operator.state],
     }
 
 
-def _judged(one: Judged) -> dict[str, Json]:
+def _compared(one: ComparedRow) -> dict[str, Json]:
     return {
         "row": {name: as_written(wire(value, type_), type_) for name, type_, value in one.what},
         "time": None if one.time_us is None else show(one.time_us),

@@ -1,4 +1,4 @@
-"""Whether cases can see: whether one tells a model that is wrong on purpose from the right one."""
+"""Whether cases detect errors: whether one of them tells a wrong model from the right one."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from collections.abc import Mapping
 
 from conformance.core.case import Case
 from conformance.judging.verdict import not_applicable
-from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.wrong_models import WRONG_MODELS, WrongModel
+from conformance.model.catalogue import WrongModel, rules_of
+from conformance.model.errors import Unpredictable
+from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 
 
-def kills(case: Case, wrong: WrongModel) -> bool:
-    """Whether a case tells a wrong model from the right one."""
+def detects(case: Case, wrong: WrongModel) -> bool:
+    """Whether the expectations of a case contradict a wrong model."""
     version = wrong.version
     if not_applicable(case, version) is not None:
         return False
     try:
-        return judged(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
+        return verdict_on(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
     except Unpredictable:
         return False
 
 
-def killed(cases: Mapping[str, Case]) -> tuple[WrongModel, ...]:
-    """The wrong models whose named killer is among the cases, and kills.
+def detected(cases: Mapping[str, Case]) -> tuple[WrongModel, ...]:
+    """The wrong models that their named case detects.
 
-    Others may be killed by other cases: to ask every case about every model takes minutes.
+    Other cases may detect more of them, but checking every case against every model takes minutes.
 
     Args:
         cases: id → case.
     """
     return tuple(
-        wrong for wrong in WRONG_MODELS if (case := cases.get(wrong.killed_by)) is not None and kills(case, wrong)
+        wrong for wrong in WRONG_MODELS if (case := cases.get(wrong.detected_by)) is not None and detects(case, wrong)
     )

@@ -1,4 +1,4 @@
-"""From the operations of a case to a frame of the reference model."""
+"""Builds the frame of the reference model from the operations of a case."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from conformance.core.case import Case
 from conformance.core.query import Operation, Pipeline
 from conformance.model import sql
 from conformance.model.columns import Ids
+from conformance.model.errors import Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.parsing import need
 from conformance.model.rules import Rules
-from conformance.model.unpredictable import Unpredictable
 
 
 def frame_of(pipeline: Pipeline, case: Case, rules: Rules) -> Frame:
-    """The frame that a pipeline makes.
+    """The frame of a pipeline.
 
     Args:
-        pipeline: of the case, or one that a restart puts in its place.
-        case: whose streams it reads.
+        pipeline: of the case, or of a restart that changes it.
+        case: defines the streams.
         rules: of the version.
 
     Raises:
-        Refused: Spark refuses it while it is built.
-        Unpredictable: it has an operation that the model does not know.
+        Refused: Spark refuses it at analysis.
+        Unpredictable: the model does not know an operation.
     """
-    return _Builder(case, rules).pipeline(pipeline)
+    return _FrameBuilder(case, rules).pipeline(pipeline)
 
 
-class _Builder:
-    """One method for each operation of the case language, named after it."""
+class _FrameBuilder:
+    """Applies the operations of the case language to a frame."""
 
     def __init__(self, case: Case, rules: Rules) -> None:
         self._case = case
@@ -46,7 +45,7 @@ class _Builder:
             step = OPERATIONS.get(operation.name)
             if step is None:
                 if operation.name == "applyInPandasWithState":
-                    need("applyInPandasWithState", self._rules)
+                    self._rules.require("applyInPandasWithState")
                 raise Unpredictable(operation.name)
             frame = step(self, frame, operation)
         return frame
@@ -61,7 +60,7 @@ class _Builder:
         return self.pipeline(operation.nested)
 
 
-OPERATIONS: Mapping[str, Callable[[_Builder, Frame, Operation], Frame]] = {
+OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "withWatermark": lambda _, frame, of: frame.with_watermark(*of.arguments["withWatermark"]),
     "where": lambda _, frame, of: frame.where(of.arguments["where"]),
     "select": lambda _, frame, of: frame.select(*of.arguments["select"]),
@@ -76,6 +75,6 @@ OPERATIONS: Mapping[str, Callable[[_Builder, Frame, Operation], Frame]] = {
     "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(
         *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
     ),
-    "sql": _Builder.sql,
+    "sql": _FrameBuilder.sql,
 }
-"""Operation of the case language → the method of the frame it is."""
+"""Operation of the case language → the method of the frame."""

@@ -1,111 +1,106 @@
-"""What the reference model says of a case: its steps carried out by ``conformance.model``, in the form engines answer in.
+"""Prediction: what the reference model says a case does on a version, as an ``Observation``, the form in which engines answer.
 
-The model takes the place of an engine here: it is given the case without its expectations, and its answer is an
-``Observation``, so whatever judges an engine judges the model.
+The model gets the case without its expectations, so whatever judges an engine can judge the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from decimal import Decimal
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, TypeAlias
 
-from conformance.core import metrics
-from conformance.core.case import Add, Arrival, Backlog, Case, Expectation, Idle, Partitioned, Restart, Row, Start, Step
-from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
-from conformance.core.spark_types import DataType
-from conformance.core.values import canonical
+from conformance.core.case import Add, Backlog, Case, Expectation, Partitioned, Restart
+from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.checkpoint import Checkpoint
-from conformance.model.columns import Value
-from conformance.model.execution import Data
-from conformance.model.parsing import refused
-from conformance.model.plan import Plan, Source, walk, watermarks
-from conformance.model.query import Query, Settings, in_rocksdb
-from conformance.model.refusals import Refused
+from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.model.story import BatchStory, OperatorStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.plan_builder import frame_of
+from conformance.oracle.simulation import CaseSimulation, StepProgress
 
-Json: TypeAlias = Any
+NOT_PREDICTED = frozenset({"plan"})
+"""Keys of expectations that the model does not predict."""
 
-NOT_PREDICTED = ("plan",)
-"""Keys of expectations that the model says nothing of."""
-
-_EPOCH = datetime(1970, 1, 1)
-
-
-@dataclass(frozen=True)
-class StepStory:
-    """What the model makes of a step."""
-
-    step: Step
-    batches: tuple[BatchStory, ...]
-    error: Refused | None = None
+MAX_PARTITIONS = 4
+"""With more partitions there are too many orders to try."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model says of a case on a version."""
+    """What the model predicts for a case on a version."""
 
     version: SparkVersion
     observation: Observation
-    story: tuple[StepStory, ...]
+    steps: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
-    """What the model says of a case.
+    """Predict what a case does.
 
     Args:
-        case: a case; its expectations are not looked at.
+        case: its expectations are ignored.
         version: of Spark.
-        rules: those of the version where none are given.
+        rules: the rules of the version by default.
 
     Raises:
-        Unpredictable: the case uses something the model does not know.
+        Unpredictable: the case uses something that the model does not know.
     """
     if _limits(case) and _comes_in_partitions(case):
         raise Unpredictable("a limit over several partitions")
     rules = rules or rules_of(version)
-    prediction = _Play(case, version, rules).prediction()
-    seen = prediction.observation.behaviour_digest
-    if _chooses(case) and any(
-        _Play(case, version, rules, order).prediction().observation.behaviour_digest != seen for order in _orders(case)
+    prediction = _simulated(case, version, rules)
+    digest = prediction.observation.behaviour_digest
+    if _depends_on_order(case) and any(
+        _simulated(case, version, rules, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
     if rules.session_counts_late == "times" and _comes_in_partitions(case):
-        singly = _Play(case, version, replace(rules, session_counts_late="rows")).prediction()
-        if singly.observation.behaviour_digest != seen:
+        by_row = _simulated(case, version, rules.altered(session_counts_late="rows"))
+        if by_row.observation.behaviour_digest != digest:
             raise Unpredictable("late rows of one session and one time in several partitions")
     return prediction
 
 
-MOST_PARTITIONS = 4
-"""With more of them, their orders are too many to try."""
+def _simulated(case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> Prediction:
+    simulation = CaseSimulation(case, version, rules, order)
+    steps = tuple(simulation.run())
+    return Prediction(version, simulation.observation, steps, simulation.columns)
 
 
-def _chooses(case: Case) -> bool:
-    """Whether an operation takes some of several rows, so that it may matter which partition comes first."""
+def verdict_on(case: Case, prediction: Prediction) -> Verdict:
+    """The prediction judged by the expectations of the case, like the answer of an engine."""
+    return judge(comparable(case), prediction.version, prediction.observation)
+
+
+def comparable(case: Case) -> Case:
+    """The case without expectations that the model does not predict."""
+    return case.model_copy(
+        update={"steps": tuple(step.model_copy(update={"expect": _predicted(step.expect)}) for step in case.steps)}
+    )
+
+
+def _predicted(expectation: Expectation | None) -> Expectation | None:
+    if expectation is None or not expectation.model_fields_set & NOT_PREDICTED:
+        return expectation
+    kept = expectation.model_fields_set - NOT_PREDICTED
+    return Expectation(**{name: getattr(expectation, name) for name in kept})
+
+
+def _depends_on_order(case: Case) -> bool:
+    """Whether an operation takes some of several rows, so that the order of partitions may matter."""
     taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
     names = {operation.name for operation in case.operations()}
     return bool(names & taking) and _comes_in_partitions(case)
 
 
 def _limits(case: Case) -> bool:
-    """Whether a limit reads so many rows of each partition."""
     return any(one.name == "sql" and "limit" in one.arguments["sql"].lower() for one in case.operations())
 
 
 def _comes_in_partitions(case: Case) -> bool:
-    """Whether some rows that arrive at once are in several partitions."""
+    """Whether rows that arrive together are in several partitions."""
     return any(sum(map(bool, placed.partitions)) > 1 for placed in _placed(case))
 
 
@@ -119,283 +114,8 @@ def _placed(case: Case) -> Iterator[Partitioned]:
 
 
 def _orders(case: Case) -> Iterator[tuple[int, ...]]:
-    """Every order in which the partitions of a micro-batch may come."""
+    """Every order in which the partitions of a micro-batch may be read."""
     count = max(len(placed.partitions) for placed in _placed(case))
-    if count > MOST_PARTITIONS:
+    if count > MAX_PARTITIONS:
         raise Unpredictable("a choice among rows of many partitions")
     return permutations(range(count))
-
-
-def judged(case: Case, prediction: Prediction) -> Verdict:
-    """The prediction held against what the case expects, as an engine's answer is."""
-    return judge(comparable(case), prediction.version, prediction.observation)
-
-
-def comparable(case: Case) -> Case:
-    """The case without the keys that the model says nothing of."""
-    return case.model_copy(
-        update={"steps": tuple(step.model_copy(update={"expect": _without(step.expect)}) for step in case.steps)}
-    )
-
-
-def _without(expectation: Expectation | None) -> Expectation | None:
-    if expectation is None or not expectation.model_fields_set & set(NOT_PREDICTED):
-        return expectation
-    kept = expectation.model_fields_set - set(NOT_PREDICTED)
-    return Expectation(**{name: getattr(expectation, name) for name in kept})
-
-
-class _Play:
-    """A case played by the model, step after step."""
-
-    def __init__(self, case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> None:
-        self._case = case
-        self._order = order
-        self._version = version
-        self._rules = rules
-        self._settings = Settings(case.output_mode, case.trigger, case.conf)
-        self._pipeline = case.query
-        self._checkpoint = Checkpoint()
-        self._query: Query | None = None
-        self._unread: list[Data] = []
-        self._columns: tuple[Column, ...] = ()
-        self._types: tuple[DataType, ...] = ()
-
-    def prediction(self) -> Prediction:
-        seen, story = [], []
-        for step in self._case.steps:
-            batches: list[BatchStory] = []
-            error = None
-            try:
-                for batch in self._batches(step):
-                    batches.append(batch)
-            except Refused as refused:
-                error = refused
-            story.append(StepStory(step, tuple(batches), error))
-            seen.append(self._step_seen(step, batches, error))
-            if error is not None:
-                break
-        observation = Observation(case=self._case.id, columns=self._columns, steps=tuple(seen))
-        return Prediction(self._version, observation, tuple(story), self._columns)
-
-    def _batches(self, step: Step) -> Iterator[BatchStory]:
-        action = step.action
-        if isinstance(action, Restart):
-            yield from self._restarted(action)
-            return
-        arriving = self._arriving(action)
-        if self._settings.trigger != "default":
-            self._query = self._started()
-            self._query.arrive([*self._unread, *arriving])
-            yield from self._query.run()
-            self._unread = self._query.unread
-            self._checkpoint = self._query.checkpoint
-            return
-        if self._query is None:
-            self._query = self._started()
-            yield from self._query.run()
-        self._query.arrive(arriving)
-        yield from self._query.run()
-        self._checkpoint = self._query.checkpoint
-
-    def _restarted(self, action: Restart) -> Iterator[BatchStory]:
-        if action.how == "kill":
-            yield from self._killed(action)
-        if self._query is not None:
-            self._checkpoint = self._query.checkpoint
-        if action.how == "crash-before-commit":
-            self._checkpoint = self._checkpoint.without_newest_commit()
-        for damage, part in action.damage.items():
-            self._damaged(damage, part)
-        change = action.change
-        self._settings = Settings(
-            change.output_mode or self._settings.mode,
-            change.trigger or self._settings.trigger,
-            {**self._settings.conf, **(change.conf or {})},
-        )
-        self._pipeline = change.query or self._pipeline
-        self._query = None
-        if self._settings.trigger == "default":
-            self._query = self._started()
-            yield from self._query.run()
-
-    def _damaged(self, damage: str, part: str) -> None:
-        match damage, part:
-            case "gone", "commit":
-                self._checkpoint = self._checkpoint.without_newest_commit()
-            case "gone", "metadata":
-                if "checkpoint without metadata" in self._rules.refusals:
-                    raise refused(self._rules, "checkpoint without metadata")
-            case "gone", "delta" | "state":
-                self._checkpoint = replace(self._checkpoint, lost=f"{part} {damage}")
-            case _ if f"{part} {damage}" in self._rules.refusals:
-                raise refused(self._rules, f"{part} {damage}")
-            case _:
-                raise Unpredictable(f"a checkpoint whose {part} is {damage}")
-
-    def _killed(self, action: Restart) -> Iterator[BatchStory]:
-        """What runs before the engine is killed. A micro-batch that is killed before its commit is told by its replay."""
-        if self._settings.trigger != "default":
-            raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
-        if self._query is None:
-            self._query = self._started()
-        self._query.arrive([self._data(action.add)] if action.add else [])
-        running = self._query.run()
-        if action.at == "rest":
-            yield from running
-            return
-        for number in range(1, action.batch + 1):
-            batch = next(running, None)
-            if batch is None:
-                raise Unpredictable(f"restart: kill in micro-batch {number} of a step that has none")
-            if number < action.batch or action.at == "committed":
-                yield batch
-        if action.at == "emitted" and in_rocksdb(self._settings) and "replay in RocksDB" not in self._rules.features:
-            raise Unpredictable("a replay in RocksDB where it may take the files of another attempt for its own")
-        if action.at != "committed":
-            self._query.checkpoint = self._query.checkpoint.without_newest_commit()
-
-    def _started(self) -> Query:
-        if self._pipeline.streams() == frozenset():
-            raise Unpredictable("a query without streams")
-        frame = frame_of(self._pipeline, self._case, self._rules)
-        self._types = tuple(one.type for one in frame.plan.columns)
-        self._columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
-        return Query(frame.plan, self._settings, self._checkpoint, self._rules)
-
-    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[Data]:
-        match action:
-            case Add(streams=arrival):
-                return [self._data(arrival)]
-            case Backlog(entries=entries):
-                nothing = Partitioned(partitions=((),))
-                return [
-                    self._data({name: entry.get(name, nothing) for name in self._case.streams}) for entry in entries
-                ]
-            case _:
-                return []
-
-    def _data(self, arrival: Arrival) -> Data:
-        read = self._pipeline.streams()
-        return {
-            name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
-            for name, placed in arrival.items()
-            if name in read
-        }
-
-    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[tuple[Row, ...]]:
-        order = [place for place in self._order if place < len(partitions)]
-        return (partitions[place] for place in order or range(len(partitions)))
-
-    def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
-        fields = self._case.streams[stream].fields
-        values = tuple(row[field.name] for field in fields) if isinstance(row, Mapping) else row
-        return tuple(_value(value, field.type) for value, field in zip(values, fields, strict=True))
-
-    def _step_seen(self, step: Step, batches: list[BatchStory], error: Refused | None) -> StepSeen:
-        checkpoint = self._query.checkpoint if self._query is not None else self._checkpoint
-        return StepSeen(
-            number=step.number,
-            batches=tuple(self._batch_seen(batch) for batch in batches),
-            watermark=checkpoint.watermark_ms,
-            plan=None,
-            error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
-            wall_ms=0,
-        )
-
-    def _batch_seen(self, batch: BatchStory) -> BatchSeen:
-        if self._query is None:
-            raise AssertionError("a micro-batch without a query")
-        has_watermark = bool(watermarks(self._query.written))
-        counts = metrics.missing(metrics.DROPPED, self._version) is None or not batch.operators
-        statistics = batch.event_time
-        return BatchSeen(
-            id=batch.id,
-            kind=batch.kind,
-            sources=tuple(self._sources(batch, self._query.written)),
-            watermark=batch.watermark_ms if has_watermark else None,
-            logged=batch.watermark_ms,
-            next_watermark=batch.advance.after_ms,
-            rows=tuple(self._wire(row) for row in batch.emitted),
-            dropped=batch.dropped if counts else None,
-            state=tuple(operator.held for operator in batch.operators),
-            event_time=None
-            if statistics is None
-            else EventTime(min=statistics.min, max=statistics.max, avg=statistics.avg),
-            duration_ms=0,
-            progress=self._progress(batch, has_watermark=has_watermark),
-        )
-
-    def _sources(self, batch: BatchStory, plan: Plan) -> Iterator[SourceRead]:
-        rows = dict(batch.read)
-        for node in walk(plan):
-            if isinstance(node, Source):
-                yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
-
-    def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
-        return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
-
-    def _progress(self, batch: BatchStory, *, has_watermark: bool) -> dict[str, Json]:
-        """What the model knows of a progress entry."""
-        if self._query is None:
-            raise AssertionError("a micro-batch without a query")
-        event_time: dict[str, str] = {}
-        if has_watermark:
-            event_time["watermark"] = _instant(batch.watermark_ms)
-            if batch.event_time is not None:
-                for key in ("min", "max", "avg"):
-                    event_time[key] = _instant(getattr(batch.event_time, key))
-        partitions = self._query.checkpoint.partitions
-        return {
-            "batchId": batch.id,
-            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.written)),
-            "eventTime": event_time,
-            "stateOperators": [self._operator(one, partitions) for one in batch.operators],
-        }
-
-    def _operator(self, one: OperatorStory, partitions: str | None) -> dict[str, Json]:
-        known: dict[str, Json] = {
-            "operatorName": one.operator,
-            "numRowsTotal": one.held,
-            "numRowsUpdated": one.updated,
-            "numRowsRemoved": one.removed,
-            "numRowsDroppedByWatermark": one.dropped,
-        }
-        if partitions is not None:
-            known["numShufflePartitions"] = int(partitions)
-        if one.operator.startswith("dedupe"):
-            known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
-        return {
-            key: value
-            for key, value in known.items()
-            if metrics.missing(f"stateOperators.{key}", self._version) is None
-        }
-
-
-def _value(value: Json, type_: DataType) -> Value:
-    """A value of a case as the model takes it: numbers of type DOUBLE as Python's."""
-    exact = canonical(value, type_)
-    return float(exact) if type_.name in ("float", "double") and isinstance(exact, int | Decimal) else exact
-
-
-def wire(value: Value, type_: DataType) -> Json:
-    """A value as an engine's driver sends it."""
-    if value is None:
-        return None
-    match type_.name:
-        case "timestamp" | "timestamp_ntz":
-            moment = _EPOCH + timedelta(microseconds=value)
-            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type_.name == 'timestamp' else ''}"
-        case "struct":
-            return [wire(item, field.type) for item, field in zip(value, type_.fields, strict=True)]
-        case "array":
-            return [wire(item, type_.elements[0]) for item in value]
-        case "decimal":
-            return str(value)
-        case _:
-            return value
-
-
-def _instant(millis: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=millis)
-    return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

@@ -1,55 +1,54 @@
-"""Where two versions of Spark part on a case, and the rule that parts them, by the reference model."""
+"""Where two Spark versions first differ on a case according to the reference model, and the rule that causes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
-from conformance.model.catalogue import Held, Rule, catalogue, rules_of
-from conformance.model.features import features
-from conformance.model.refusals import Refused, refusals
+from conformance.judging.divergence import divergence
+from conformance.model.catalogue import Rule, RuleValue, catalogue, rules_of
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.progress import BatchProgress
 from conformance.model.rules import Rules, differing
-from conformance.model.story import BatchStory
-from conformance.model.unpredictable import Unpredictable
-from conformance.oracle.prediction import Prediction, StepStory, predict
+from conformance.model.versioned_data import features, refusals
+from conformance.oracle.prediction import Prediction, predict
 
 
 @dataclass(frozen=True)
 class RuleChanged:
-    """A rule that reads otherwise on two versions."""
+    """A rule that differs between two versions."""
 
     name: str
     source: str
     here: str
-    """What it says on the first version."""
+    """On the first version."""
     there: str
-    """And on the second."""
+    """On the second version."""
 
 
 @dataclass(frozen=True)
 class VersionDivergence:
-    """The first place where two versions do not do the same."""
+    """The first place where two versions differ."""
 
     step: int
     """From 1."""
     batch: int | None
-    """Id of the micro-batch; None where one of them fails in this step before it."""
-    here: BatchStory | Refused | None
-    """What the first version does there; None where it does nothing."""
-    there: BatchStory | Refused | None
+    """Id of the micro-batch; None if one of them fails in this step before it."""
+    here: BatchProgress | Refused | None
+    """What the first version does there; None if it does nothing."""
+    there: BatchProgress | Refused | None
     rules: tuple[RuleChanged, ...]
-    """Each of which alone would make the first version do there what the second does."""
+    """Every rule that alone would make the first version behave like the second there."""
 
 
 def version_divergence(case: Case, here: Prediction, there: Prediction) -> VersionDivergence | None:
-    """Where two versions part; None where they do the same all the way.
+    """Where two versions first differ; None if they behave the same.
 
     Args:
-        case: what both ran.
-        here, there: what the model says of it on each.
+        case: the case.
+        here, there: the predictions for the two versions.
     """
     found = _first(here, there)
     if found is None:
@@ -59,42 +58,28 @@ def version_divergence(case: Case, here: Prediction, there: Prediction) -> Versi
     return VersionDivergence(step, batch, mine, theirs, rules)
 
 
-T = TypeVar("T")
-_Place = tuple[int, int | None, BatchStory | Refused | None, BatchStory | Refused | None]
+_Place = tuple[int, int | None, BatchProgress | Refused | None, BatchProgress | Refused | None]
 
 
 def _first(here: Prediction, there: Prediction) -> _Place | None:
-    for mine, theirs in _paired(here.story, there.story):
-        number = (mine or theirs).step.number  # type: ignore[union-attr]
-        for one, other in _paired(mine.batches if mine else (), theirs.batches if theirs else ()):
-            if one is None or other is None or seen(one) != seen(other):
-                batch = one or other
-                failed = (mine.error if mine else None, theirs.error if theirs else None)
-                return number, batch.id if batch else None, one or failed[0], other or failed[1]
-        mine_failed, theirs_failed = (mine.error if mine else None), (theirs.error if theirs else None)
-        if said(mine_failed) != said(theirs_failed):
-            return number, None, mine_failed, theirs_failed
-    return None
-
-
-def seen(batch: BatchStory) -> tuple[object, ...]:
-    """What anybody sees of a micro-batch: not how versions count it."""
-    held = tuple(operator.held for operator in batch.operators)
-    return batch.kind, batch.watermark_ms, sorted(map(repr, batch.emitted)), batch.dropped, held, batch.advance.after_ms
-
-
-def said(error: Refused | None) -> tuple[object, ...] | None:
-    """What anybody sees of an error."""
-    return None if error is None else (error.stage, error.classes, error.message)
-
-
-def _paired(ones: tuple[T, ...], others: tuple[T, ...]) -> Iterator[tuple[T | None, T | None]]:
-    for place in range(max(len(ones), len(others))):
-        yield ones[place] if place < len(ones) else None, others[place] if place < len(others) else None
+    """The step, the micro-batch, and what the model tells of it on both sides: a micro-batch, or the error instead."""
+    found = divergence(here.observation, there.observation)
+    if found is None or found.step is None:
+        return None
+    sides = [next((one for one in told.steps if one.step.number == found.step), None) for told in (here, there)]
+    batches = [side.batches if side is not None else () for side in sides]
+    ids = [batch.id for batch in batches[0]]
+    at = ids.index(found.batch) if found.batch is not None else min(map(len, batches))
+    mine, theirs = (
+        told[at] if at < len(told) else side.error if side is not None else None
+        for told, side in zip(batches, sides, strict=True)
+    )
+    batch = next((one.id for one in (mine, theirs) if isinstance(one, BatchProgress)), None)
+    return found.step, batch, mine, theirs
 
 
 def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place) -> Iterator[RuleChanged]:
-    """The refusal that stops one of them here, or the single rules that alone make the first do what the second does."""
+    """The refusal that stops one of them here, or every rule that alone makes the first behave like the second."""
     mine, theirs = rules_of(here.version), rules_of(there.version)
     refused = {one.name for one in found[2:] if isinstance(one, Refused)}
     for altered, change in _alternatives(mine, theirs, here.version, there.version):
@@ -139,21 +124,18 @@ def _alternatives(
                 ),
             )
     for feature in sorted(mine.features ^ theirs.features):
-        there_is = feature in theirs.features
-        having = mine.features | {feature} if there_is else mine.features - {feature}
+        available_there = feature in theirs.features
+        having = mine.features | {feature} if available_there else mine.features - {feature}
         yield (
             replace(mine, features=having),
             RuleChanged(
                 feature,
                 features()[feature].link,
-                f"{feature} is {'not ' if there_is else ''}there",
-                f"{feature} is {'' if there_is else 'not '}there",
+                f"{feature} is {'not ' if available_there else ''}available",
+                f"{feature} is {'' if available_there else 'not '}available",
             ),
         )
 
 
-def _changed(rule: Rule, here: Held, there: Held) -> RuleChanged:
+def _changed(rule: Rule, here: RuleValue, there: RuleValue) -> RuleChanged:
     return RuleChanged(rule.name, rule.source, here.says, there.says)
-
-
-__all__ = ["RuleChanged", "StepStory", "VersionDivergence", "version_divergence"]

@@ -1,7 +1,7 @@
-"""A Spark case as a trace, so that its rows can be read under other engines' rules.
+"""Converts a Spark case to a trace, so that its rows can be replayed under the rules of other engines.
 
-Rows become events, micro-batches boundaries, and steps in which nothing arrives idle polls. Each stream that has a watermark with
-the delay of the first is an input. What a Spark case does not have is added, and the trace says what: a clock.
+Rows become events, micro-batches become boundaries, and steps without rows become idle polls. Each stream whose watermark has the
+delay of the first one becomes an input. A Spark case has no clock, so one is added; the assumptions of the trace say so.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Ro
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
+from conformance.core.wording import counted
 from conformance.model.intervals import NotAnInterval, parse_interval
-from conformance.policies import trace
-from conformance.policies.trace import Boundary, Clock, Entry, Event, Trace
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 LEAST_PACE = 1000
-"""Milliseconds between two steps where the delay is shorter."""
+"""Minimum milliseconds between two steps, if the delay is shorter."""
 
 _TUMBLING = re.compile(r"window\((?P<column>\w+), '(?P<length>[^']+)'\)")
 
 
 class NoTrace(ValueError):
-    """A case from which no trace can be made."""
+    """A case that cannot be converted to a trace."""
 
     exit_code: ClassVar[int] = 2
-    """Of a command that it ends."""
+    """Of the command that fails with it."""
 
     def __init__(self, case: Case, reason: str) -> None:
-        super().__init__(f"{case.id} cannot be read under watermark policies: {reason}")
+        super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")
         self.case = case
         self.reason = reason
 
 
 @dataclass(frozen=True)
-class FromCase:
-    """A trace and the delay it was written for."""
+class ConvertedCase:
+    """A trace, and the delay of the case's watermark."""
 
     trace: Trace
     delay: int
@@ -47,17 +47,17 @@ class FromCase:
 
 
 @dataclass(frozen=True)
-class _Watermark:
+class _WatermarkCall:
     stream: str
     column: str
     delay: str
 
 
-def trace_of(case: Case) -> FromCase:
-    """The trace of a case, event times and clock in milliseconds since the epoch.
+def trace_of(case: Case) -> ConvertedCase:
+    """The trace of a case, with event times and clock in milliseconds since the epoch.
 
     Raises:
-        NoTrace: its query has no ``withWatermark`` with a delay that can be read, on a TIMESTAMP column of a stream.
+        NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
     """
     watermarks = {one.stream: one for one in reversed(list(_watermarks(case.query)))}
     if not watermarks:
@@ -72,7 +72,7 @@ def trace_of(case: Case) -> FromCase:
     inputs = tuple(name for name in case.streams if name in read)
     columns = {name: read[name].column for name in inputs}
     window = _window(case, first.column)
-    return FromCase(
+    return ConvertedCase(
         Trace(
             tuple(_entries(case, columns, max(delay, LEAST_PACE))),
             inputs,
@@ -84,23 +84,23 @@ def trace_of(case: Case) -> FromCase:
     )
 
 
-def _watermarks(pipeline: Pipeline) -> Iterator[_Watermark]:
+def _watermarks(pipeline: Pipeline) -> Iterator[_WatermarkCall]:
     stream: str | None = None
     for operation in pipeline.operations:
         if operation.name == "from":
             stream = operation.arguments["from"]
         elif operation.name == "withWatermark" and stream is not None:
             column, delay = operation.arguments["withWatermark"]
-            yield _Watermark(stream, column, delay)
-            stream = None  # a second one on the same rows is the newest Spark's to refuse
+            yield _WatermarkCall(stream, column, delay)
+            stream = None  # a second watermark on the same rows is refused by new versions of Spark
         if operation.nested is not None:
             yield from _watermarks(operation.nested)
 
 
-def _check_column(case: Case, watermark: _Watermark) -> None:
+def _check_column(case: Case, watermark: _WatermarkCall) -> None:
     types = {field.name: field.type.name for field in case.streams[watermark.stream].fields}
     if types.get(watermark.column) != "timestamp":
-        what = "no column" if watermark.column not in types else "no TIMESTAMP column"
+        what = "not a column" if watermark.column not in types else "not a TIMESTAMP column"
         raise NoTrace(case, f"its event time {watermark.column!r} is {what} of the stream {watermark.stream!r}")
 
 
@@ -108,11 +108,11 @@ def _milliseconds(case: Case, delay: str) -> int:
     try:
         return parse_interval(delay).delay_ms
     except NotAnInterval:
-        raise NoTrace(case, f"its delay {delay!r} is no interval") from None
+        raise NoTrace(case, f"its delay {delay!r} is not an interval") from None
 
 
 def _window(case: Case, column: str) -> int | None:
-    """The length of the tumbling windows on the event time, in milliseconds; None where there are no such windows."""
+    """The size of the tumbling windows on the event time, in milliseconds; None if the query has none."""
     for operation in case.query.walk():
         for expression in (*operation.arguments.get("groupBy", ()), *operation.arguments.get("select", ())):
             found = _TUMBLING.match(expression)
@@ -121,22 +121,22 @@ def _window(case: Case, column: str) -> int | None:
     return None
 
 
-def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[Entry]:
+def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[TraceEntry]:
     now: int | None = None
     for arrivals in _steps(case):
         events = [] if arrivals is None else list(_events(case, arrivals, columns))
         if now is not None:
             now += pace
-            yield Clock(now)
+            yield ClockReading(now)
         elif events:
             now = max(event.at for event in events)
-            yield Clock(now)
+            yield ClockReading(now)
         yield from events
-        yield trace.Idle() if arrivals is None else Boundary()
+        yield IdlePoll() if arrivals is None else Boundary()
 
 
 def _steps(case: Case) -> Iterator[Arrival | None]:
-    """What arrives, micro-batch by micro-batch; None for a look at streams that have nothing."""
+    """The arrivals of each micro-batch; None for a poll without new rows."""
     for step in case.steps:
         match step.action:
             case Add(streams=streams):
@@ -162,7 +162,7 @@ def _rows(arrivals: Arrival, name: str) -> Iterator[Row]:
 
 
 def _event_time(row: Row, schema: Schema, column: str) -> int | None:
-    """Microseconds since the epoch; None where the row has none."""
+    """Microseconds since the epoch; None if the event time is null."""
     at, field = next((at, field) for at, field in enumerate(schema.fields) if field.name == column)
     found: int | None = canonical(row[column] if isinstance(row, Mapping) else row[at], field.type)
     return found
@@ -170,11 +170,11 @@ def _event_time(row: Row, schema: Schema, column: str) -> int | None:
 
 def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pace: int) -> Iterator[str]:
     yield (
-        "The clock, which a Spark case has not, starts at the highest event time of the first micro-batch and is "
-        f"{pace // 1000 if pace % 1000 == 0 else pace / 1000} s further at each step."
+        "A Spark case has no clock: it is assumed to start at the highest event time of the first micro-batch and to "
+        f"advance {pace // 1000 if pace % 1000 == 0 else pace / 1000} s per step."
     )
     if left_out := sorted(case.streams.keys() - columns.keys()):
-        yield f"Left out, for want of a watermark with the same delay: {', '.join(left_out)}."
+        yield f"Omitted, because they have no watermark with the same delay: {', '.join(left_out)}."
     times = [
         _event_time(row, case.streams[name], column)
         for arrivals in _steps(case)
@@ -182,13 +182,13 @@ def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pac
         for row in _rows(arrivals or {}, name)
     ]
     if None in times:
-        yield f"Left out, for want of an event time: {times.count(None)} row{'s' * (times.count(None) != 1)}."
+        yield f"Omitted, because the event time is null: {counted(times.count(None), 'row')}."
     if any(micros is not None and micros % 1000 for micros in times):
-        yield "Event times are cut to milliseconds."
+        yield "Event times are truncated to milliseconds."
     names = {operation.name for operation in case.query.walk()}
     if "where" in names:
-        yield "Every row counts, also one that the query filters away."
+        yield "Every row counts, including rows that the query filters out."
     if window is None and any("window(" in str(operation.arguments) for operation in case.query.walk()):
-        yield "Only tumbling windows on the event time are read, and this query has others: rows are judged one by one."
+        yield "The query has windows other than tumbling ones on the event time: lateness is decided row by row."
     if any(isinstance(step.action, Restart) for step in case.steps):
-        yield "Restarts are left out."
+        yield "Restarts are omitted."

@@ -1,14 +1,34 @@
-"""The seam: what computes the watermark of one input."""
+"""The watermark policy of one input, its parameters, and the 64-bit integers that policies compute with."""
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
-from conformance.policies.int64 import MIN
+MIN = -(2**63)
+"""``Long.MIN_VALUE``: in most engines, a watermark that has not been computed yet."""
+MAX = 2**63 - 1
+"""``Long.MAX_VALUE``: the watermark of an input that has ended."""
+
+ParameterKind: TypeAlias = Literal["count", "positive", "whole", "share"]
+"""0, 1, 2, … · 1, 2, 3, … · any integer · greater than 0 and at most 1."""
 
 
-class NotAPolicy(ValueError):
-    """A parameter with which a policy cannot be made."""
+@dataclass(frozen=True)
+class PolicyParameter:
+    """A parameter of a policy or throttle. The case reader and the JSON Schema are built from it."""
+
+    meaning: str
+    """With its unit."""
+    kind: ParameterKind = "count"
+    words: tuple[str, ...] = ()
+    """The allowed words, if the value is not a number."""
+    default: Any = None
+    required: bool = True
+
+
+class InvalidParameter(ValueError):
+    """A parameter value that a policy does not accept."""
 
     def __init__(self, policy: str, parameter: str, value: object, allowed: str) -> None:
         super().__init__(f"{parameter} of {policy} is {value}: it must be {allowed}")
@@ -19,22 +39,22 @@ class NotAPolicy(ValueError):
 
 
 class Policy(Protocol):
-    """The watermark of one input, as a frozen value; whatever happens gives the value after it.
+    """Computes the watermark of one input. A frozen value: each method returns the policy after the call.
 
-    ``now`` is what the clock shows, in the unit that the policy's module names. A policy overrides what concerns it.
+    ``now`` is the clock, in the unit that the policy documents. A policy overrides only the methods that affect it.
     """
 
     @property
     def watermark(self) -> int:
-        """As the policy has it now; ``int64.MIN`` where there is none yet."""
+        """The current watermark; ``MIN`` if there is none yet."""
         return MIN
 
     def idle(self, now: int) -> bool:  # noqa: ARG002
-        """Whether the input counts as idle, so that nobody waits for it."""
+        """Whether the input counts as idle and no longer holds back the watermark."""
         return False
 
     def started(self, now: int) -> Self:  # noqa: ARG002
-        """The input is there from now on."""
+        """The input has been opened."""
         return self
 
     def event(self, timestamp: int, now: int) -> Self:  # noqa: ARG002
@@ -42,18 +62,28 @@ class Policy(Protocol):
         return self
 
     def poll(self, now: int) -> Self:  # noqa: ARG002
-        """The engine asks although nothing has arrived."""
+        """The engine has polled the input and found nothing."""
         return self
 
     def boundary(self, now: int) -> Self:  # noqa: ARG002
-        """What has arrived so far was one batch: see ``trace.Boundary``."""
+        """A batch has ended: see ``trace.Boundary``."""
         return self
 
 
 def at_least(policy: str, parameter: str, value: int, least: int) -> None:
     """
     Raises:
-        NotAPolicy: the value is below the least.
+        InvalidParameter: the value is less than ``least``.
     """
     if value < least:
-        raise NotAPolicy(policy, parameter, value, f"at least {least}")
+        raise InvalidParameter(policy, parameter, value, f"at least {least}")
+
+
+def wrapped(number: int) -> int:
+    """The number after 64-bit overflow, as Java's ``+`` and ``-`` compute it."""
+    return (number - MIN) % 2**64 + MIN
+
+
+def clamped(number: int) -> int:
+    """The nearest 64-bit integer."""
+    return max(MIN, min(MAX, number))

@@ -1,70 +1,70 @@
-"""What a policy does in general, found out by reading two small traces: an input that falls silent, a row from the far future.
+"""How a policy behaves in general, determined by replaying two small traces: an input goes silent, and a row from the far future.
 
-The traces are made to the measure of a delay, so that policies with the same delay can be compared.
+The traces are scaled to a delay, so that policies with the same delay can be compared.
 """
 
 from __future__ import annotations
 
-from conformance.policies.reading import read
-from conformance.policies.rules import Rules
-from conformance.policies.trace import Boundary, Clock, Entry, Event, Idle, Trace
+from conformance.policies.engine_rules import EngineRules
+from conformance.policies.replay import replay
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20
 _ROWS = 20
-"""Rows of a micro-batch, so many that one of them is none to a quantile."""
+"""Rows per micro-batch: enough that a quantile ignores one of them."""
 
 
-def silent_input(rules: Rules, delay: int, *, spoke: bool) -> str:
-    """What becomes of the watermark of two inputs of which one goes on and the other is silent.
+def silent_input(rules: EngineRules, delay: int, *, spoke: bool) -> str:
+    """What happens to the watermark when one of two inputs is silent.
 
     Args:
         rules: of the policy.
-        delay: about how long it waits, in milliseconds.
-        spoke: whether the silent one had an event before.
+        delay: how long the policy waits, in milliseconds.
+        spoke: whether the silent input had an event before.
 
     Returns:
-        In a few words, what it means to whoever waits for the watermark.
+        A short phrase.
     """
     unit = max(delay, 1)
     base = 1000 * unit
-    entries: list[Entry] = [Clock(base), Event(base, "on"), Boundary(), Idle("off")]
+    entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), Boundary(), IdlePoll("off")]
     if spoke:
         entries.insert(2, Event(base, "off"))
     for step in range(1, _STEPS + 1):
         now = base + step * unit
-        entries += [Clock(now), Event(now, "on"), Boundary(), Idle("off")]
-    reading = read(Trace(tuple(entries), ("on", "off")), rules)
-    last = reading.moments[-1]
+        entries += [ClockReading(now), Event(now, "on"), Boundary(), IdlePoll("off")]
+    replayed = replay(Trace(tuple(entries), ("on", "off")), rules)
+    last = replayed.steps[-1]
     if last.downstream >= last.watermarks["on"] - 2 * unit:
         if rules.one_task:
             return "not waited for"
         return "left out" if "off" in last.idle else "follows the clock"
-    first = next(moment for moment in reading.moments if isinstance(moment.entry, Idle))
+    first = next(step for step in replayed.steps if isinstance(step.entry, IdlePoll))
     if last.watermarks["off"] > first.watermarks["off"]:
         return "waited for, at its last event"
     return "waited for"
 
 
-def far_future_row(rules: Rules, delay: int) -> str:
-    """Whether rows that follow the clock as before are late after one row from the far future.
+def far_future_row(rules: EngineRules, delay: int) -> str:
+    """How many rows are late after one row from the far future, if event times otherwise follow the clock.
 
     Args:
         rules: of the policy.
-        delay: about how long it waits, in milliseconds.
+        delay: how long the policy waits, in milliseconds.
     """
     unit = max(delay, 1)
     base = 1000 * unit
-    entries: list[Entry] = []
+    entries: list[TraceEntry] = []
     for step in range(6):
         now = base + step * unit
-        entries.append(Clock(now))
+        entries.append(ClockReading(now))
         entries += [Event(now - row * unit // (2 * _ROWS)) for row in range(_ROWS)]
         if step == 3:
             entries.append(Event(base + 1_000_000 * unit))
         entries.append(Boundary())
-    reading = read(Trace(tuple(entries), window=unit), rules)
-    after = [moment for moment in reading.moments if isinstance(moment.entry, Event) and moment.now > base + 3 * unit]
-    late = sum(bool(moment.late) for moment in after)
+    replayed = replay(Trace(tuple(entries), window=unit), rules)
+    after = [step for step in replayed.steps if isinstance(step.entry, Event) and step.now > base + 3 * unit]
+    late = sum(bool(step.late) for step in after)
     if not late:
         return "no later row is late"
     return "all later rows are late" if late == len(after) else f"{late} of {len(after)} later rows are late"

@@ -1,29 +1,29 @@
-"""Readings as JSON, for programs: watermarks that are not there yet are null."""
+"""Replays and policies as JSON. A watermark that is not there yet is null."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from conformance.policies import notation
-from conformance.policies.case import PolicyCase
+from conformance.policies.case import PolicyCase, PolicyMismatch, as_expectation
 from conformance.policies.catalogue import POLICIES, delay_of
-from conformance.policies.checking import Disagreement, seen
 from conformance.policies.probes import far_future_row, silent_input
-from conformance.policies.reading import Moment, Reading
+from conformance.policies.replay import Replay, ReplayStep
 
 
-def record(reading: Reading) -> dict[str, Any]:
-    """A reading with all its moments, times in the unit of the trace."""
-    rules, delay = reading.rules, delay_of(reading.rules)
+def record(replayed: Replay) -> dict[str, Any]:
+    """A replay with all its steps, times in the unit of the trace."""
+    rules, delay = replayed.rules, delay_of(replayed.rules)
     return {
         "policy": rules.name,
         "engine": rules.engine,
-        "parameters": {name: _plain(value) for name, value in rules.parameters.items()},
-        "assumptions": list(reading.trace.assumptions),
-        "moments": [_moment(moment, reading) for moment in reading.moments],
-        "late": [moment.number for moment in reading.late],
-        "windows": {str(end): moment.number for end, moment in reading.closings.items()},
-        "open": list(reading.open),
+        "parameters": {
+            name: value if isinstance(value, int | str) else float(value) for name, value in rules.parameters.items()
+        },
+        "assumptions": list(replayed.trace.assumptions),
+        "moments": [_step(step, replayed) for step in replayed.steps],
+        "late": [step.number for step in replayed.late],
+        "windows": {str(end): step.number for end, step in replayed.completions.items()},
+        "open": list(replayed.open),
         "inGeneral": {
             "anInputFallsSilent": silent_input(rules, delay, spoke=True),
             "anInputNeverSpeaks": silent_input(rules, delay, spoke=False),
@@ -32,41 +32,37 @@ def record(reading: Reading) -> dict[str, Any]:
     }
 
 
-def record_of(case: PolicyCase, disagreement: Disagreement) -> dict[str, Any]:
-    """What a case expects otherwise than its reading has it."""
+def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
+    """An expectation that a replay does not meet."""
     return {
         "case": case.id,
         "path": str(case.path),
-        "line": disagreement.line,
-        "step": disagreement.step,
-        "key": disagreement.key,
-        "expected": disagreement.expected,
-        "read": disagreement.read,
+        "line": mismatch.line,
+        "step": mismatch.step,
+        "key": mismatch.key,
+        "expected": mismatch.expected,
+        "read": mismatch.actual,
     }
 
 
 def record_of_policies() -> list[dict[str, Any]]:
-    """The policies there are, with what each takes and where its rule stands."""
+    """Every policy, with its parameters and source."""
     return [
         {
             "policy": name,
-            "engine": known.engine,
-            "meaning": known.meaning,
-            "source": known.source,
-            "parameters": {one: parameter.meaning for one, parameter in known.parameters.items()},
+            "engine": policy.engine,
+            "meaning": policy.meaning,
+            "source": policy.source,
+            "parameters": {one: parameter.meaning for one, parameter in policy.parameters.items()},
         }
-        for name, known in POLICIES.items()
+        for name, policy in POLICIES.items()
     ]
 
 
-def _moment(moment: Moment, reading: Reading) -> dict[str, Any]:
+def _step(step: ReplayStep, replayed: Replay) -> dict[str, Any]:
     return {
-        "number": moment.number,
-        "entry": notation.entry(moment.entry, reading.trace),
-        "clock": moment.now,
-        **{key: list(value) if isinstance(value, tuple) else value for key, value in seen(moment).items()},
+        "number": step.number,
+        "entry": replayed.trace.format_entry(step.entry),
+        "clock": step.now,
+        **{key: list(value) if isinstance(value, tuple) else value for key, value in as_expectation(step).items()},
     }
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | str) else float(value)

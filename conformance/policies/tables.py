@@ -1,66 +1,112 @@
-"""Readings as tables for a terminal: one policy entry by entry, or several side by side."""
+"""What ``conformance policies`` and ``conformance explain --policy`` show: a case replayed under one policy, or under all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from conformance.policies import notation
-from conformance.policies.catalogue import POLICIES, delay_of
+from conformance.core.case import Case
+from conformance.policies.case import PolicyCase
+from conformance.policies.catalogue import POLICIES, comparable, delay_of
+from conformance.policies.from_case import trace_of
 from conformance.policies.probes import far_future_row, silent_input
-from conformance.policies.reading import Moment, Reading
-from conformance.policies.trace import Clock, Event
+from conformance.policies.replay import Replay, ReplayStep, replay
+from conformance.policies.trace import ClockReading, Event, Trace
+
+ALL = "all"
 
 SHOWN = 8
-"""How many late events or windows a cell names before it only counts."""
+"""How many late events or windows a cell lists before it only counts them."""
 
 
-def one(reading: Reading) -> Group:
-    """A reading, an entry of the trace a line; lines of the clock are left out, what it shows stands beside the others."""
-    trace = reading.trace
-    clocked = any(isinstance(entry, Clock) for entry in trace.entries)
+@dataclass(frozen=True)
+class PolicyView:
+    """One trace, replayed under one or several policies."""
+
+    trace: Trace
+    replays: Sequence[Replay]
+
+    def renderables(self) -> Iterator[Group | Table | Text]:
+        """For a rich console: the steps of the only replay, or a comparison of all, and what was assumed."""
+        if len(self.replays) == 1:
+            yield steps_table(self.replays[0])
+        else:
+            yield from comparison_tables(self.replays)
+        for assumption in self.trace.assumptions:
+            yield Text(assumption, style="dim")
+
+
+def view(case: Case | PolicyCase, policy: str | None = None) -> PolicyView:
+    """Replay a case under watermark policies.
+
+    Args:
+        case: a Spark case, whose first watermark defines the trace and the delay, or a policy case.
+        policy: a key of ``POLICIES``, or ``all``; by default the case's own policy, ``spark`` for a Spark case. Other policies
+            get the same delay as the case's own.
+
+    Raises:
+        NoTrace: the case cannot be converted to a trace.
+        UnknownPolicy: no policy has that name.
+    """
+    if isinstance(case, Case):
+        converted = trace_of(case)
+        trace, delay, own = converted.trace, converted.delay, None
+    else:
+        own = case.rules()
+        trace, delay = case.trace, max(0, delay_of(own))
+    wanted = policy or ("spark" if own is None else own.name)
+    names = list(POLICIES) if wanted == ALL else [wanted]
+    rules = [own if own is not None and name == own.name else comparable(name, delay) for name in names]
+    return PolicyView(trace, tuple(replay(trace, one) for one in rules))
+
+
+def steps_table(replayed: Replay) -> Group:
+    """One line per trace entry; clock readings become a column."""
+    trace = replayed.trace
+    has_clock = any(isinstance(entry, ClockReading) for entry in trace.entries)
     table = Table(box=None, pad_edge=False)
-    columns = ["entry", *(["clock"] if clocked else []), "watermark", "operators have", "late", "windows complete"]
+    columns = ["entry", *(["clock"] if has_clock else []), "watermark", "downstream", "late", "windows complete"]
     for name in columns if trace.window else columns[:-1]:
         table.add_column(name, overflow="fold")
-    for moment in reading.moments:
-        if isinstance(moment.entry, Clock):
+    for step in replayed.steps:
+        if isinstance(step.entry, ClockReading):
             continue
         cells = [
-            f"{moment.number} {notation.entry(moment.entry, trace)}",
-            *([_clock(moment, reading)] if clocked else []),
-            notation.times(moment.watermarks, trace) + _idle(moment),
-            _downstream(moment, reading),
-            "late" if moment.late else "",
-            ", ".join(f"until {notation.time(end, trace)}" for end in moment.closed),
+            f"{step.number} {trace.format_entry(step.entry)}",
+            *([trace.format_clock(step.now)] if has_clock else []),
+            trace.format_times(step.watermarks) + (f" (idle: {', '.join(step.idle)})" if step.idle else ""),
+            _downstream(step, trace),
+            "late" if step.late else "",
+            ", ".join(f"until {trace.format_time(end)}" for end in step.closed),
         ]
         table.add_row(*(cells if trace.window else cells[:-1]))
-    # Beside the table and not its title, which would be broken at the width of its columns.
-    return Group(Text(f"{reading.rules}: {reading.rules.engine}", style="italic"), table)
+    # Not the table's title: rich would wrap that at the width of the columns.
+    return Group(Text(f"{replayed.rules}: {replayed.rules.engine}", style="italic"), table)
 
 
-def beside(readings: Sequence[Reading]) -> Iterator[Table]:
-    """Readings of one trace under several policies: what each makes of it, and what each does in general."""
+def comparison_tables(replays: Sequence[Replay]) -> Iterator[Table]:
+    """One trace under several policies: the result on this trace, and what each policy does in general."""
     here = Table(title="on this trace", title_justify="left", box=None, pad_edge=False)
-    for name in ("policy", "late", "windows complete (at entry)", "watermark at the end"):
+    for name in ("policy", "late", "windows complete (at entry)", "final watermark"):
         here.add_column(name, overflow="fold")
-    for reading in readings:
+    for one in replays:
         here.add_row(
-            reading.rules.name,
-            late_events(reading),
-            windows(reading) if reading.trace.window else "no windows",
-            notation.time(reading.downstream, reading.trace),
+            one.rules.name,
+            late_events(one),
+            windows(one) if one.trace.window else "no windows",
+            one.trace.format_time(one.downstream),
         )
     yield here
     general = Table(title="in general", title_justify="left", box=None, pad_edge=False)
-    for name in ("policy", "engine", "an input falls silent", "an input never speaks", "one far-future row"):
+    for name in ("policy", "engine", "input goes silent", "input was always silent", "one far-future row"):
         general.add_column(name, overflow="fold")
-    for reading in readings:
-        rules, delay = reading.rules, delay_of(reading.rules)
+    for one in replays:
+        rules, delay = one.rules, delay_of(one.rules)
         general.add_row(
             rules.name,
             rules.engine,
@@ -71,46 +117,39 @@ def beside(readings: Sequence[Reading]) -> Iterator[Table]:
     yield general
 
 
-def late_events(reading: Reading) -> str:
-    """``2 of 5: 12:01, 12:03``: the events that are late, in order of arrival."""
-    late = [moment.entry for moment in reading.late if isinstance(moment.entry, Event)]
-    events = sum(isinstance(entry, Event) for entry in reading.trace.entries)
-    named = ", ".join(notation.time(event.at, reading.trace) for event in late[:SHOWN])
+def late_events(replayed: Replay) -> str:
+    """``2 of 5: 12:01, 12:03``: the late events, in order of arrival."""
+    late = [step.entry for step in replayed.late if isinstance(step.entry, Event)]
+    events = sum(isinstance(entry, Event) for entry in replayed.trace.entries)
+    named = ", ".join(replayed.trace.format_time(event.at) for event in late[:SHOWN])
     more = f" and {len(late) - SHOWN} more" if len(late) > SHOWN else ""
     return f"{len(late)} of {events}{': ' * bool(late)}{named}{more}"
 
 
-def windows(reading: Reading) -> str:
-    """``until 12:10 (4), until 12:40 open``: the windows with events, by their end, each with the entry that completed it."""
-    closed = [(moment.number, end) for end, moment in sorted(reading.closings.items(), key=lambda pair: pair[1].number)]
+def windows(replayed: Replay) -> str:
+    """``until 12:10 (4); open: 12:40``: the windows that have events, by their end, each with the entry that completed it."""
+    times = replayed.trace.format_time
+    closed = [(step.number, end) for end, step in sorted(replayed.completions.items(), key=lambda pair: pair[1].number)]
     parts = [
-        f"until {', '.join(notation.time(end, reading.trace) for _, end in together)} ({number})"
+        f"until {', '.join(times(end) for _, end in together)} ({number})"
         for number, together in groupby(closed, key=lambda pair: pair[0])
     ]
-    if reading.open:
-        parts.append(f"open: {', '.join(notation.time(end, reading.trace) for end in reading.open)}")
+    if replayed.open:
+        parts.append(f"open: {', '.join(times(end) for end in replayed.open)}")
     more = len(parts) - SHOWN
     return "; ".join(parts[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def policies() -> Table:
-    """The policies there are."""
+    """Every policy."""
     table = Table(box=None, pad_edge=False)
-    for name in ("policy", "engine", "parameters", "what it does"):
+    for name in ("policy", "engine", "parameters", "watermark"):
         table.add_column(name, overflow="fold")
-    for name, known in POLICIES.items():
-        table.add_row(name, known.engine, ", ".join(known.parameters), known.meaning)
+    for name, policy in POLICIES.items():
+        table.add_row(name, policy.engine, ", ".join(policy.parameters), policy.meaning)
     return table
 
 
-def _clock(moment: Moment, reading: Reading) -> str:
-    return notation.entry(Clock(moment.now), reading.trace).removeprefix("clock ")
-
-
-def _idle(moment: Moment) -> str:
-    return f" (idle: {', '.join(moment.idle)})" if moment.idle else ""
-
-
-def _downstream(moment: Moment, reading: Reading) -> str:
-    shown = notation.time(moment.downstream, reading.trace)
-    return shown if moment.emitted is None else f"→ {shown}"
+def _downstream(step: ReplayStep, trace: Trace) -> str:
+    shown = trace.format_time(step.downstream)
+    return shown if step.emitted is None else f"→ {shown}"

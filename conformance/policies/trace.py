@@ -1,20 +1,26 @@
-"""A trace: what reaches an engine, in order, with nothing left to chance. The clock and the idle polls are part of it.
+"""A trace: everything that reaches an engine, in order, including clock readings and idle polls, so that a replay is deterministic.
 
-Event times are in the unit of the engine that reads them, usually milliseconds since the epoch; to some rules the unit means
-nothing. The clock is in ``clock_unit``, and each set of rules reads it in the unit its engine has.
+Event times are in the unit of the engine, usually milliseconds since the epoch; some rules do not depend on the unit. The clock is
+in ``clock_unit``, and each engine's rules read it in the engine's own unit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from conformance.core.values import show
+from conformance.policies.policy import MIN
 
 ClockUnit: TypeAlias = Literal["ms", "ns"]
 
 INPUT = "events"
-"""The input of a trace that has one and does not name it."""
+"""The name of the only input of a trace that does not name its inputs."""
 
 NANOS_PER_MILLI = 1_000_000
+
+NO_WATERMARK = "–"
 
 
 @dataclass(frozen=True)
@@ -27,32 +33,32 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Clock:
-    """From here on the clock shows this."""
+class ClockReading:
+    """The clock shows this time from here on."""
 
     reading: int
 
 
 @dataclass(frozen=True)
-class Idle:
-    """The engine looks at an input, or at all of them, and nothing has arrived."""
+class IdlePoll:
+    """The engine polls one input, or all inputs, and finds nothing."""
 
     input: str | None = None
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Rows so far belong together: Spark's micro-batch ends, Flink emits periodically, Beam asks for the watermark."""
+    """A batch ends: Spark's micro-batch ends, Flink emits periodically, Beam queries the watermark."""
 
 
-Entry: TypeAlias = Event | Clock | Idle | Boundary
+TraceEntry: TypeAlias = Event | ClockReading | IdlePoll | Boundary
 
 
 class UnknownInput(ValueError):
-    """An entry of a trace is about an input that the trace does not have."""
+    """An entry of a trace names an input that the trace does not have."""
 
     def __init__(self, number: int, name: str, inputs: tuple[str, ...]) -> None:
-        super().__init__(f"entry {number} is about the input {name!r}, and the trace has {', '.join(inputs)}")
+        super().__init__(f"entry {number} names the input {name!r}, but the trace has {', '.join(inputs)}")
         self.number = number
         self.name = name
         self.inputs = inputs
@@ -62,30 +68,60 @@ class UnknownInput(ValueError):
 class Trace:
     """Entries in order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TraceEntry, ...]
     inputs: tuple[str, ...] = (INPUT,)
-    """All inputs there are, those that never see an event too."""
+    """All inputs, including those without events."""
     clock_unit: ClockUnit = "ms"
     window: int | None = None
-    """Length of the tumbling windows, aligned to the epoch, in the unit of the event times; None where rows are in none."""
+    """Size of the tumbling windows, aligned to the epoch, in the unit of the event times; None without windows."""
     instants: bool = False
-    """Whether event times and the clock are milliseconds since the epoch, and so shown as times."""
-    assumptions: tuple[str, ...] = field(default=())
-    """What was added to make this a trace, in sentences; for who reads the result."""
+    """Whether event times and the clock are milliseconds since the epoch, and therefore shown as times."""
+    assumptions: tuple[str, ...] = ()
+    """What was added or left out to make this trace, in sentences for the reader."""
 
     def __post_init__(self) -> None:
         for number, entry in enumerate(self.entries, 1):
-            name = None if isinstance(entry, Clock | Boundary) else entry.input
+            name = None if isinstance(entry, ClockReading | Boundary) else entry.input
             if name is not None and name not in self.inputs:
                 raise UnknownInput(number, name, self.inputs)
 
     def window_end(self, at: int) -> int | None:
-        """The end (exclusive) of the window that an event time falls into; None without windows."""
+        """The exclusive end of the window of an event time; None without windows."""
         return None if self.window is None else at // self.window * self.window + self.window
+
+    def format_time(self, at: int) -> str:
+        """An event time, window end or watermark; a dash if there is no watermark yet."""
+        if at == MIN:
+            return NO_WATERMARK
+        return show(at * 1000) if self.instants else str(at)
+
+    def format_times(self, by_input: Mapping[str, int]) -> str:
+        """The watermarks of all inputs, by name if there are several."""
+        if len(by_input) == 1:
+            return "".join(self.format_time(at) for at in by_input.values())
+        return ", ".join(f"{name} {self.format_time(at)}" for name, at in by_input.items())
+
+    def format_clock(self, reading: int) -> str:
+        return show(reading * 1000) if self.instants else f"{reading} {self.clock_unit}"
+
+    def format_entry(self, entry: TraceEntry) -> str:
+        """``event 12:05``, ``event 10 on b``, ``clock 100``, ``idle``, ``batch``."""
+        match entry:
+            case Event(at, name):
+                return f"event {self.format_time(at)}{self._on(name)}"
+            case ClockReading(reading):
+                return f"clock {self.format_clock(reading)}"
+            case IdlePoll(name):
+                return "idle" if name is None else f"idle{self._on(name)}"
+            case Boundary():
+                return "batch"
+
+    def _on(self, name: str) -> str:
+        return f" on {name}" if len(self.inputs) > 1 else ""
 
 
 def in_unit(reading: int, unit: ClockUnit, wanted: ClockUnit) -> int:
-    """A reading of the clock in another unit; fractions are cut off, as by Java's ``TimeUnit``."""
+    """A clock reading in another unit; fractions are truncated, as by Java's ``TimeUnit``."""
     if unit == wanted:
         return reading
     if wanted == "ns":

@@ -64,7 +64,7 @@ def verdict_on(run: CellRun) -> Verdict:
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
     """The verdict on one observation; on a violation, with the opinion of the reference model."""
     if isinstance(case, VariedCase):
-        found = _judged(case.original, version, case.said_of_the_original(observation))
+        found = _judged(case.original, version, case.observation_of_original(observation))
         return replace(found, case=case.id)
     verdict = judge(case, version, observation)
     if verdict.status != "violates":

@@ -83,7 +83,7 @@ def run_cells(
     judging = _Judging(judge, display, sink, cached)
     to_run: dict[CellKey, CellTask] = {}
     for task in cells:
-        lacking = next(filter(None, (runtime.lacks(task.case, target) for target in task.targets)), None)
+        lacking = next(filter(None, (runtime.unsupported(task.case, target) for target in task.targets)), None)
         verdict = judge.without_run(task, lacking)
         if verdict is None:
             to_run[task.key] = task

@@ -21,9 +21,8 @@ from conformance.runner.resources import Concurrency, interruptible, open_runtim
 from conformance.runner.run import cells_of, only_tagged, run_cases
 from conformance.runner.run_cells import Display, Sink
 from conformance.suite import discovery
-from conformance.suite.changed_since import touched_since
 from conformance.suite.discovery import Suite
-from conformance.suite.shard import Shard
+from conformance.suite.selection import Shard, affected_since
 from conformance.variants.catalogue import varied
 from harness.engine.engine import EngineLocation
 from harness.environments import readiness
@@ -33,7 +32,6 @@ from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.scheduling.scheduler import queues
 from harness.targets.catalogue import Choice, Targets
-from harness.targets.installed import adopt
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from reports.analysis.model_column import MODEL
@@ -158,22 +156,19 @@ def plan_run(options: RunOptions) -> RunPlan:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
         NoCases, NotAShard, NoHistory, NoSuchVariant, NotALabel: an option does not fit these cases.
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose` and `adopt`.
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
-    specs = list(options.spark)
-    if options.spark_home is not None:
-        adopt(options.spark_home)
-        specs = specs or ["installed"]
-    specs = specs or ["newest" if loaded.cases else MODEL.name]
+    default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
+    specs = list(options.spark) or [default]
     cases = only_tagged(loaded.cases, options.tags) if specs != [MODEL.name] else ()
     policy_cases = only_tagged(loaded.policy_cases, options.tags) if MODEL.name in specs else ()
     if not cases and not policy_cases:
         raise _no_cases(loaded, options.tags, specs)
     shard = Shard.parse(options.shard) if options.shard else None
     if options.since is not None:
-        cases, policy_cases = touched_since(options.since, cases), touched_since(options.since, policy_cases)
+        cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
             raise NothingChanged(options.since)
     if options.variants:
@@ -181,7 +176,9 @@ def plan_run(options: RunOptions) -> RunPlan:
     if shard is not None:
         cases, policy_cases = shard.among(cases), shard.among(policy_cases)
     choice = choose_targets(
-        [spec for spec in specs if spec != MODEL.name], any_release=options.runtime.endpoint is not None
+        [spec for spec in specs if spec != MODEL.name],
+        any_release=options.runtime.endpoint is not None,
+        spark_home=options.spark_home,
     )
     targets = _labelled(choice.targets, options.label)
     store = StateStore.named(options.state_store) if options.state_store else None
@@ -236,17 +233,18 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
     return RunOutcome(Results.read(options.output), reused)
 
 
-def choose_targets(specs: Sequence[str], *, any_release: bool = False) -> Choice:
+def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_home: Path | None = None) -> Choice:
     """The targets these specs mean, and what the user should know about the choice.
 
     Args:
         specs: see `Targets.choose`.
         any_release: whether releases outside the catalogue are allowed, as a server's Spark may be one.
+        spark_home: an unpacked Spark, which ``installed`` means then.
 
     Raises:
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    targets = Targets.load()
+    targets = replace(Targets.load(), spark_home=spark_home)
     if any_release:
         targets = targets.with_releases(specs)
     return targets.choose(specs, obstacle=readiness.obstacle)

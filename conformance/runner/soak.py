@@ -1,4 +1,4 @@
-"""Runs a soak and judges it by every law."""
+"""Runs a soak and checks every invariant on what it left behind."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS
-from conformance.invariants.invariant import Invariant
-from conformance.invariants.totals import STREAM_TOTALS, StreamTotals
-from conformance.invariants.verdict import InvariantVerdict, judge
+from conformance.invariants.catalogue import INVARIANTS, Invariant
+from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.query import ALLOW_MULTIPLE
+from harness.engine.protocol import Rows
 from harness.soak.engine import SoakEngine
-from harness.soak.messages import Ask, InvariantQuery, Late, Rows, Stream
+from harness.soak.messages import Ask, InvariantQuery, Late, Stream
 from harness.soak.soak import Soak, SoakRun, Watcher
 
 MAX_ROWS = 5
-"""The number of rows shown for a broken law."""
+"""The number of rows shown for a broken invariant."""
 
 _MAX_BATCHES, _MIN_BATCHES, _ROWS_PER_BATCH = 100, 12, 10_000
 
 NEEDED: Mapping[str, str] = {
-    # The laws need every entry of the logs, and every progress.
+    # The invariants need every entry of the logs, and every progress.
     "spark.sql.streaming.minBatchesToRetain": "1000000",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }
@@ -33,9 +32,9 @@ NEEDED: Mapping[str, str] = {
 class SoakVerdict:
     """The result of a soak."""
 
-    soaked: SoakRun
-    books: StreamTotals
-    laws: tuple[InvariantVerdict, ...]
+    run: SoakRun
+    totals: StreamTotals
+    invariants: tuple[InvariantVerdict, ...]
 
 
 def stream(rows: int, seed: int, files: int) -> Stream:
@@ -76,14 +75,14 @@ def run_soak(
     Raises:
         SurroundingsFailed: an engine could not start, or failed without having been killed.
     """
-    soaked = Soak(start, folder, of, kills, watcher).run()
-    watcher("checking the laws")
+    run = Soak(start, folder, of, kills, watcher).run()
+    watcher("checking the invariants")
     engine = start()
     try:
-        books, laws = ask(engine, folder, of, late)
+        totals, invariants = ask(engine, folder, of, late)
     finally:
         engine.close()
-    return SoakVerdict(soaked, books, laws)
+    return SoakVerdict(run, totals, invariants)
 
 
 def ask(
@@ -91,28 +90,28 @@ def ask(
     folder: str,
     of: Stream,
     late: Late,
-    laws: Sequence[Invariant] = INVARIANTS,
+    invariants: Sequence[Invariant] = INVARIANTS,
 ) -> tuple[StreamTotals, tuple[InvariantVerdict, ...]]:
-    """Check what a soak left behind against laws.
+    """Check invariants on what a soak left behind.
 
     Args:
         engine: runs their queries.
         folder: of the soak.
         of: its stream.
         late: which watermark decides that rows are late: ``late_by``.
-        laws: to check.
+        invariants: to check.
     """
     questions = (
-        InvariantQuery(name="books", sql=STREAM_TOTALS),
-        *(InvariantQuery(name=f"{law.name}, looked", sql=law.looked) for law in laws),
-        *(InvariantQuery(name=law.name, sql=law.broken, most=MAX_ROWS) for law in laws),
+        InvariantQuery(name="totals", sql=STREAM_TOTALS),
+        *(InvariantQuery(name=f"{one.name}, looked", sql=one.checked_sql) for one in invariants),
+        *(InvariantQuery(name=one.name, sql=one.violations_sql, most=MAX_ROWS) for one in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
     answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
-    (found,) = answers["books"].rows
+    (found,) = answers["totals"].rows
     verdicts = tuple(
-        judge(law, answers[f"{law.name}, looked"].rows[0][0], answers[law.name].columns, answers[law.name].rows)
-        for law in laws
+        judge(one, answers[f"{one.name}, looked"].rows[0][0], answers[one.name].columns, answers[one.name].rows)
+        for one in invariants
     )
     return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], found, strict=True))), verdicts
 

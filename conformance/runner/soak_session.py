@@ -19,7 +19,7 @@ from harness.soak.engine import SoakEngine, SoakOptions
 from harness.soak.messages import Stream
 from harness.soak.soak import Watcher
 from harness.targets.target import Target
-from reports.results.soak import LawRecord, SoakRecord
+from reports.results.soak import InvariantRecord, SoakRecord
 
 
 class NotOneVersion(ValueError):
@@ -133,13 +133,13 @@ def soak(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
         rows=request.rows,
         seed=plan.stream.seed,
         kills_wanted=request.kills,
-        kills=found.soaked.kills,
-        seconds=found.soaked.seconds,
-        arrived=found.books.arrived,
-        counted=found.books.counted,
-        late=found.books.late,
-        in_state=found.books.in_state,
-        laws=tuple(map(LawRecord.of, found.laws)),
+        kills=found.run.kills,
+        seconds=found.run.seconds,
+        arrived=found.totals.arrived,
+        counted=found.totals.counted,
+        late=found.totals.late,
+        in_state=found.totals.in_state,
+        laws=tuple(map(InvariantRecord.of, found.invariants)),
     )
     record.write(request.output)
     return record

@@ -1,16 +1,17 @@
-"""Hypothesis strategies for the case language: cases nobody has thought of, valid by construction.
+"""Hypothesis strategies for the case language; the cases they generate are valid by construction.
 
-``cases`` draws whole cases in the shape of the YAML, without expectations: ``conformance.language.plain.case_from`` reads one, and
-``conformance.language.printing.printed`` writes it down. ``schemas``, ``delays``, ``pipelines`` and ``traces`` draw their parts.
+``cases`` generates whole cases, structured like the YAML and without expectations: ``conformance.language.case_from`` reads
+one, and ``conformance.language.printing.printed`` formats it. ``schemas``, ``delays``, ``pipelines`` and ``traces`` generate
+parts of cases.
 
     >>> from hypothesis import given
-    >>> from conformance.language.plain import case_from
+    >>> from conformance.language import case_from
     >>> from conformance.strategies import cases
     >>> @given(cases(families=["joins"]))
     ... def test_my_model(written):
     ...     case = case_from(written, "generated")
 
-Nothing here knows the model, an engine or the suite's cases. Needs ``hypothesis``: ``pip install 'watermark-conformance[fuzz]'``.
+Independent of the model, the engines and the cases of the suite. Requires ``hypothesis``: ``pip install 'watermark-conformance[fuzz]'``.
 """
 
 from conformance.strategies.cases import cases

@@ -1,4 +1,4 @@
-"""Whole cases: a pipeline, how it is started, and a trace; and cases made of others by one change."""
+"""Whole cases (a pipeline, its settings and a trace), and cases derived from others by one change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from conformance.strategies.draft import Draft, Json
 from conformance.strategies.families import chosen
 from conformance.strategies.operations import chance, stateless
 from conformance.strategies.pipelines import drafts
-from conformance.strategies.traces import Terms, arrivals_of, clock_of, instant, starts, step, steps, trigger_after
+from conformance.strategies.traces import (
+    TraceOptions,
+    arrivals_of,
+    clock_of,
+    instant,
+    starts,
+    step,
+    steps,
+    trigger_after,
+)
 
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
@@ -24,21 +33,21 @@ CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabl
 
 @dataclass(frozen=True)
 class Generated:
-    """A case with all that is known of how it was made, so that it can be changed and stay valid."""
+    """A case with the parts it was built from, so that it can be changed and remain valid."""
 
     family: str
     draft: Draft
     mode: str
     trigger: str
     conf: Mapping[str, str]
-    terms: Terms
+    options: TraceOptions
     steps: tuple[Json, ...]
 
     @property
     def written(self) -> dict[str, Json]:
-        """The case in the shape of its YAML."""
+        """The case, structured like its YAML."""
         found: dict[str, Json] = {
-            "title": f"Generated, of the family {self.family}",
+            "title": f"Generated case of the family {self.family}",
             "streams": {name: stream.ddl for name, stream in self.draft.streams.items()},
             "query": list(self.draft.operations),
             "outputMode": self.mode,
@@ -52,7 +61,7 @@ class Generated:
 
 @st.composite
 def _modes(draw: st.DrawFn, draft: Draft) -> str:
-    """Mostly one that Spark allows the query."""
+    """Usually an output mode that Spark allows for the query."""
     if chance(draw, 25):
         return draw(st.sampled_from(("append", "update", "complete")))
     return draw(st.sampled_from([mode for mode in ("append", "append", "update", "complete") if mode in draft.modes]))
@@ -86,7 +95,7 @@ def _changes(draw: st.DrawFn, draft: Draft) -> list[Mapping[str, Json]]:
 
 
 def _with_a_column(draft: Draft) -> list[Json]:
-    """The query with one more column from the beginning: operators see other rows by the same keys."""
+    """The query with another column after the source: operators get other rows with the same keys."""
     first, *others = draft.operations
     return [first, {"withColumn": ["more", "0"]}, *others]
 
@@ -101,43 +110,43 @@ def _other(draft: Draft) -> Iterator[list[Json]]:
 
 @st.composite
 def generated(draw: st.DrawFn, families: Sequence[str]) -> Generated:
-    """Cases of these families."""
+    """Generated cases of these families."""
     family = draw(st.sampled_from(families))
     draft: Draft = draw(drafts(family))
     conf = draw(_confs(draft))
     trigger = draw(st.sampled_from((*("default",) * 14, "availableNow", "once")))
     restarts = family in ("recovery", "kills") or chance(draw, 10)
-    terms = Terms(
+    options = TraceOptions(
         trigger=trigger,
-        highest_counts=conf.get(POLICY) == "max",
+        max_policy=conf.get(POLICY) == "max",
         restarts=restarts,
         kills=family == "kills",
         start_us=draw(starts()),
         changes=tuple(_changes(draw, draft)) if restarts else (),
     )
-    return Generated(family, draft, draw(_modes(draft)), trigger, conf, terms, tuple(steps(draw, draft, terms)))
+    return Generated(family, draft, draw(_modes(draft)), trigger, conf, options, tuple(steps(draw, draft, options)))
 
 
 def cases(families: Sequence[str] = ()) -> st.SearchStrategy[dict[str, Json]]:
-    """Whole cases in the shape of the YAML, valid and without expectations.
+    """Whole valid cases, structured like the YAML and without expectations.
 
     Args:
-        families: of ``FAMILIES``; the usual ones where there are none.
+        families: of ``FAMILIES``; empty means the default ones.
 
     Raises:
-        NoSuchFamily: one of the names.
+        NoSuchFamily: one of the names is unknown.
     """
     return generated(chosen(families)).map(lambda one: one.written)
 
 
 @st.composite
 def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
-    """One of these cases with a change: another end of the trace, one more step, another time, delay, mode or setting."""
+    """One of these cases with one change: of the rest of the trace, a step, a time, a delay, the mode or the settings."""
     one = draw(st.sampled_from(known))
     match draw(st.sampled_from(("tail", "tail", "step", "time", "time", "delay", "mode", "settings", "operation"))):
         case "tail":
             cut = draw(st.integers(0, len(one.steps) - 1))
-            return replace(one, steps=tuple(steps(draw, one.draft, one.terms, one.steps[:cut])))
+            return replace(one, steps=tuple(steps(draw, one.draft, one.options, one.steps[:cut])))
         case "step":
             return _with_step(draw, one)
         case "time":
@@ -148,7 +157,7 @@ def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
             return replace(one, mode=draw(_modes(one.draft)))
         case "settings":
             conf = draw(_confs(one.draft))
-            return replace(one, conf=conf, terms=replace(one.terms, highest_counts=conf.get(POLICY) == "max"))
+            return replace(one, conf=conf, options=replace(one.options, max_policy=conf.get(POLICY) == "max"))
         case _:
             return replace(one, draft=stateless(draw, one.draft))
 
@@ -156,12 +165,12 @@ def changed(draw: st.DrawFn, known: Sequence[Generated]) -> Generated:
 def _with_step(draw: st.DrawFn, one: Generated) -> Generated:
     place = draw(st.integers(0, len(one.steps)))
     before = one.steps[:place]
-    clock = clock_of(one.draft, one.terms, before)
+    clock = clock_of(one.draft, one.options, before)
     ran = any(True for seen in before for _ in arrivals_of(seen))
     trigger = trigger_after(before, one.trigger)
-    new = step(draw, clock, one.draft, one.terms, trigger, ran=ran)
+    new = step(draw, clock, one.draft, one.options, trigger, ran=ran)
     if trigger_after((*before, new), one.trigger) != trigger:
-        return one  # what comes behind might not be allowed with another trigger
+        return one  # the later steps might not be allowed with another trigger
     return replace(one, steps=(*before, new, *one.steps[place:]))
 
 
@@ -179,7 +188,7 @@ def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
         return one
     number, name, place = draw(st.sampled_from(places))
     stream = one.draft.streams[name]
-    at = instant(draw, clock_of(one.draft, one.terms, one.steps[:number]), name, one.draft.scale.us)
+    at = instant(draw, clock_of(one.draft, one.options, one.steps[:number]), name, one.draft.scale.us)
     rows = [list(row) for row in one.steps[number]["add"][name]]
     rows[place][list(stream.columns).index(stream.time)] = None if at is None else show(at)
     new = {"add": {**one.steps[number]["add"], name: rows}}
@@ -187,7 +196,7 @@ def _with_time(draw: st.DrawFn, one: Generated) -> Generated:
 
 
 def _with_delay(draw: st.DrawFn, one: Generated) -> Generated:
-    """The watermark of the first stream another delay behind."""
+    """The watermark of the first stream with another delay."""
     for place, operation in enumerate(one.draft.operations):
         if "withWatermark" in operation:
             column, _ = operation["withWatermark"]

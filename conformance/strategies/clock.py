@@ -1,6 +1,6 @@
-"""The watermark that a trace implies so far, by the rule everybody knows: where times are put so that something happens.
+"""The approximate watermark of a trace, used to choose event times close to it, where behaviour changes.
 
-It need not be right: it only says which instants are interesting. What is expected of a case never comes from here.
+It need not be exact: it only selects interesting instants and never becomes an expectation.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Clock:
     """Event times and watermarks of a trace, in µs.
 
     Args:
-        streams: the streams that have rows.
-        spans_us: lengths that matter to the query.
+        streams: the streams with rows.
+        spans_us: window sizes, gaps and intervals of the query.
         scale: the unit of the case.
-        start_us: where its first rows are.
-        highest_counts: whether the policy for several watermarks is ``max``.
+        start_us: the time of the first rows.
+        max_policy: whether the policy for several watermarks is ``max``.
     """
 
     def __init__(
@@ -37,20 +37,20 @@ class Clock:
         scale: Scale,
         start_us: int,
         *,
-        highest_counts: bool = False,
+        max_policy: bool = False,
     ) -> None:
         self._streams = streams
         self._spans_us = tuple(dict.fromkeys(spans_us))
         self._scale_us = scale.us
         self._start_us = start_us
-        self._policy = max if highest_counts else min
+        self._policy = max if max_policy else min
         self._highest: dict[str, int] = {}
         self._used: dict[int, None] = {}
         self.before_us = 0
         self.watermark_us = 0
 
-    def see(self, arrival: Mapping[str, Json]) -> None:
-        """The rows of one micro-batch."""
+    def add(self, arrival: Mapping[str, Json]) -> None:
+        """Add the rows of one micro-batch."""
         for name, rows in arrival.items():
             stream = self._streams[name]
             place = list(stream.columns).index(stream.time)
@@ -60,8 +60,8 @@ class Clock:
                     self._used[at] = None
                     self._highest[name] = max(at, self._highest.get(name, at))
 
-    def rest(self) -> None:
-        """A micro-batch is over: the watermark goes on."""
+    def finish_batch(self) -> None:
+        """Advance the watermark at the end of a micro-batch."""
         inputs = [
             (self._highest[name] - stream.delay_us) // MILLISECOND_US * MILLISECOND_US if name in self._highest else 0
             for name, stream in self._streams.items()
@@ -71,13 +71,13 @@ class Clock:
             self.before_us, self.watermark_us = self.watermark_us, max(self.watermark_us, self._policy(inputs))
 
     def anchors(self, stream: str) -> list[int]:
-        """Instants at which something may turn, the likeliest first."""
+        """Instants at which behaviour may change, the most likely first."""
         return list(dict.fromkeys(self._anchors(stream)))
 
     def _anchors(self, stream: str) -> Iterator[int]:
         yield self.watermark_us or self._start_us
         for span in self._spans_us:
-            # The window that the watermark is in, and what a row must be near to be in one that is just over.
+            # The window that contains the watermark, and times near the boundaries of windows that just closed.
             yield self.watermark_us // span * span
             yield self.watermark_us // span * span + span
             yield self.watermark_us - span
@@ -93,7 +93,7 @@ class Clock:
                 yield at - span
 
     def ahead(self, stream: str) -> list[int]:
-        """Instants that move the watermark on, mostly past something."""
+        """Instants that advance the watermark, usually past a boundary."""
         own = self._streams[stream]
         highest = max(self._highest.values(), default=self._start_us)
         delay = own.delay_us or 0
@@ -102,12 +102,12 @@ class Clock:
 
     @property
     def used(self) -> list[int]:
-        """Every instant there has been, in order."""
+        """Every instant so far, in order."""
         return list(self._used)
 
 
 def rows_of(arriving: Json) -> Iterator[list[Json]]:
-    """The rows of an arrival, in whichever partitions."""
+    """The rows of an arrival, in all partitions."""
     if isinstance(arriving, Mapping):
         for partition in arriving["partitions"]:
             yield from partition

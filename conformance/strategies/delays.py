@@ -1,4 +1,4 @@
-"""Delays of watermarks, sizes of windows, gaps and intervals: the lengths of time of a case, on one scale."""
+"""Watermark delays, window sizes, gaps and intervals: the durations of a case, on one scale."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from conformance.core.wording import counted
+
 SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True)
 class Length:
-    """A length of time as Spark writes it, and in µs."""
+    """A duration in Spark's notation and in µs."""
 
     text: str
     us: int
@@ -19,7 +21,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Scale:
-    """The unit that the lengths of a case are multiples of, so that they meet."""
+    """The unit of which the durations of a case are multiples, so that boundaries coincide."""
 
     unit: str
     us: int
@@ -39,26 +41,26 @@ _ZERO = Length("0 seconds", 0)
 
 
 def scales() -> st.SearchStrategy[Scale]:
-    """Seconds or minutes, seldom hours."""
+    """Seconds or minutes, rarely hours."""
     return st.sampled_from((SCALES[0], SCALES[0], SCALES[1], SCALES[1], SCALES[2]))
 
 
 def length(count: int, scale: Scale) -> Length:
-    """So many units: ``10 minutes``."""
-    return Length(f"{count} {scale.unit}{'s' * (count != 1)}", count * scale.us)
+    """A number of units: ``10 minutes``."""
+    return Length(counted(count, scale.unit), count * scale.us)
 
 
 def spans(scale: Scale) -> st.SearchStrategy[Length]:
-    """Sizes of windows, gaps and intervals: never nothing."""
+    """Positive window sizes, gaps and intervals."""
     return st.sampled_from([length(count, scale) for count in _COUNTS])
 
 
 def delay_lengths(scale: Scale) -> st.SearchStrategy[Length]:
-    """Delays with what they are in µs."""
+    """Delays with their length in µs."""
     usual = [length(count, scale) for count in _COUNTS]
     return st.sampled_from([*usual, *usual, *usual, _ZERO, _ZERO, _ZERO, _ZERO, *_ODD])
 
 
 def delays() -> st.SearchStrategy[str]:
-    """Delays as ``withWatermark`` takes them: whole units, none at all, and now and then an odd one."""
+    """Delays for ``withWatermark``: whole units, zero, and occasionally an odd one."""
     return scales().flatmap(delay_lengths).map(lambda one: one.text)

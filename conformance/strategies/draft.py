@@ -1,4 +1,4 @@
-"""A pipeline under construction: what it is so far, which columns there are, and which lengths of time matter to it."""
+"""A pipeline under construction: its operations, columns and durations so far."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Stream:
     columns: Mapping[str, str]
     """Name → type in DDL."""
     time: str
-    """The column its rows are placed in time by."""
+    """Its event-time column."""
     delay_us: int | None = None
-    """None where it has no watermark."""
+    """None if it has no watermark."""
 
     @property
     def ddl(self) -> str:
@@ -34,24 +34,24 @@ class Draft:
 
     operations: tuple[Json, ...]
     columns: Mapping[str, Kind]
-    """The columns that may be named next."""
+    """The columns available to the next operation."""
     streams: Mapping[str, Stream]
     scale: Scale
     event_time: str | None = None
-    """The column that the watermark is on, as far as it is still there."""
+    """The column with the watermark, if it still exists."""
     spans: tuple[Length, ...] = ()
-    """Sizes of windows, gaps and intervals."""
+    """Window sizes, gaps and intervals."""
     modes: frozenset[str] = frozenset({"append", "update"})
-    """The output modes that Spark allows it, as far as anybody can tell so simply."""
+    """The output modes that Spark allows, as far as known."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """What it does not run without."""
+    """Confs that it requires."""
 
     def then(self, operation: Json, **changes: Any) -> Draft:
-        """With one more operation."""
+        """The draft with another operation."""
         return replace(self, operations=(*self.operations, operation), **changes)
 
     def with_columns(self, operation: Json, columns: Mapping[str, Kind], **changes: Any) -> Draft:
-        """With an operation that leaves these columns; the event time goes with its column."""
+        """The draft with an operation that keeps these columns; the event time is lost with its column."""
         kept = self.event_time if self.event_time in columns else None
         return self.then(operation, **{"columns": columns, "event_time": kept, **changes})
 
@@ -60,7 +60,7 @@ class Draft:
         return [name for name, kind in self.columns.items() if kind in kinds]
 
     def merged(self, other: Draft) -> dict[str, Any]:
-        """What a pipeline of two inputs has of both."""
+        """The properties that a pipeline of two inputs combines."""
         return {
             "streams": {**self.streams, **other.streams},
             "spans": (*self.spans, *other.spans),

@@ -1,4 +1,4 @@
-"""Single operations on a draft, each one that Spark has: what it does to columns and event time is kept track of."""
+"""Adds single operations to a draft and tracks their effect on columns and event time."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from conformance.strategies.delays import Length, delay_lengths, length, spans
 from conformance.strategies.draft import Draft, Json, Kind
 
 CONSTANTS = ("tag", "side")
-"""Names of columns that are the same in every row of a stream."""
+"""Columns with the same value in every row of a stream."""
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 
 
 def chance(draw: st.DrawFn, one_in: int) -> bool:
-    """Whether something seldom happens here; the simplest outcome is that it does not."""
+    """True once in ``one_in`` draws on average; shrinks to False."""
     return draw(_dice(one_in)) == one_in - 1
 
 
 @cache
 def _dice(faces: int) -> st.SearchStrategy[int]:
-    """To make a strategy takes longer than to draw from it."""
+    """Cached, since creating a strategy takes longer than drawing from it."""
     return st.integers(0, faces - 1)
 
 
 def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> Draft:
-    """``withWatermark`` on the time of the one stream that the draft reads; its delay is drawn where none is given."""
+    """``withWatermark`` on the only stream of the draft; the delay is drawn unless given."""
     (name,) = draft.streams
     stream = draft.streams[name]
     delay = delay or draw(delay_lengths(draft.scale))
@@ -37,7 +37,7 @@ def watermarked(draw: st.DrawFn, draft: Draft, delay: Length | None = None) -> D
 
 
 def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
-    """An operation that looks at single rows."""
+    """A stateless operation."""
     kind = draw(st.sampled_from(("where", "where", "select", "withColumn", "drop", "alias")))
     match kind:
         case "where":
@@ -60,7 +60,7 @@ def stateless(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``where``, on a key, a value, or a time."""
+    """``where`` on a key, a value or a time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
     conditions = [
         *(f"{name} <> 'b'" for name in strings),
@@ -74,7 +74,7 @@ def filtered(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def extended(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``withColumn``: a constant, a function of a column, or the event time anew."""
+    """``withColumn``: a constant, a function of a column, or a copy of the event time."""
     strings, numbers, times = draft.of_kind("string"), draft.of_kind("int", "bigint"), draft.of_kind("timestamp")
     expressions: list[tuple[str, str, Kind]] = [
         ("tag", "'x'", "string"),
@@ -88,7 +88,7 @@ def extended(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
-    """``window(…)`` over a column: tumbling, sliding or shifted, and its size."""
+    """``window(…)`` over a column (tumbling, sliding or with an offset), and its size."""
     size = draw(spans(draft.scale))
     count = size.us // draft.scale.us
     form = draw(st.sampled_from(("tumbling", "tumbling", "tumbling", "sliding", "shifted")))
@@ -100,7 +100,7 @@ def window_of(draw: st.DrawFn, time: str, draft: Draft) -> tuple[str, Length]:
 
 
 def aggregates(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
-    """What an aggregation computes: name → expression and kind."""
+    """Aggregates: name → expression and kind."""
     numbers, strings = draft.of_kind("int", "bigint"), draft.of_kind("string")
     calls: list[dict[str, tuple[str, Kind]]] = [{"n": ("count(*)", "bigint")}]
     calls += [{"total": (f"sum({name})", "bigint")} for name in numbers]
@@ -116,7 +116,7 @@ def grouped(
 
     Args:
         keys: name → expression and kind.
-        over: the name of the key that the event time goes on in; None where in none.
+        over: the key that carries the event time; None if none does.
         size: of its windows or gaps.
     """
     computed = aggregates(draw, draft)
@@ -135,7 +135,7 @@ def grouped(
 
 
 def _modes(draft: Draft, over: str | None) -> frozenset[str]:
-    """The output modes of an aggregation: the second of two runs in append mode alone."""
+    """The output modes of an aggregation; a second one only works in append mode."""
     if any("groupBy" in operation or "join" in operation for operation in draft.operations):
         return frozenset({"append"})
     if over is None or draft.event_time is None:
@@ -144,18 +144,18 @@ def _modes(draft: Draft, over: str | None) -> frozenset[str]:
 
 
 def some_keys(draw: st.DrawFn, draft: Draft) -> dict[str, tuple[str, Kind]]:
-    """Columns to group by besides the time: mostly one or none."""
+    """Columns to group by besides the time: usually one or none."""
     strings = draft.of_kind("string")
     if not strings or chance(draw, 3):
         return {}
-    # A constant column tells apart where rows come from: plans fold it where only one of them has rows.
+    # A constant column identifies the source of a row; plans fold it if only one source has rows.
     constants = [name for name in strings if name in CONSTANTS]
     name = draw(st.sampled_from((*strings, *constants, *constants)))
     return {name: (name, "string")}
 
 
 def windowed(draw: st.DrawFn, draft: Draft) -> Draft:
-    """An aggregation in windows, or by the event time itself, or by key alone."""
+    """An aggregation by window, by the event time itself, or by key only."""
     time = time_of(draft)
     form = draw(st.sampled_from(("window", "window", "window", "window", "raw", "key alone")))
     if time is None or form == "key alone":
@@ -170,7 +170,7 @@ def windowed(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
-    """An aggregation in sessions; the gap may depend on the row."""
+    """An aggregation by session; the gap may depend on the row."""
     time = time_of(draft)
     if time is None or draft.columns[time] != "timestamp":
         return windowed(draw, draft)
@@ -181,20 +181,20 @@ def in_sessions(draw: st.DrawFn, draft: Draft) -> Draft:
         text = f"CASE WHEN {strings[0]} = 'a' THEN '{gap.text}' ELSE '{length(1, draft.scale).text}' END"
     keys: dict[str, tuple[str, Kind]] = {"session_window": (f"session_window({time}, {text})", "window")}
     if strings and not chance(draw, 12):
-        # Without another key Spark refuses sessions.
+        # Spark rejects sessions without another key.
         keys[strings[0]] = (strings[0], "string")
     return grouped(draw, draft, keys, over="session_window", size=gap)
 
 
 def time_of(draft: Draft) -> str | None:
-    """The column that stands for the time of a row: the event time, or another where there is none."""
+    """The event-time column, or another time column if there is none."""
     if draft.event_time is not None:
         return draft.event_time
     return next(iter(draft.of_kind("timestamp", "window")), None)
 
 
 def deduplicated(draw: st.DrawFn, draft: Draft) -> Draft:
-    """``dropDuplicates`` with or without the event time, within the watermark, or ``distinct``."""
+    """``dropDuplicates`` with or without the event time, ``dropDuplicatesWithinWatermark``, or ``distinct``."""
     keys = draft.of_kind("string", "int") or list(draft.columns)[:1]
     key = draw(st.sampled_from(keys))
     time = time_of(draft)
@@ -212,7 +212,7 @@ def deduplicated(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
-    """A join of two drafts that share no column name: by key, by key and time, by time alone, or by window."""
+    """A join of two drafts without common column names: by key, by key and time, by time only, or by window."""
     how = draw(st.sampled_from((*JOINS, "inner", "leftOuter")))
     by_key = _equal(left, right, "string")
     one, other = left.event_time, right.event_time
@@ -229,7 +229,7 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
     condition, lengths = draw(st.sampled_from(conditions))
     numbers = [name for side in (left, right) for name in side.of_kind("int", "bigint")]
     if numbers and chance(draw, 4):
-        # A condition on one side alone: rows that fail it can match nothing.
+        # A condition on one side only: rows that fail it match nothing.
         condition = _and(condition, f"{draw(st.sampled_from(numbers))} > 1")
     both = left.merged(right)
     columns = left.columns if how == "leftSemi" else {**left.columns, **right.columns}
@@ -241,7 +241,7 @@ def joined(draw: st.DrawFn, left: Draft, right: Draft) -> Draft:
 
 
 def _interval(draw: st.DrawFn, one: str, other: str, by_key: str, draft: Draft) -> tuple[str, tuple[Length, ...]]:
-    """A condition that bounds the one time by the other: from below, from above or both, including the bound or not."""
+    """A condition with a lower or upper bound, or both, on one time relative to the other; inclusive or exclusive."""
     size = draw(spans(draft.scale))
     interval = f"INTERVAL {size.text.upper()}"
     least = draw(st.sampled_from((">=", ">")))
@@ -266,7 +266,7 @@ def _and(*conditions: str) -> str:
 
 
 def united(left: Draft, right: Draft) -> Draft | None:
-    """A union, where both have as many columns of the same kinds; else None."""
+    """A union; None unless both have the same kinds of columns."""
     if list(left.columns.values()) != list(right.columns.values()):
         return None
     same_place = list(left.columns).index(left.event_time) if left.event_time else -1

@@ -1,4 +1,4 @@
-"""Pipelines, by family: every operation of the case language, and operations above operations."""
+"""Pipelines by family: every operation of the case language, alone and combined."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ROCKSDB = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     )
 }
-"""What ``transformWithState`` needs."""
+"""Required by ``transformWithState``."""
 
 
 def _sources(draw: st.DrawFn, count: int, scale: Scale, *, plain: bool = False) -> list[Draft]:
-    """Several streams, often with the same delay: plans take inputs that look alike for one."""
+    """Several streams, often with the same delay, since plans may merge identical inputs."""
     delay = draw(delay_lengths(scale)) if of.chance(draw, 2) else None
     return [_source(draw, number, scale, plain=plain, delay=delay) for number in range(count)]
 
 
 def _source(draw: st.DrawFn, number: int, scale: Scale, *, plain: bool = False, delay: Length | None = None) -> Draft:
-    """A stream, mostly with a watermark, and now and then with stateless operations below or above it."""
+    """A stream, usually with a watermark, sometimes with stateless operations before or after it."""
     draft: Draft = draw(sources(NAMES[number], scale))
     if not plain and of.chance(draw, 8):
         draft = of.filtered(draw, draft)
@@ -41,7 +41,7 @@ def _source(draw: st.DrawFn, number: int, scale: Scale, *, plain: bool = False, 
 
 
 def _finished(draw: st.DrawFn, draft: Draft) -> Draft:
-    """Now and then something stateless at the end, or some of the columns alone: what nobody needs, plans leave out below too."""
+    """Sometimes a final stateless operation, or a selection of columns, which makes plans prune the others."""
     if of.chance(draw, 4):
         return of.stateless(draw, draft)
     if of.chance(draw, 4):
@@ -53,7 +53,7 @@ def _finished(draw: st.DrawFn, draft: Draft) -> Draft:
 def _windows(draw: st.DrawFn, scale: Scale) -> Draft:
     draft = _source(draw, 0, scale)
     if of.chance(draw, 6):
-        draft = _told_apart(draft, "tag", "'x'")
+        draft = _with_constant(draft, "tag", "'x'")
     return _finished(draw, of.windowed(draw, draft))
 
 
@@ -72,14 +72,16 @@ def _deduplication(draw: st.DrawFn, scale: Scale) -> Draft:
 def _joins(draw: st.DrawFn, scale: Scale) -> Draft:
     sides = _sources(draw, 2, scale)
     if of.chance(draw, 6):
-        sides = [_told_apart(side, name, f"'{name}'") for side, name in zip(sides, ("tag", "side"), strict=True)]
+        sides = [_with_constant(side, name, f"'{name}'") for side, name in zip(sides, ("tag", "side"), strict=True)]
     return _finished(draw, of.joined(draw, *sides))
 
 
 def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     branches = _sources(draw, 2, scale, plain=True)
     if of.chance(draw, 2):
-        branches = [_told_apart(branch, "side", value) for branch, value in zip(branches, ("'l'", "'r'"), strict=True)]
+        branches = [
+            _with_constant(branch, "side", value) for branch, value in zip(branches, ("'l'", "'r'"), strict=True)
+        ]
     columns = [
         [time, key, *(name for name in branch.columns if name == "side")]
         for branch, (time, key, _) in zip(branches, map(names_of, NAMES[:2]), strict=True)
@@ -87,15 +89,15 @@ def _unions(draw: st.DrawFn, scale: Scale) -> Draft:
     both = of.united(*branches) or of.united(
         *(of.selected(branch, names) for branch, names in zip(branches, columns, strict=True))
     )
-    assert both is not None, "a time and a key are there in every stream"
+    assert both is not None, "every stream has a time and a key"
     above: Callable[[st.DrawFn, Draft], Draft] = draw(
         st.sampled_from((of.windowed, of.windowed, of.deduplicated, of.in_sessions, of.stateless))
     )
     return _finished(draw, above(draw, both))
 
 
-def _told_apart(branch: Draft, name: str, value: str) -> Draft:
-    """With a constant column."""
+def _with_constant(branch: Draft, name: str, value: str) -> Draft:
+    """The branch with a constant column."""
     return branch.with_columns({"withColumn": [name, value]}, {**branch.columns, name: "string"})
 
 
@@ -109,7 +111,7 @@ def _event_times(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _watermark_on_a_window(draw: st.DrawFn, scale: Scale) -> Draft:
-    """Spark allows it, and makes little sense of it."""
+    """A watermark on a window column, which Spark allows."""
     plain: Draft = draw(sources(NAMES[0], scale))
     (stream,) = plain.streams.values()
     expression, size = of.window_of(draw, stream.time, plain)
@@ -171,7 +173,7 @@ def _chains(draw: st.DrawFn, scale: Scale) -> Draft:
 
 
 def _window_of_window_in_sql(draw: st.DrawFn, draft: Draft) -> Draft:
-    """In one statement, with a filter above it."""
+    """Nested windows in one SQL statement, with a filter."""
     expression, size = of.window_of(draw, "window", draft)
     inner = f"SELECT {expression} AS outer_window, count(*) AS outer_n FROM view GROUP BY {expression}"
     least = draw(st.sampled_from((0, 1)))
@@ -185,7 +187,7 @@ def _window_of_window_in_sql(draw: st.DrawFn, draft: Draft) -> Draft:
 
 
 def _renamed(draft: Draft, prefix: str = "first_") -> Draft:
-    """Every column under another name, so that the next operation's names are its own."""
+    """The draft with every column renamed, so that the names of the next operation do not clash."""
     names = {name: name if prefix == "first_" and name == "window" else f"{prefix}{name}" for name in draft.columns}
     return draft.then(
         {"select": [name if name == new else f"{name} AS {new}" for name, new in names.items()]},
@@ -195,7 +197,7 @@ def _renamed(draft: Draft, prefix: str = "first_") -> Draft:
 
 
 def _one_time(draw: st.DrawFn, draft: Draft) -> Draft:
-    """The columns of one side of a join, so that above it there is one event time; now and then left as it is."""
+    """A joined draft reduced to one event time; occasionally unchanged."""
     times = {stream.time for stream in draft.streams.values()}
     if of.chance(draw, 6) or len(times & set(draft.columns)) < 2:
         return draft
@@ -276,22 +278,22 @@ BUILDERS: Mapping[str, Callable[[st.DrawFn, Scale], Draft]] = {
     "kills": _any,
     "state-functions": _state_functions,
 }
-"""Family → how its pipelines are drawn."""
+"""Family → function that draws its pipelines."""
 
 
 @st.composite
 def drafts(draw: st.DrawFn, family: str) -> Draft:
-    """Pipelines of a family with all that is known of them."""
+    """Drafts of a family."""
     return BUILDERS[family](draw, draw(scales()))
 
 
 def pipelines(families: Sequence[str] = ()) -> st.SearchStrategy[list[Json]]:
-    """Pipelines in the shape of the YAML, over streams as ``schemas`` draws them.
+    """Pipelines, structured like the YAML, over the streams of ``schemas``.
 
     Args:
-        families: of ``FAMILIES``; the usual ones where there are none.
+        families: of ``FAMILIES``; empty means the default ones.
 
     Raises:
-        NoSuchFamily: one of the names.
+        NoSuchFamily: one of the names is unknown.
     """
     return st.sampled_from(chosen(families)).flatmap(drafts).map(lambda draft: list(draft.operations))

@@ -1,4 +1,4 @@
-"""Streams and their schemas: a time, a key, a value, in any order, and now and then a column that nobody asks for."""
+"""Streams and their schemas: a time, a key and a value, in any order, and occasionally an unused column."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from conformance.strategies.delays import Scale
 from conformance.strategies.draft import Draft, Kind, Stream
 
 NAMES = ("events", "others", "thirds", "fourths")
-"""Of the streams of a case, in order."""
+"""Stream names of a case, in order."""
 _PREFIX = {"events": "event", "others": "other", "thirds": "third", "fourths": "fourth"}
 _KINDS: dict[str, Kind] = {"TIMESTAMP": "timestamp", "STRING": "string", "INT": "int"}
 
 
 def names_of(stream: str) -> tuple[str, str, str]:
-    """What a stream calls its time, its key and its value: no two streams alike, so that joins need no aliases."""
+    """The time, key and value columns of a stream, named differently in each stream so that joins need no aliases."""
     if stream == NAMES[0]:
         return "event_time", "key", "value"
     prefix = _PREFIX[stream]
@@ -37,7 +37,7 @@ def _streams(draw: st.DrawFn, name: str) -> Stream:
 
 @st.composite
 def sources(draw: st.DrawFn, name: str, scale: Scale) -> Draft:
-    """A pipeline that reads a stream and does nothing yet."""
+    """A pipeline that only reads a stream."""
     stream = draw(_streams(name))
     columns = {column: _KINDS[type_] for column, type_ in stream.columns.items()}
     return Draft(({"from": name},), columns, {name: stream}, scale)

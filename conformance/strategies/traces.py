@@ -1,4 +1,4 @@
-"""Traces: what arrives, in which steps, and what else happens. Times are drawn relative to the watermark that the trace so far implies."""
+"""Traces: steps with arriving rows, restarts and kills. Event times are drawn relative to the watermark of the trace so far."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from conformance.strategies.schemas import NAMES
 MOST_STEPS = 6
 _NOON_US = 12 * 3600 * 1_000_000
 _YEAR_US = 365 * 86_400 * 1_000_000
-_WHERE = st.sampled_from(("ahead", "ahead", "ahead", "turn", "turn", "turn", "turn", "again", "odd"))
+_WHERE = st.sampled_from(("ahead", "ahead", "ahead", "boundary", "boundary", "boundary", "boundary", "again", "odd"))
 _KEYS = st.sampled_from(("a", "a", "a", "b", "b", "c", None))
 _VALUES = st.sampled_from((1, 1, 2, 3, None))
 _COUNTS = st.sampled_from((1, 1, 1, 2, 2, 3, 0))
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What a trace goes by, besides the pipeline."""
+class TraceOptions:
+    """Parameters of a trace besides the pipeline."""
 
     trigger: str = "default"
-    highest_counts: bool = False
+    max_policy: bool = False
     """Whether the policy for several watermarks is ``max``."""
     restarts: bool = False
     """Whether the query is stopped and started again."""
@@ -40,27 +40,27 @@ class Terms:
 
 
 def starts() -> st.SearchStrategy[int]:
-    """Where a trace begins, in µs: at noon, seldom around the epoch or long after."""
+    """Start times of a trace in µs: usually noon, sometimes the epoch or long after it."""
     return st.sampled_from((_NOON_US, _NOON_US, _NOON_US, _NOON_US, _NOON_US, 0, 0, 50 * _YEAR_US))
 
 
-def clock_of(draft: Draft, terms: Terms, steps: Sequence[Mapping[str, Json]] = ()) -> Clock:
+def clock_of(draft: Draft, options: TraceOptions, steps: Sequence[Mapping[str, Json]] = ()) -> Clock:
     """The clock after these steps."""
     lengths = [span.us for span in draft.spans]
-    clock = Clock(draft.streams, lengths, draft.scale, terms.start_us, highest_counts=terms.highest_counts)
+    clock = Clock(draft.streams, lengths, draft.scale, options.start_us, max_policy=options.max_policy)
     for step in steps:
-        _pass(clock, step)
+        _apply(clock, step)
     return clock
 
 
-def _pass(clock: Clock, step: Mapping[str, Json]) -> None:
+def _apply(clock: Clock, step: Mapping[str, Json]) -> None:
     for arrival in arrivals_of(step):
-        clock.see(arrival)
-        clock.rest()
+        clock.add(arrival)
+        clock.finish_batch()
 
 
 def arrivals_of(step: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """What arrives in a step, micro-batch by micro-batch."""
+    """The arrivals of a step, by micro-batch."""
     if "add" in step:
         yield step["add"]
     elif "backlog" in step:
@@ -70,20 +70,20 @@ def arrivals_of(step: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
 
 
 def instant(draw: st.DrawFn, clock: Clock, stream: str, scale_us: int) -> int | None:
-    """A time for a row: ahead, at or beside what turns, the same again, or none."""
+    """A time for a row: ahead of the others, at or near a boundary, a repeated one, or null."""
     kind = draw(_WHERE)
     if kind == "ahead" or (kind == "again" and not clock.used):
         return draw(st.sampled_from(clock.ahead(stream)))
     if kind == "again":
         return draw(st.sampled_from(clock.used))
-    if kind == "turn":
-        beside = (0, 0, 0, 0, -1, 1, -MILLISECOND_US, MILLISECOND_US, -scale_us, scale_us)
-        return draw(st.sampled_from(clock.anchors(stream))) + draw(st.sampled_from(beside))
+    if kind == "boundary":
+        offsets = (0, 0, 0, 0, -1, 1, -MILLISECOND_US, MILLISECOND_US, -scale_us, scale_us)
+        return draw(st.sampled_from(clock.anchors(stream))) + draw(st.sampled_from(offsets))
     return draw(st.sampled_from((None, None, 0, -scale_us, -1, 1)))
 
 
 def row(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> list[Json]:
-    """A row of a stream, as the YAML has it."""
+    """A row of a stream, as in the YAML."""
     stream = draft.streams[name]
     return [_value(draw, clock, name, column, stream, draft) for column in stream.columns]
 
@@ -109,7 +109,7 @@ def _rows(draw: st.DrawFn, clock: Clock, name: str, draft: Draft) -> Json:
 
 
 def _arrival(draw: st.DrawFn, clock: Clock, draft: Draft) -> dict[str, Json]:
-    """Rows of one stream or several; the others have nothing new."""
+    """Rows of one or several streams; the others have nothing new."""
     names = list(draft.streams)
     if len(names) > 1:
         some = [name for name in names if not chance(draw, 3)]
@@ -117,17 +117,23 @@ def _arrival(draw: st.DrawFn, clock: Clock, draft: Draft) -> dict[str, Json]:
     return {name: _rows(draw, clock, name, draft) for name in names}
 
 
-def step(draw: st.DrawFn, clock: Clock, draft: Draft, terms: Terms, trigger: str, *, ran: bool) -> dict[str, Json]:
-    """A step, and the clock after it.
+def step(
+    draw: st.DrawFn, clock: Clock, draft: Draft, options: TraceOptions, trigger: str, *, ran: bool
+) -> dict[str, Json]:
+    """A step; the clock is advanced accordingly.
 
     Args:
-        trigger: the one in force.
-        ran: whether rows have arrived before, so that there is something to replay.
+        draw: of Hypothesis.
+        clock: before the step.
+        draft: the query.
+        options: of the trace.
+        trigger: the current trigger.
+        ran: whether rows have arrived before, so that a batch can be replayed.
     """
     actions = ["add"] * 8 + ["idle"]
     actions += ["backlog"] * 2 if trigger != "once" else []
-    actions += ["restart"] * 5 if terms.restarts else []
-    actions += ["kill"] * 5 if terms.kills else []
+    actions += ["restart"] * 5 if options.restarts else []
+    actions += ["kill"] * 5 if options.kills else []
     found: dict[str, Json]
     match draw(st.sampled_from(actions)):
         case "add":
@@ -139,15 +145,15 @@ def step(draw: st.DrawFn, clock: Clock, draft: Draft, terms: Terms, trigger: str
         case "kill":
             found = {"restart": _kill(draw, clock, draft)}
         case _:
-            found = {"restart": _restart(draw, terms, ran=ran)}
-    _pass(clock, found)
+            found = {"restart": _restart(draw, options, ran=ran)}
+    _apply(clock, found)
     return found
 
 
-def _restart(draw: st.DrawFn, terms: Terms, *, ran: bool) -> Json:
+def _restart(draw: st.DrawFn, options: TraceOptions, *, ran: bool) -> Json:
     how = draw(st.sampled_from(("graceful", "crash-before-commit"))) if ran else "graceful"
-    if terms.changes and chance(draw, 3):
-        return {"how": how, "change": dict(draw(st.sampled_from(terms.changes)))}
+    if options.changes and chance(draw, 3):
+        return {"how": how, "change": dict(draw(st.sampled_from(options.changes)))}
     if ran and chance(draw, 10):
         parts = (
             ("gone", "commit"),
@@ -168,19 +174,21 @@ def _kill(draw: st.DrawFn, clock: Clock, draft: Draft) -> Json:
     return {"how": "kill", "at": at, "add": _arrival(draw, clock, draft)}
 
 
-def steps(draw: st.DrawFn, draft: Draft, terms: Terms, before: Sequence[Mapping[str, Json]] = ()) -> list[Json]:
-    """The steps of a case: those before, and some more."""
-    clock = clock_of(draft, terms, before)
+def steps(
+    draw: st.DrawFn, draft: Draft, options: TraceOptions, before: Sequence[Mapping[str, Json]] = ()
+) -> list[Json]:
+    """The given steps, followed by more."""
+    clock = clock_of(draft, options, before)
     found: list[Json] = [dict(one) for one in before]
-    trigger = terms.trigger
+    trigger = options.trigger
     for _ in range(draw(st.integers(1 if before else 2, max(1, MOST_STEPS - len(before))))):
         ran = any(True for one in found for _ in arrivals_of(one))
-        found.append(step(draw, clock, draft, terms, trigger_after(found, trigger), ran=ran))
+        found.append(step(draw, clock, draft, options, trigger_after(found, trigger), ran=ran))
     return found
 
 
 def trigger_after(found: Sequence[Mapping[str, Json]], trigger: str) -> str:
-    """The trigger in force after these steps."""
+    """The trigger after these steps."""
     for one in found:
         if isinstance(one.get("restart"), Mapping):
             trigger = one["restart"].get("change", {}).get("trigger", trigger)
@@ -189,13 +197,13 @@ def trigger_after(found: Sequence[Mapping[str, Json]], trigger: str) -> str:
 
 @st.composite
 def traces(draw: st.DrawFn, delay_us: int | None = None) -> list[Json]:
-    """Steps over the one stream ``events`` (``event_time TIMESTAMP, key STRING, value INT``), in the shape of the YAML.
+    """Steps for the stream ``events`` (``event_time TIMESTAMP, key STRING, value INT``), structured like the YAML.
 
     Args:
-        delay_us: of its watermark; drawn where it is None.
+        delay_us: of its watermark; drawn if None.
     """
     scale = draw(scales())
     us = delay_us if delay_us is not None else draw(delay_lengths(scale)).us
     stream = Stream({"event_time": "TIMESTAMP", "key": "STRING", "value": "INT"}, "event_time", us)
     draft = Draft(({"from": NAMES[0]},), {}, {NAMES[0]: stream}, scale, spans=(length(10, scale),))
-    return steps(draw, draft, Terms(start_us=draw(starts())))
+    return steps(draw, draft, TraceOptions(start_us=draw(starts())))

@@ -1,4 +1,4 @@
-"""Coverage: what of a suite's catalogues some case pins, and the holes."""
+"""Coverage: which entries of a suite's catalogues its cases pin, and which none pins."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from conformance.policies.case import PolicyCase
 
 @dataclass(frozen=True)
 class Category:
-    """One catalogue, held against the cases."""
+    """The coverage of one catalogue."""
 
     name: str
     """``behaviours``, ``founding statements``, ``Spark's own tests``."""
     entries: Mapping[str, str]
-    """Every id that a case can pin → what it is, in a sentence."""
+    """Every id that a case can pin → its sentence."""
     pinned: Mapping[str, tuple[str, ...]]
-    """Id → the cases that pin it, for those that any does."""
+    """Id → the cases that pin it, if any."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Id → why no case pins it, for those of the holes whose entry gives a ``reason``."""
+    """Id → why no case pins it, for holes whose entry gives a ``reason``."""
 
     @property
     def holes(self) -> tuple[str, ...]:
@@ -33,13 +33,10 @@ class Category:
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue that the suite has.
-
-    A case that no runtime can carry out yet pins nothing, and what no case can pin is not asked for.
-    """
-    counting = [case for case in cases if not any(case.not_yet_runnable())]
-    behaviours = [(id, case.id) for case in counting for id in case.behaviour]
-    mirrors = [(id, case.id) for case in counting for id in case.mirrors]
+    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count."""
+    all_cases = tuple(cases)
+    behaviours = [(id, case.id) for case in all_cases for id in case.behaviour]
+    mirrors = [(id, case.id) for case in all_cases for id in case.mirrors]
     found = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
         known = catalogue.statements
@@ -52,10 +49,10 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
 def _category(
     name: str,
     known: Mapping[str, Mapping[str, object]],
-    wanted: frozenset[str],
+    reachable: frozenset[str],
     pairs: list[tuple[str, str]],
 ) -> Category:
-    entries = {id: _sentence(entry) for id, entry in known.items() if id in wanted}
+    entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
     pinned = {id: tuple(sorted({case for one, case in pairs if one == id})) for id in entries}
     pinned = {id: cases for id, cases in pinned.items() if cases}
     reasons = {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]}

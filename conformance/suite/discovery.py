@@ -1,8 +1,8 @@
-"""Suites: folders of cases, found and read.
+"""Finds and reads the cases in files and folders.
 
-The id of a case is its path without the suffix under the root of its suite: the nearest folder above it that holds
-``behaviours.yaml`` or else is named ``cases``, or else the folder that was given. A folder with ``behaviours.yaml`` is a
-suite in the strict sense: its cases name behaviours and links that its catalogues know.
+The id of a case is its path without the suffix under the root of its suite: the nearest folder above it that contains
+``behaviours.yaml``, else the nearest one named ``cases``, else the given folder. The cases of a folder with
+``behaviours.yaml`` must name behaviours, and only ids that are in its catalogues.
 """
 
 from __future__ import annotations
@@ -24,58 +24,56 @@ from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")
 ID = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
-"""Ids are paths in containers and names of tests: nothing in them needs quoting."""
+"""Ids are used as paths in containers and as test names, so they contain nothing that needs quoting."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """Cases that were found, and all that is wrong with those that are none."""
+    """The valid cases that were found, and the problems of the others."""
 
     cases: tuple[Case, ...]
-    """Those for Spark, by id."""
+    """The Spark cases, by id."""
     problems: tuple[Problem, ...] = ()
     """By file and position."""
-    roots: tuple[Path, ...] = ()
-    """What the ids are relative to."""
     catalogues: Mapping[Path, Catalogue] = field(default_factory=dict)
-    """Root → its catalogues, where it has any."""
+    """Root → its catalogues, if any."""
     invalid: int = 0
-    """How many files are no cases."""
+    """The number of files that are not valid cases."""
     policy_cases: tuple[PolicyCase, ...] = ()
-    """Those on watermark policies, by id: no engine is their target, ``conformance.policies`` is."""
+    """The policy cases, by id; their target is ``conformance.policies``, not an engine."""
 
     @property
     def all_cases(self) -> tuple[Case | PolicyCase, ...]:
-        """Both sorts, by id."""
+        """Cases of both kinds, by id."""
         both: list[Case | PolicyCase] = [*self.cases, *self.policy_cases]
         return tuple(sorted(both, key=lambda case: case.id))
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the ids and digests of the cases for Spark: what results are results of."""
+        """SHA-256 over the ids and digests of the Spark cases, which identifies the suite in results."""
         content = sorted((case.id, case.digest) for case in self.cases)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def raise_for_problems(self) -> None:
         """
         Raises:
-            InvalidCase: there is any problem.
+            InvalidCase: with every problem, if there is one.
         """
         if self.problems:
             raise InvalidCase(self.problems)
 
 
 def shipped() -> Path:
-    """The folder of the suite that ships: inside the installed package, or beside the package in a checkout."""
+    """The folder of the built-in suite: inside the installed package, or next to the package in a checkout."""
     package = Path(__file__).parents[1]
     installed = package / "cases"
     return installed if installed.is_dir() else package.parent / "cases"
 
 
 def load(paths: Iterable[Path] | None = None) -> Suite:
-    """Read the cases in files and folders; those of the suite that ships where none are given.
+    """Read the cases in files and folders, by default those of the built-in suite.
 
-    Never raises for what is wrong in them: see ``Suite.problems`` and ``Suite.raise_for_problems``.
+    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``.
     """
     given = tuple(paths or ())
     return discover(given or (shipped(),))
@@ -84,34 +82,33 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
 def discover(paths: Iterable[Path]) -> Suite:
     """Read the cases in these files and folders.
 
-    A path that does not exist, a folder without cases and an id that two files share are problems of the suite.
+    A path that does not exist, a folder without cases, and an id shared by two files are problems of the suite.
     """
-    reading = _Reading()
+    reader = _Reader()
     for path in paths:
-        reading.read(path)
-    return reading.suite()
+        reader.read(path)
+    return reader.suite()
 
 
 class NoSuchCase(ValueError):
-    """A name that is neither a file with one case nor the id of a case in the suite that ships."""
+    """The name is neither a file with one case nor the id of a case in the built-in suite."""
 
     exit_code: ClassVar[int] = 2
-    """Of a command that it ends."""
 
     def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
-        several = f"{name} has {cases} cases: name one of them"
-        suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(several if cases else f"{name!r} is neither a case of the suite nor a file.{suggestion}")
+        several = f"{name} contains {cases} cases; name one of them"
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(several if cases else f"{name!r} is neither a case of the suite nor a file.{hint}")
         self.name = name
         self.near = tuple(near)
 
 
 def find(name: str) -> Case | PolicyCase:
-    """The one case in a file, or of that id in the suite that ships.
+    """The one case in a file, or with this id in the built-in suite.
 
     Raises:
-        InvalidCase: what is there is no case.
-        NoSuchCase: there is none, or several.
+        InvalidCase: the file is not a valid case.
+        NoSuchCase: there is no such case, or there are several.
     """
     path = Path(name)
     if not path.exists():
@@ -128,13 +125,13 @@ def find(name: str) -> Case | PolicyCase:
 
 
 def root_of(file: Path) -> Path | None:
-    """The folder that ids of cases are relative to, where the folders above the file (an absolute path) say it."""
+    """The root of the suite that contains the file (an absolute path), if one of the folders above it identifies itself as a root."""
     suite = next((folder for folder in file.parents if (folder / FILES["behaviours"]).is_file()), None)
     return suite or next((folder for folder in file.parents if folder.name == "cases"), None)
 
 
 def is_catalogue(file: Path, root: Path) -> bool:
-    """Whether a file is one of the catalogues of the suite at ``root``, and so no case."""
+    """Whether a file is a catalogue of the suite at ``root`` rather than a case."""
     return file.parent == root and file.name in FILES.values() and (root / FILES["behaviours"]).is_file()
 
 
@@ -144,7 +141,7 @@ def id_of(file: Path, root: Path) -> str:
 
 
 def expansion_at(path: Path) -> tuple[Path, str] | None:
-    """The file and the name of a case that ``x.left-outer.yaml`` means, where that is no file and ``x.yaml`` is one."""
+    """For ``x.left-outer.yaml``, which does not exist: the existing file ``x.yaml`` and ``left-outer``, a case of its matrix."""
     parts = path.stem.split(".")
     for at in range(1, len(parts)):
         file = path.with_name(".".join(parts[:at]) + path.suffix)
@@ -153,7 +150,7 @@ def expansion_at(path: Path) -> tuple[Path, str] | None:
     return None
 
 
-class _Reading:
+class _Reader:
     def __init__(self) -> None:
         self._cases: dict[str, Case | PolicyCase] = {}
         self._problems: list[Problem] = []
@@ -163,7 +160,7 @@ class _Reading:
 
     def read(self, path: Path) -> None:
         if not path.exists():
-            self._one_of(path)
+            self._read_one_of_matrix(path)
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
         files = list(_files(path.absolute()))
@@ -175,8 +172,8 @@ class _Reading:
                 self._seen.add(file)
                 self._cases_in(file, self._root(file, top))
 
-    def _one_of(self, path: Path) -> None:
-        """``x.left-outer.yaml``, where there is no such file: the one case of that name in ``x.yaml``."""
+    def _read_one_of_matrix(self, path: Path) -> None:
+        """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""
         found = expansion_at(path.absolute())
         if found is None:
             self._problems.append(Problem(path, 0, 0, "no such file or folder"))
@@ -191,7 +188,6 @@ class _Reading:
             cases=tuple(case for case in found if isinstance(case, Case)),
             policy_cases=tuple(case for case in found if isinstance(case, PolicyCase)),
             problems=tuple(sorted(self._problems)),
-            roots=tuple(sorted(self._catalogues)),
             catalogues={root: catalogue for root, catalogue in self._catalogues.items() if catalogue},
             invalid=len(self._invalid),
         )
@@ -207,32 +203,32 @@ class _Reading:
         return root
 
     def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
-        """Keep the cases of a file; where ``only`` is given, the one that its matrix calls so."""
+        """Add the cases of a file, or only the one that its matrix gives this name."""
         id = id_of(file, root)
         if not ID.fullmatch(id):
-            self._reject(file, f"rename it: the id {id!r} of this case may contain only letters, digits and . _ -")
+            self._reject(file, f"rename this file: its id {id!r} may contain only letters, digits, '.', '_' and '-'")
         elif id in self._cases and self._cases[id].path != file:
             other = self._cases[id].path
             shown = other.relative_to(root) if other.is_relative_to(root) else other
-            self._reject(file, f"{shown} has the id {id!r} already")
+            self._reject(file, f"duplicate id {id!r}, already used by {shown}")
         else:
             try:
-                self._keep(read_any(file, id, self._catalogues[root]), file, only)
+                self._add(read_any(file, id, self._catalogues[root]), file, only)
             except InvalidCase as invalid:
                 self._invalid.add(file)
                 self._problems += invalid.problems
 
-    def _keep(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
+    def _add(self, cases: tuple[Case | PolicyCase, ...], file: Path, only: str | None) -> None:
         names = {case.expansion if isinstance(case, Case) else "": case for case in cases}
         if only is not None and only not in names:
             self._problems.append(
-                Problem(file, 0, 0, unknown("case of its matrix", only, [name for name in names if name]))
+                Problem(file, 0, 0, unknown("case of the matrix", only, [name for name in names if name]))
             )
             return
         for case in cases if only is None else (names[only],):
             other = self._cases.setdefault(case.id, case)
             if other.path != file:
-                self._reject(file, f"{other.path.name} has the id {case.id!r} already")
+                self._reject(file, f"duplicate id {case.id!r}, already used by {other.path.name}")
 
     def _reject(self, file: Path, message: str) -> None:
         self._invalid.add(file)
@@ -240,7 +236,7 @@ class _Reading:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The YAML files at or below a path, sorted; nothing whose name begins with a dot."""
+    """The YAML files at or below a path, sorted, except hidden ones."""
     if path.is_file():
         yield path
         return

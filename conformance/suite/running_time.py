@@ -1,4 +1,4 @@
-"""In which order the cases of one engine run: the long ones first, so that none of them is left running alone at the end."""
+"""The order of the cases of one engine: the longest first, so that none of them runs alone at the end."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from conformance.core.case import Add, Backlog, Case, Restart, Step
 
 _RESTART = 3
-"""Micro-batches that stopping a query and starting it again take as long as."""
+"""Stopping a query and starting it again takes about as long as this many micro-batches."""
 
 
 def longest_first(cases: Iterable[Case]) -> list[Case]:
-    """The cases, those that take longest first."""
-    return sorted(cases, key=length, reverse=True)
+    """The cases, sorted by estimated duration, longest first."""
+    return sorted(cases, key=estimated_batches, reverse=True)
 
 
-def length(case: Case) -> int:
-    """About how many micro-batches' time a case takes."""
-    return _RESTART + sum(_length(step) for step in case.steps)
+def estimated_batches(case: Case) -> int:
+    """The duration of a case, estimated as a number of micro-batches."""
+    return _RESTART + sum(_batches(step) for step in case.steps)
 
 
-def _length(step: Step) -> int:
+def _batches(step: Step) -> int:
     match step.action:
         case Add():
-            return 2  # one for the rows, and one without where the watermark has moved
+            return 2  # one for the rows, and a no-data batch if the watermark has advanced
         case Backlog(entries=entries):
             return len(entries) + 1
         case Restart():

@@ -1,4 +1,4 @@
-"""Cases to start from, each valid as it stands and without expectations: a real run fills them in."""
+"""Templates for new cases, each valid but without expectations, which ``conformance record`` fills in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 
-_HEAD = """# Check it with `conformance validate`, let a real Spark fill in what it does with `conformance record`.
+_HEAD = """# Check it with `conformance validate`; fill in the expectations from a real Spark with `conformance record`.
 title: {title}
 why: |
-  What does it matter to you, and why do you expect it?
+  Why does this matter to you, and why do you expect this result?
 """
 
 _WINDOW = """streams:
@@ -23,11 +23,11 @@ query:
   - select: [window.start, window.end, key, total]
 outputMode: append
 steps:
-  - name: two rows of one window    # a time alone is on 1970-01-01, UTC
+  - name: two rows in the same window    # a time without a date is on 1970-01-01, UTC
     add: {events: [["12:01", a, 1], ["12:02", a, 2]]}
-  - name: a row that moves the watermark to 12:20
+  - name: a row that advances the watermark to 12:20
     add: {events: [["12:30", b, 4]]}
-  - name: a row of the first window, which is over
+  - name: a late row for the first window, which has closed
     add: {events: [["12:03", a, 8]]}
 """
 
@@ -42,7 +42,7 @@ query:
 steps:
   - name: two rows within the gap
     add: {events: [["12:01", a], ["12:04", a]]}
-  - name: a row that moves the watermark past the end of the session
+  - name: a row that advances the watermark past the end of the session
     add: {events: [["12:30", b]]}
 """
 
@@ -53,11 +53,11 @@ query:
   - withWatermark: [event_time, 10 minutes]
   - dropDuplicates: [id, event_time]
 steps:
-  - name: a row and its double
+  - name: a row and its duplicate
     add: {events: [["12:01", a], ["12:01", a]]}
-  - name: a row that moves the watermark to 12:20
+  - name: a row that advances the watermark to 12:20
     add: {events: [["12:30", b]]}
-  - name: the double again, behind the watermark
+  - name: the duplicate again, now late
     add: {events: [["12:01", a]]}
 """
 
@@ -74,9 +74,9 @@ query:
     how: leftOuter
   - select: [order_id, order_time, paid_id]
 steps:
-  - name: one order is paid, one is not
+  - name: one paid order and one unpaid order
     add: {orders: [[a, "12:00"], [b, "12:01"]], payments: [[a, "12:03"]]}
-  - name: both streams move on
+  - name: rows that advance both watermarks
     add: {orders: [[c, "12:40"]], payments: [[d, "12:40"]]}
 """
 
@@ -84,22 +84,22 @@ _CALL = """streams:
   events: event_time TIMESTAMP, key STRING, amount INT
 query:
   - from: events
-  - call: my_job:totals    # def totals(spark, events): ... return a DataFrame; run with --allow-code
+  - call: my_job:totals    # def totals(spark, events): ... returns a DataFrame; run with --allow-code
 outputMode: append
 steps:
-  - name: two rows of one window
+  - name: two rows in the same window
     add: {events: [["12:01", a, 1], ["12:02", a, 2]]}
-  - name: a row that moves the watermark on
+  - name: a row that advances the watermark
     add: {events: [["12:30", b, 4]]}
-  - name: a row of the first window again
+  - name: another row for the first window
     add: {events: [["12:03", a, 8]]}
 """
 
 TEMPLATES: Mapping[Kind, str] = {
-    "window": _HEAD.format(title="A window comes out once, without what came too late") + _WINDOW,
-    "session": _HEAD.format(title="A session comes out once the watermark has passed its end") + _SESSION,
-    "deduplication": _HEAD.format(title="A double is dropped, early or late") + _DEDUPLICATION,
-    "join": _HEAD.format(title="An order that is not paid in time comes out alone") + _JOIN,
-    "call": _HEAD.format(title="My job gives the same totals on every Spark") + _CALL,
+    "window": _HEAD.format(title="A window is emitted once, without late rows") + _WINDOW,
+    "session": _HEAD.format(title="A session is emitted when the watermark passes its end") + _SESSION,
+    "deduplication": _HEAD.format(title="A duplicate is dropped, whether it is late or not") + _DEDUPLICATION,
+    "join": _HEAD.format(title="An order that is not paid in time is emitted without a payment") + _JOIN,
+    "call": _HEAD.format(title="My job computes the same totals on every Spark version") + _CALL,
 }
 """Kind of query → the text of a case."""

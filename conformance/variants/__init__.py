@@ -1,5 +1,5 @@
-"""Metamorphic variants: other ways to run a case that must not change its answer.
+"""Metamorphic variants: other ways to run a case that must not change its result.
 
-One module a variant. Each turns a case into another one, and what an engine shows of that back into what it says of the
-case; so the case's own expectations, with all their versions, are what it is judged by.
+Each module is one variant. It transforms a case, and maps the observation of the transformed case back to the original one,
+so that the expectations of the original case apply.
 """

@@ -1,4 +1,4 @@
-"""A case whose rows arrive otherwise."""
+"""A case whose rows arrive in another arrangement."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 from conformance.core.case import Add, Arrival, Backlog, Case, Partitioned, Restart, Step
 
 Rearranged: TypeAlias = Callable[[str, Partitioned], Partitioned]
-"""From the name of a stream and what arrives on it in a micro-batch to what arrives instead."""
+"""From a stream name and its rows in one micro-batch to the rows that arrive instead."""
 
 
 def rearranged(case: Case, how: Rearranged) -> Case:
-    """The case with everything that arrives rearranged."""
+    """The case with all arriving rows rearranged."""
     return case.model_copy(update={"steps": tuple(_step(step, how) for step in case.steps)})
 
 

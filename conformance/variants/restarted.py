@@ -1,4 +1,4 @@
-"""A graceful restart before a step: a query goes on from its checkpoint as if it had never stopped."""
+"""A graceful restart before a step: a query resumes its checkpoint as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from conformance.variants.variant import VariantOutput
 
 @dataclass(frozen=True)
 class Restarted:
-    """Before each step but the first, and those that restart or follow a start.
+    """A restart before each step except the first, restarts, and steps after a start or restart.
 
-    Where the case itself says in ``upgrades`` that even the same version does not simply go on there, nothing is to be seen.
+    Also not before a step where, according to ``upgrades`` of the case, even the same version does not simply resume.
     """
 
     name: str = "restart"
@@ -25,13 +25,13 @@ class Restarted:
         for before, step in zip(case.steps, case.steps[1:], strict=False):
             if any(isinstance(one.action, Restart | Start) for one in (before, step)):
                 continue
-            if not _goes_on_otherwise(case, step.number):
+            if not _resumes_differently(case, step.number):
                 yield VariantOutput(
-                    f"{self.name}-{step.number}", _restarted(case, step.number), partial(_as_if_never, step.number)
+                    f"{self.name}-{step.number}", _restarted(case, step.number), partial(_without_restart, step.number)
                 )
 
 
-def _goes_on_otherwise(case: Case, at: int) -> bool:
+def _resumes_differently(case: Case, at: int) -> bool:
     return any(case.upgrade_between(version, version, at) is not None for version in releases())
 
 
@@ -42,8 +42,8 @@ def _restarted(case: Case, at: int) -> Case:
     return case.model_copy(update={"steps": (*head, stop, *later)})
 
 
-def _as_if_never(at: int, observation: Observation) -> Observation:
-    """The restart taken out; what ran in it, or failed, is told with the step behind it."""
+def _without_restart(at: int, observation: Observation) -> Observation:
+    """The observation without the restart; its micro-batches, or its error, move to the following step."""
     steps: list[StepSeen] = []
     stopped: StepSeen | None = None
     for step in observation.steps:

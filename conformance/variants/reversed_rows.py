@@ -1,4 +1,4 @@
-"""Rows of a partition in the opposite order: a micro-batch is a set of rows."""
+"""Rows of each partition in the opposite order, which must not matter within a micro-batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything a whole number of windows later: no event time is special, but the epoch itself."""
+"""Everything later by a whole number of windows: no event time is special except the epoch itself."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from dataclasses import dataclass
 
 from conformance.core.case import Case, Partitioned, Row
 from conformance.core.observation import BatchSeen, Column, EventTime, Observation, StepSeen
+from conformance.core.query import OPAQUE, PYTHON_STATE
 from conformance.core.spark_types import DataType, Schema, parse_type
 from conformance.core.values import canonical, show
 from conformance.variants.arrivals import rearranged
 from conformance.variants.variant import VariantOutput
 
 SHIFT_DAYS = 364
-"""52 weeks: windows of every length up to a day fit into it, and weeks do."""
+"""52 weeks, a multiple of a week and of the common window lengths up to a day."""
 SHIFT_MS = SHIFT_DAYS * 24 * 60 * 60 * 1000
 
 _ABSOLUTE = re.compile(
     r"\d\d:\d\d|\d{4}-\d\d|TIMESTAMP\s*['(]|DATE|YEAR|MONTH|DAY\(|HOUR|_seconds|_millis|_micros|unix|epoch|current_|now\(|string|BIGINT|DOUBLE|INT\)",
     re.IGNORECASE,
 )
-"""In an expression: what may speak of a certain time, or make a time of something else or something else of a time."""
+"""In an expression: a possible constant time, or a conversion from or to a time."""
 _INSTANTS = ("timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True)
 class ShiftedEpoch:
-    """The same 52 weeks later, and back.
+    """All event times 52 weeks later.
 
-    It says nothing of a case without event times, of one whose query speaks of a certain time, or of functions over state, which
-    tell the time as a number.
+    Does not apply to a case without event times, to a query with constant times, or to state functions, which emit times as
+    numbers.
     """
 
     name: str = "shifted-epoch"
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
-        told = {"applyInPandasWithState", "transformWithState", "call", "sql"}
         for pipeline in case.pipelines():
-            if any(one.name in told for one in pipeline.walk()) or _ABSOLUTE.search(json.dumps(pipeline.wire())):
+            if any(one.name in OPAQUE | PYTHON_STATE for one in pipeline.walk()) or _ABSOLUTE.search(
+                json.dumps(pipeline.wire())
+            ):
                 return
         other = rearranged(case, lambda stream, rows: _later(rows, case.streams[stream]))
         if other != case:
@@ -62,7 +64,7 @@ def _row(row: Row, schema: Schema, micros: int) -> Row:
 
 
 def moved(value: object, type: DataType, micros: int) -> object:
-    """The value with every instant in it moved; whatever else is in it stays."""
+    """The value with every instant in it moved."""
     if value is None:
         return None
     if type.name in _INSTANTS:
@@ -110,5 +112,5 @@ def _batch(batch: BatchSeen, columns: tuple[Column, ...]) -> BatchSeen:
 
 
 def _watermark(ms: int | None) -> int | None:
-    """0 is where every watermark begins, whatever the rows say."""
+    """0 is the initial watermark, independent of the rows."""
     return ms - SHIFT_MS if ms else ms

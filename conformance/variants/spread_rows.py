@@ -1,4 +1,4 @@
-"""Rows of a micro-batch spread over partitions, in turn: which task reads a row is nobody's business."""
+"""Rows of a micro-batch distributed over partitions: it must not matter which task reads a row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SpreadRows:
 
 
 def _spread(_: str, rows: Partitioned) -> Partitioned:
-    """Rows that lie in one partition; where a case places them itself, that is its point."""
+    """Only rows in a single partition are spread: a case that places rows in partitions does so on purpose."""
     if len(rows.partitions) != 1 or len(rows.partitions[0]) < 2:
         return rows
     return Partitioned(partitions=tuple(rows.partitions[0][at::PARTITIONS] for at in range(PARTITIONS)))

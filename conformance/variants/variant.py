@@ -1,4 +1,4 @@
-"""What a variant is, and a case in the shape that one gives it."""
+"""Variants, and cases as changed by them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 
 MARK = "@"
-"""Between the id of a case and what makes it another: no id of a case has it."""
+"""Separates the id of a case from the name of the variant; no case id contains it."""
 
 Back: TypeAlias = Callable[[Observation], Observation]
-"""From what an engine showed of the changed case to what that says of the case as written."""
+"""From the observation of the changed case to that of the original."""
 
 
 def unchanged(observation: Observation) -> Observation:
@@ -22,10 +22,10 @@ def unchanged(observation: Observation) -> Observation:
 
 @dataclass(frozen=True)
 class VariantOutput:
-    """One way to run a case otherwise."""
+    """A case as changed by a variant."""
 
     name: str
-    """Behind the case's id: ``rocksdb``, ``restart-3``."""
+    """Follows the id of the case: ``rocksdb``, ``restart-3``."""
     case: Case
     back: Back = unchanged
 
@@ -39,21 +39,21 @@ class Variant(Protocol):
         ...
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
-        """The ways to run the case otherwise; none where this variant says nothing of it."""
+        """The changed cases; none if the variant does not apply."""
         ...
 
 
 class VariedCase(Case):
-    """A case as one variant runs it, under an id of its own: ``late-drops/window-still-open@rocksdb``."""
+    """A case as changed by a variant, with its own id: ``late-drops/window-still-open@rocksdb``."""
 
     original: Case
     back: Any
     """A ``Back``."""
 
     @classmethod
-    def of(cls, original: Case, made: VariantOutput) -> VariedCase:
-        given = {**dict(made.case), "id": f"{original.id}{MARK}{made.name}"}
-        return cls.model_construct(**given, original=original, back=made.back)
+    def of(cls, original: Case, output: VariantOutput) -> VariedCase:
+        given = {**dict(output.case), "id": f"{original.id}{MARK}{output.name}"}
+        return cls.model_construct(**given, original=original, back=output.back)
 
     @property
     def variant(self) -> str:
@@ -64,7 +64,7 @@ class VariedCase(Case):
     def file(self) -> str:
         return self.original.file
 
-    def said_of_the_original(self, observation: Observation) -> Observation:
-        """What an engine showed of this, as if it had been asked the original."""
+    def observation_of_original(self, observation: Observation) -> Observation:
+        """The observation as if the engine had run the original case."""
         found: Observation = self.back(observation)
         return found.model_copy(update={"case": self.original.id})

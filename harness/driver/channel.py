@@ -8,12 +8,9 @@ import sys
 import threading
 from typing import Any, Dict, Iterator
 
-Json = Any
-Request = Dict[str, Any]
-
 
 class Channel:
-    """Owns the real standard output; whatever else prints (the JVM, pyspark, a user's function) goes to standard error."""
+    """Owns the real standard output; other output (of the JVM, pyspark, a user's function) goes to standard error."""
 
     def __init__(self) -> None:
         self._sending = threading.Lock()
@@ -21,13 +18,13 @@ class Channel:
         os.dup2(2, 1)
         sys.stdout = sys.stderr
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[Dict[str, Any]]:
         """Yield each request until the host closes our standard input."""
         for line in sys.stdin:
             yield json.loads(line)
 
-    def send(self, kind: str, **fields: Json) -> None:
-        """Send one message; ``kind`` says which. Threads may share the channel."""
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send one message of a kind. Safe to call from several threads."""
         fields["kind"] = kind
         line = json.dumps(fields, separators=(",", ":")) + "\n"
         with self._sending:

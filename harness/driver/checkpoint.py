@@ -1,4 +1,4 @@
-"""The offset and commit logs of a checkpoint: a witness of the watermark that does not come through the progress."""
+"""The offset and commit logs of a checkpoint: a source for the watermark that is independent of the progress."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ import json
 import posixpath
 from typing import Any
 
+from .backend import Files, ReadableFiles
 
-class NothingThere(Exception):
-    """The checkpoint lacks what the case wants damaged."""
+
+class NothingToDamage(Exception):
+    """The checkpoint lacks the part that the case damages."""
 
 
 class Checkpoint:
-    """A query's checkpoint directory. ``files``: those of the engine that it lies among, as ``OwnFiles``."""
+    """A query's checkpoint directory. ``files``: the file system that holds it; changing it takes ``Files``."""
 
-    def __init__(self, path: str, files: Any) -> None:
+    def __init__(self, path: str, files: ReadableFiles) -> None:
         self.path = path
         self._files = files
 
     def logged_watermark(self, batch: int) -> int:
-        """The watermark (ms) the offset log says the batch ran with; 0 where the log has none."""
+        """The watermark in ms that the batch ran with, from the offset log; 0 if the log has none."""
         return int(self._second_line("offsets", batch).get("batchWatermarkMs", 0))
 
     def next_watermark(self, batch: int) -> int | None:
-        """The watermark (ms) the commit log holds for the batch after this one; None where the batch is not committed."""
+        """The watermark in ms for the batch after this one, from the commit log; None if the batch is not committed."""
         try:
             return int(self._second_line("commits", batch).get("nextBatchWatermarkMs", 0))
         except FileNotFoundError:
             return None
 
     def watermark(self) -> int | None:
-        """What the next batch would run with, in ms: from the newest commit, or what an uncommitted batch will be replayed with."""
+        """The watermark in ms of the next batch: from the newest commit, or that of an uncommitted batch, which will be replayed."""
         planned, committed = self._newest("offsets"), self._newest("commits")
         if planned is None:
             return 0
@@ -40,38 +42,39 @@ class Checkpoint:
 
     def is_planned(self, batch: int) -> bool:
         """Whether the offsets of the batch are logged."""
-        return bool(self._files.exists(self._file("offsets", batch)))
+        return self._files.exists(self._file("offsets", batch))
 
     def is_committed(self, batch: int) -> bool:
         """Whether the commit of the batch is logged."""
-        return bool(self._files.exists(self._file("commits", batch)))
+        return self._files.exists(self._file("commits", batch))
 
     def make_directories(self) -> None:
-        """Make what every query makes first, where nothing is there yet: Hadoop starts a process for each directory it makes."""
+        """Make the directories that every new query makes first: Hadoop starts a process for each."""
         if not self._files.exists(self.path):
             for name in ("commits", "offsets", "sources/0", "state"):
-                self._files.make(posixpath.join(self.path, name))
+                self._writable.make_directory(posixpath.join(self.path, name))
 
     def damage(self, how: str, part: str) -> None:
-        """Spoil a part of the checkpoint, as a crash on storage without atomic renames or a careless hand would have.
+        """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might.
 
-        ``how``: ``gone``, ``empty`` (no byte is left) or ``truncated`` (half is left). ``part``: ``metadata``; the newest entry of
-        ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``state``, the whole folder of them.
+        ``how``: ``gone``, ``empty`` (zero bytes) or ``truncated`` (half of it). ``part``: ``metadata``; the newest entry of the
+        ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``state``, the directory of all stores.
 
         Raises:
-            NothingThere: the checkpoint has no such part.
+            NothingToDamage: the checkpoint has no such part.
         """
+        files = self._writable
         paths = self._parts(part)
         if not paths:
-            raise NothingThere("the checkpoint {} has no {} to damage".format(self.path, part))
+            raise NothingToDamage("the checkpoint {} has no {} to damage".format(self.path, part))
         for path in paths:
-            # Whatever the checksum beside it would say, Spark is to read what is left.
-            self._files.remove(posixpath.join(posixpath.dirname(path), ".{}.crc".format(posixpath.basename(path))))
-            if how == "gone" or self._files.is_directory(path):
-                self._files.remove(path)
+            # Without its checksum, Spark reads what is left.
+            files.remove(posixpath.join(posixpath.dirname(path), ".{}.crc".format(posixpath.basename(path))))
+            if how == "gone" or files.is_directory(path):
+                files.remove(path)
             else:
-                content = self._files.read(path)
-                self._files.write(path, b"" if how == "empty" else content[: len(content) // 2])
+                content = files.read(path)
+                files.write(path, b"" if how == "empty" else content[: len(content) // 2])
 
     def _parts(self, part: str) -> list[str]:
         if part in ("metadata", "state"):
@@ -83,7 +86,7 @@ class Checkpoint:
             return [] if newest is None else [self._file(log, newest)]
         # state/<operator>/<partition>[/<store>]/<version>.delta (.changelog, .zip: RocksDB, flat whatever the store)
         stores: dict[str, dict[int, list[str]]] = {}
-        for path in self._files.below(posixpath.join(self.path, "state")):
+        for path in self._writable.files_below(posixpath.join(self.path, "state")):
             number, _, kind = posixpath.basename(path).partition(".")
             if number.split("_")[0].isdigit() and kind in ("delta", "snapshot", "changelog", "zip"):
                 versions = stores.setdefault(posixpath.dirname(path), {})
@@ -91,12 +94,18 @@ class Checkpoint:
         return [path for versions in stores.values() for path in versions[max(versions)]]
 
     def uncommit_newest(self) -> None:
-        """Take back the commit of the newest planned batch, as if the engine had died before making it."""
+        """Remove the commit of the newest planned batch, as if the engine had died before writing it."""
         newest = self._newest("offsets")
         if newest is None:
             return
         for name in (str(newest), ".{}.crc".format(newest)):
-            self._files.remove(posixpath.join(self.path, "commits", name))
+            self._writable.remove(posixpath.join(self.path, "commits", name))
+
+    @property
+    def _writable(self) -> Files:
+        # The host sends no case that changes a checkpoint on a storage behind Connect.
+        assert isinstance(self._files, Files), self._files
+        return self._files
 
     def _file(self, log: str, batch: int) -> str:
         return posixpath.join(self.path, log, str(batch))
@@ -113,6 +122,6 @@ class Checkpoint:
         lines = self._files.read(self._file(log, batch)).decode("utf-8").split("\n")
         try:
             metadata: dict[str, Any] = json.loads(lines[1]) if len(lines) > 1 and lines[1].strip() else {}
-        except ValueError:  # a torn entry: what Spark makes of it is for Spark to say
+        except ValueError:  # a torn entry: only Spark decides what it means
             return {}
         return metadata

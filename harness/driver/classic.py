@@ -1,85 +1,68 @@
-"""The engine in this process: one Spark session with its JVM, whose insides can be reached."""
+"""Spark in this process: one session with its JVM, whose internals can be reached."""
 
 from __future__ import annotations
 
 import json
-import platform
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
-from . import PROTOCOL, session
-from .arrivals import Arrivals
-from .capture import Capture
+from . import session
+from .arrivals import FileArrivals
+from .backend import Capture, Emitted
+from .breakpoint import Breakpoint
+from .capture import LocalCapture
 from .hadoop_files import HadoopFiles
-from .own_files import OwnFiles
-from .places import operating_system
-
-APIS = {
-    "dropDuplicatesWithinWatermark": "DataFrame",
-    "applyInPandasWithState": "GroupedData",
-    "transformWithState": "GroupedData",
-    "transformWithStateInPandas": "GroupedData",
-}
-"""What not every version has → the class that has it."""
+from .identity import identity
+from .local_files import LocalFiles
+from .progress_lock import stop_after_commit
+from .request import Stream
 
 
 class Classic:
-    """Spark in local mode, unless the settings name another master.
+    """A ``Backend`` in local mode, unless the settings name another master.
 
-    ``work``: a directory for its scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that
-    directories of cases are in, None where they are on this machine.
+    ``work``: a directory for scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that holds
+    the directories of cases, None if they are on this machine.
 
     Raises:
-        StorageFails: nothing can be written to the storage.
+        StorageUnwritable: the storage cannot be written.
     """
 
-    def __init__(self, work: str, conf: dict[str, str], storage: str | None = None) -> None:
+    def __init__(self, work: str, conf: Dict[str, str], storage: Optional[str] = None) -> None:
         self.spark = session.start(work, conf)
-        self.files: Any = HadoopFiles(self.spark, storage) if storage else OwnFiles()
-        """Those that directories of cases are among."""
+        self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
-        """Whether what a new query's checkpoint begins with is made beforehand."""
-        self._active = _holder_of_the_active(self.spark)
+        self._session_class = _session_class(self.spark)
 
-    def identity(self) -> dict[str, Any]:
-        """The fields of ``Identity``."""
+    def identity(self) -> Dict[str, Any]:
         from pyspark.sql import DataFrame, GroupedData
 
-        holders = {"DataFrame": DataFrame, "GroupedData": GroupedData}
         jvm = self.spark.sparkContext._jvm
-        return {
-            "protocol": PROTOCOL,
-            "spark": self.spark.version,
-            "scala": jvm.scala.util.Properties.versionNumberString(),
-            "java": jvm.System.getProperty("java.version"),
-            "python": platform.python_version(),
-            "os": operating_system(),
-            "apis": sorted(name for name, holder in APIS.items() if hasattr(holders[holder], name)),
-        }
+        return identity(
+            self.spark.version,
+            jvm.scala.util.Properties.versionNumberString(),
+            jvm.System.getProperty("java.version"),
+            {"DataFrame": DataFrame, "GroupedData": GroupedData},
+        )
 
-    def slots(self) -> int | None:
-        """Tasks the cluster runs at once, as far as its executors are there; None in local mode.
-
-        The first job waits for the first executor: a cluster that gives none is known of before any case.
-        """
+    def slots(self) -> Optional[int]:
+        """The first job waits for the first executor, so a cluster that provides none is noticed before any case."""
         if self._is_local():
             return None
         context = self.spark.sparkContext
         context.parallelize([0], 1).count()
         return int(context.defaultParallelism)
 
-    def executors(self) -> "FrozenSet[str]":
-        """The ids of the cluster's executors that are there; none in local mode."""
+    def executors(self) -> FrozenSet[str]:
         if self._is_local():
             return frozenset()
         ids: str = self.spark.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
         return frozenset(ids.split())
 
     def is_alive(self) -> bool:
-        """Whether the JVM still answers; an error of a dead one says nothing about Spark's semantics."""
         try:
             self.spark.sparkContext._jvm.System.currentTimeMillis()
-        except Exception:  # whatever py4j makes of a connection that is gone
+        except Exception:  # py4j raises various classes when the connection is gone
             return False
         return True
 
@@ -87,32 +70,29 @@ class Classic:
         return bool(self.spark.sparkContext.master.startswith("local["))
 
     def new_session(self) -> Any:
-        """A session of its own for one case, active in this thread as a user's only session would be.
+        """It is the active session of this thread, as a user's only session would be.
 
-        Some checks read the active session's settings and not those of the query's (the chained-operator check of 3.1, for one).
+        Some checks read the active session's settings instead of the query's (the chained-operator check of 3.1, for one).
         """
         session = self.spark.newSession()
-        self._active.setActiveSession(session._jsparkSession)
+        self._session_class.setActiveSession(session._jsparkSession)
         return session
 
     def end_session(self, session: Any) -> None:
-        """Nothing is held by one."""
+        """A session holds no resources."""
 
-    def arrivals(self, folder: str, streams: dict[str, Any]) -> Arrivals:
-        """What lets rows arrive. ``folder``: for the directories of the streams; ``streams``: as of ``Arrivals``."""
-        return Arrivals(folder, streams, self.files)
+    def arrivals(self, folder: str, streams: Dict[str, Stream]) -> FileArrivals:
+        return FileArrivals(folder, streams, self.files)
 
-    def capture(self, emitted: "Callable[[int, List[List[Any]]], None] | None", _folder: str) -> Any:
-        """What is given to ``foreachBatch``. ``_folder``: of the case, where this engine puts nothing."""
-        return Capture(emitted)
+    def capture(self, emitted: Optional[Emitted], _folder: str) -> LocalCapture:
+        return LocalCapture(emitted)
 
-    def cause(self, _query: Any, capture: Any, error: Exception) -> Exception:
-        """What a query failed of that ended with an error."""
-        return capture.error or error
+    def cause(self, _query: Any, capture: Capture, error: Exception) -> Exception:
+        return capture.error() or error
 
     @contextmanager
-    def still(self, query: Any) -> Iterator[None]:
-        """While no micro-batch is being planned, as Spark's own StreamTest does it."""
+    def planning_paused(self, query: Any) -> Iterator[None]:
+        """Holds the progress lock, as Spark's own StreamTest does."""
         lock = query._jsq.streamingQuery().awaitProgressLock()
         lock.lock()
         try:
@@ -120,24 +100,25 @@ class Classic:
         finally:
             lock.unlock()
 
-    def recent(self, query: Any, seen: int) -> "tuple[List[Dict[str, Any]], int]":
-        """The progress entries since the first ``seen``, and how many there are now."""
+    def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
+        lock = query._jsq.streamingQuery().awaitProgressLock()
+        stop_after_commit(self.spark.sparkContext._gateway, lock, breakpoint.resume.set, is_committed)
+
+    def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query._jsq.recentProgress()
         return [json.loads(entries[i].json()) for i in range(seen, len(entries))], len(entries)
 
     def plan(self, query: Any, frame: Any, has_executed: bool) -> str:
-        """The extended plan of the last micro-batch, or the logical one where none has run."""
-        # Not by the progress there is: an idle query reports some too, and has no physical plan yet.
+        # An idle query reports progress too and has no physical plan yet, so progress entries do not tell.
         if not has_executed:
             return str(frame._jdf.queryExecution().analyzed().toString())
         return str(query._jsq.explainInternal(True))
 
 
-def _holder_of_the_active(spark: Any) -> Any:
-    """What sets the active session. It is looked up once: for each part of a name the JVM looks through all jars."""
+def _session_class(spark: Any) -> Any:
+    """The JVM class that sets the active session. Look it up once: py4j searches all jars for each part of the name."""
     from py4j.java_gateway import JavaClass
 
     jvm = spark.sparkContext._jvm
-    companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer
-    # Before, the name is a package.
+    companion = jvm.org.apache.spark.sql.classic.SparkSession  # 4.0 and newer; before, `classic` is an unknown package
     return companion if isinstance(companion, JavaClass) else jvm.org.apache.spark.sql.SparkSession

@@ -1,4 +1,4 @@
-"""From the operations of a case to a DataFrame. Each operation is one function, named after the DataFrame method."""
+"""Builds a DataFrame from the operations of a case. Each operation is one method, named after the DataFrame method."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _WINDOW = re.compile(r"\s*(window|session_window)\s*\(", re.IGNORECASE)
 
 
 class UnknownOperation(Exception):
-    """The request holds an operation this driver does not know."""
+    """The request has an operation that this driver does not support."""
 
 
 def build(operations: list[Operation], streams: dict[str, Any], session: Any, code_path: str | None = None) -> Any:
     """Build a DataFrame from a pipeline.
 
-    ``streams``: name → DataFrame, the same object each time a stream is named; ``code_path``: where modules that ``call``
-    names are looked for, None where calling is not allowed.
+    ``streams``: name → DataFrame, the same object each time a stream is named; ``code_path``: the directory of the modules that
+    ``call`` names, None if calling is not allowed.
     """
     builder = _Builder(streams, session, code_path)
     return builder.pipeline(operations)
@@ -135,14 +135,14 @@ class _Builder:
 
 
 def expression(text: str) -> Any:
-    """A column; a bare window(...) or session_window(...) is named so on every version (before 3.4 Spark does not)."""
+    """A column; a bare window(...) or session_window(...) gets that name on every version (Spark itself names it from 3.4 on)."""
     column = F.expr(text)
     bare = _bare_window(text)
     return column.alias(bare) if bare else column
 
 
 def _bare_window(text: str) -> str | None:
-    """``window`` or ``session_window`` where that call is the whole expression, else None."""
+    """``window`` or ``session_window`` if the expression is only that call, else None."""
     start = _WINDOW.match(text)
     if start is None:
         return None

@@ -1,24 +1,26 @@
-"""What went wrong, as classes and text: error classes and type names of an exception and of everything that caused it."""
+"""Errors as classes and text: the error conditions and type names of an exception and of all its causes."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Iterable
 
 from py4j.protocol import Py4JJavaError
+
+from .failures import DiskFull, DriverFailure, ExecutorsLost, FilesUnwritable, MachineOverloaded
 
 _TOO_GENERAL = {"Object", "Throwable", "Exception", "RuntimeException", "Error", "BaseException", "object"}
 _QUALIFIED = re.compile(r"\b(?:[a-z_][\w]*\.)+([A-Z]\w*(?:Exception|Error))\b")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)*)\]")
 _DEEPEST = 20
 _NO_DIRECTORY = "Mkdirs failed to create"
-"""What Hadoop says for whatever reason a directory cannot be made on a disk."""
+"""Hadoop's message when it cannot make a directory, whatever the reason."""
 
 
 def keep_origins() -> None:
-    """Let every exception that pyspark converts remember the Java throwable it came from (older releases lose it)."""
+    """Make every exception that pyspark converts keep its Java throwable, which older releases lose."""
     try:
         from pyspark.errors.exceptions import captured as module  # 3.4 and newer
     except ImportError:
@@ -39,7 +41,7 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     texts: list[str] = []
     _walk_python(error, classes, texts, 0)
     message = "\n".join(_without_repeats(texts))
-    # What a foreachBatch function raised comes back as text only: a qualified class name in it counts.
+    # What a foreachBatch function raised comes back as text only, so take the qualified class names in it.
     classes += _QUALIFIED.findall(message) + _CONDITION.findall(message)
     return {
         "stage": stage,
@@ -48,24 +50,23 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     }
 
 
-class MissingResource(NamedTuple):
-    """What the machine had not, and whether it may have it the next time."""
+def machine_failure(error: BaseException, directory: str) -> DriverFailure | None:
+    """The failure of the machine that an error reports; None if the error says something about Spark's semantics.
 
-    what: str
-    passing: bool
+    The texts are those of the operating system, Hadoop and Spark, which give no other sign: in many places the exception is a plain
+    ``IOException`` or ``SparkException``.
 
-
-def surroundings(error: BaseException) -> MissingResource | None:
-    """What the machine lacked, where that is all the error says; None where it says something about Spark's semantics."""
+    ``directory``: where the case runs.
+    """
     message = describe(error, "run")["message"]
     if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
-        return MissingResource("no space is left", passing=False)
+        return DiskFull("no space is left on the device of {}".format(directory))
     if _NO_DIRECTORY in message or any(os.strerror(code) in message for code in (errno.EACCES, errno.EROFS)):
-        return MissingResource("nothing can be written", passing=False)
+        return FilesUnwritable("cannot write to {}".format(directory))
     if "ExecutorLostFailure" in message:
-        return MissingResource("executors were lost again and again", passing=True)
+        return ExecutorsLost("the cluster lost executors repeatedly while a case ran in {}".format(directory))
     if "Python worker failed to connect back" in message:
-        return MissingResource("there was no time or memory to start a Python worker", passing=True)
+        return MachineOverloaded("no time or memory to start a Python worker for the case in {}".format(directory))
     return None
 
 

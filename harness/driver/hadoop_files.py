@@ -1,4 +1,4 @@
-"""Files wherever Hadoop's file systems reach: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` and what else is configured."""
+"""Files on any file system that Hadoop reaches: ``hdfs:``, ``s3a:``, ``abfs:``, ``file:`` and others that are configured."""
 
 from __future__ import annotations
 
@@ -8,52 +8,52 @@ from typing import Any, Iterator
 
 from py4j.protocol import Py4JJavaError
 
-from .storage_fails import StorageFails
+from .failures import StorageUnwritable
 
 
 class HadoopFiles:
-    """As ``OwnFiles``, for URLs of one file system, through the JVM of an engine.
+    """``Files`` for the URLs of one file system, through the JVM of an engine.
 
     https://hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-common/filesystem/filesystem.html
     """
 
     def __init__(self, spark: Any, url: str) -> None:
         """
-        ``spark``: the session whose Hadoop settings hold; ``url``: a directory of the file system, which is made; others may use it too.
+        ``spark``: the session whose Hadoop settings apply; ``url``: a directory of the file system, made if missing; others may use it too.
 
         Raises:
-            StorageFails: nothing can be written there.
+            StorageUnwritable: it cannot be written.
         """
         self._root = url
         jvm = spark.sparkContext._jvm
-        # Looked up once: for each part of a name the JVM looks through all jars.
+        # Look them up once: py4j searches all jars for each part of a name.
         self._path = jvm.org.apache.hadoop.fs.Path
         self._streams = jvm.org.apache.commons.io.IOUtils
         try:
             self._system = self._path(url).getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-            self.make(url)
-            self.keeps_times = self._tries_times("{}/.{}".format(url, uuid.uuid4().hex))
+            self.make_directory(url)
+            self.keeps_times = self._probe_times("{}/.{}".format(url, uuid.uuid4().hex))
         except (Py4JJavaError, OSError) as error:
-            raise StorageFails(url, _root_cause(error)) from None
+            raise StorageUnwritable(url, _root_cause(error)) from None
 
-    def _tries_times(self, path: str) -> bool:
-        """Object stores have no times but that of writing."""
+    def _probe_times(self, path: str) -> bool:
+        """Whether modification times can be set; object stores only have the time of writing."""
         self.write(path, b"")
-        self.date(path, 86400)
+        self.set_modified(path, 86400)
         kept = self.modified(path) == 86400
         self.remove(path)
         return kept
 
-    def make(self, path: str) -> None:
-        # Twice: another engine may take away an empty directory above it meanwhile.
+    def make_directory(self, path: str) -> None:
+        # Twice: another engine may remove an empty parent in the meantime.
         if not self._system.mkdirs(self._path(path)) and not self._system.mkdirs(self._path(path)):
-            raise OSError("{} cannot be made".format(path))
+            raise OSError("cannot make {}".format(path))
 
     def names(self, path: str) -> list[str]:
-        with _absence_as_ours(path):
+        with _file_not_found(path):
             return [status.getPath().getName() for status in self._system.listStatus(self._path(path))]
 
-    def below(self, path: str) -> list[str]:
+    def files_below(self, path: str) -> list[str]:
         if not self.exists(path):
             return []
         files, found = self._system.listFiles(self._path(path), True), []
@@ -65,19 +65,19 @@ class HadoopFiles:
         return bool(self._system.exists(self._path(path)))
 
     def is_directory(self, path: str) -> bool:
-        with _absence_as_ours(path):
+        with _file_not_found(path):
             return bool(self._system.getFileStatus(self._path(path)).isDirectory())
 
     def modified(self, path: str) -> int:
-        with _absence_as_ours(path):
+        with _file_not_found(path):
             return int(self._system.getFileStatus(self._path(path)).getModificationTime()) // 1000
 
-    def date(self, path: str, seconds: int) -> None:
-        with _absence_as_ours(path):
+    def set_modified(self, path: str, seconds: int) -> None:
+        with _file_not_found(path):
             self._system.setTimes(self._path(path), seconds * 1000, -1)
 
     def read(self, path: str) -> bytes:
-        with _absence_as_ours(path):
+        with _file_not_found(path):
             stream = self._system.open(self._path(path))
         try:
             return bytes(self._streams.toByteArray(stream))
@@ -92,22 +92,22 @@ class HadoopFiles:
             stream.close()
 
     def rename(self, path: str, to: str) -> None:
-        with _absence_as_ours(path):
+        with _file_not_found(path):
             if not self._system.rename(self._path(path), self._path(to)):
-                raise OSError("{} cannot be renamed to {}".format(path, to))
+                raise OSError("cannot rename {} to {}".format(path, to))
 
     def remove(self, path: str) -> None:
         self._system.delete(self._path(path), True)
 
     def discard(self, path: str) -> None:
-        """Also the directories it lies in, up to the first, where nothing else does."""
+        """Also removes the parents that become empty, below the root."""
         self.remove(path)
         while path.startswith(self._root + "/"):
             path = path.rpartition("/")[0]
             try:
                 if not self._system.listStatus(self._path(path)):
                     self._system.delete(self._path(path), False)
-            except Py4JJavaError:  # another engine was faster, in either direction
+            except Py4JJavaError:  # another engine has removed it, or put something in it
                 return
 
 
@@ -121,7 +121,7 @@ def _root_cause(error: Exception) -> str:
 
 
 @contextmanager
-def _absence_as_ours(path: str) -> Iterator[None]:
+def _file_not_found(path: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict
 
-from .arrivals import Arrivals
+from .backend import Arrivals, Capture
 from .checkpoint import Checkpoint
 
 Entry = Dict[str, Any]
@@ -16,12 +16,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def executed(entries: list[Entry]) -> list[Entry]:
     """The progress of each executed batch.
 
-    Idle entries repeat a batch id and have executed nothing, so they are left out: what was executed has an ``addBatch`` time.
+    Idle entries repeat a batch id without having executed anything; an executed batch has an ``addBatch`` time.
     """
     return [entry for entry in entries if "addBatch" in entry.get("durationMs", {})]
 
 
-def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Any, arrivals: Arrivals) -> dict[str, Any]:
+def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals: Arrivals) -> dict[str, Any]:
     """The fields of ``BatchSeen`` for one executed batch."""
     batch = entry["batchId"]
     event_time = entry.get("eventTime", {})

@@ -1,4 +1,4 @@
-"""The named state functions of the case language: small, documented, the same on every version.
+"""The named state functions of the case language, the same on every version.
 
 ``applyInPandasWithState: {by: [k], with: count_until_watermark, timeout: EventTimeTimeout}`` calls the function of that name.
 """
@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 
 class MissingPackages(Exception):
-    """The engine's environment lacks what functions over pandas frames need: nothing Spark could be judged by."""
+    """The engine's environment lacks packages that functions over pandas frames need."""
 
     def __init__(self, cause: ImportError) -> None:
         super().__init__(
@@ -20,7 +20,7 @@ class MissingPackages(Exception):
 
 
 class StateFunction:
-    """A function for ``applyInPandasWithState`` with what it emits and keeps, as DDL."""
+    """A function for ``applyInPandasWithState``, and the DDL of its output and state."""
 
     def __init__(self, function: Any, emits: str, keeps: str) -> None:
         self.function = function
@@ -31,14 +31,14 @@ class StateFunction:
 def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Count a group's rows until the watermark has passed its latest event time, then emit the count and forget the group.
 
-    The event time is the first TIMESTAMP column. What comes out is (key, count, watermark): the first grouping column as a string,
-    the rows counted, and the watermark in ms that the function was given when it decided.
+    The event time is the first TIMESTAMP column. Emits (key, count, watermark): the first grouping column as a string, the number of
+    rows, and the watermark in ms at that call.
     """
     yield from _count_until_watermark(key, frames, state, state.setTimeoutTimestamp)
 
 
 def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """As ``count_until_watermark``, and gives the time of the timeout as a ``datetime``, which the API allows as well."""
+    """Like ``count_until_watermark``, but passes the timeout as a ``datetime``, which the API allows too."""
     from datetime import datetime
 
     yield from _count_until_watermark(
@@ -47,9 +47,9 @@ def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any
 
 
 def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Emit, each time rows of a group come, how many there have been so far. Sets no timeout and does not ask for the watermark.
+    """Emit the running count of a group whenever rows of it arrive. Sets no timeout and does not read the watermark.
 
-    What comes out is (key, count): the first grouping column, null where it is, and the rows counted.
+    Emits (key, count): the first grouping column, which may be null, and the number of rows.
     """
     import pandas as pd
 
@@ -59,9 +59,9 @@ def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Itera
 
 
 def time_out_at_latest(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
-    """Set the timeout to the latest event time of the rows just come, wherever the watermark is; emit when it fires.
+    """Set the timeout to the latest event time of the new rows, wherever the watermark is; emit when it fires.
 
-    What comes out is (key, watermark): the first grouping column as a string, and the watermark in ms.
+    Emits (key, watermark): the first grouping column as a string, and the watermark in ms.
     """
     import pandas as pd
 
@@ -95,7 +95,7 @@ def _count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: A
 
 
 def latest_ms(frame: Any) -> int:
-    """The latest event time of the first TIMESTAMP column in ms, 0 where all are null."""
+    """The latest event time of the first TIMESTAMP column in ms, 0 if all are null."""
     times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].dropna()
     return int(times.max().value // 1000000) if len(times) else 0
 

@@ -1,8 +1,8 @@
-"""The named stateful processors of the case language, for ``transformWithState``: small, documented, the same on every version.
+"""The named stateful processors of the case language, for ``transformWithState``, the same on every version.
 
-``transformWithState: {by: [k], with: count_until_watermark, timeMode: EventTime}`` uses the processor of that name. They are written
-over pandas frames, which the API calls ``transformWithStateInPandas``. The event time is the first TIMESTAMP column of the input, and
-keys are emitted as strings, the first one only. The methods and their arguments are those of ``StatefulProcessor``.
+``transformWithState: {by: [k], with: count_until_watermark, timeMode: EventTime}`` uses the processor of that name. They process
+pandas frames, which the API calls ``transformWithStateInPandas``. The event time is the first TIMESTAMP column of the input; only the
+first grouping column is emitted, as a string. The methods and their arguments are those of ``StatefulProcessor``.
 """
 
 # ruff: noqa: ARG002, N802, N803
@@ -22,8 +22,8 @@ except ImportError:  # before 4.0
 class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignore]
     """Count a group's rows; once the watermark has reached their latest event time, emit the count and forget the group.
 
-    A timer stands at the latest event time. When it fires, what comes out is the key, the time of the timer, the rows counted, and the
-    watermark in ms that the processor was given. An initial state has an integer, the count, and a TIMESTAMP.
+    The timer is set to the latest event time. When it fires, the processor emits the key, the time of the timer, the number of rows, and
+    the watermark in ms. An initial state has an integer, the count, and a TIMESTAMP.
     """
 
     emits = "key STRING, event_time TIMESTAMP, count BIGINT, watermark BIGINT"
@@ -38,7 +38,7 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
         return iter(())
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        # On 4.0 the optimiser may have taken its columns away (SPARK-52195), all but the grouping ones.
+        # On 4.0 the optimizer may have removed all but the grouping columns (SPARK-52195).
         numbers = initialState.select_dtypes(include=["number"])
         counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else None
         if counts is not None and len(counts):
@@ -72,7 +72,7 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
 
 
 class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
-    """Emit every row's key and event time as soon as it comes, with its number within the group, from 1."""
+    """Emit every row's key and event time as soon as it arrives, with its number within the group, from 1."""
 
     emits = "key STRING, event_time TIMESTAMP, number BIGINT"
     hours_back = 0
@@ -97,7 +97,7 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
 
 
 class NumberRowsAnHourBack(NumberRows):
-    """As ``number_rows``, and claims that every row is an hour older than it is."""
+    """Like ``number_rows``, but emits each event time one hour too early."""
 
     hours_back = 1
 

@@ -1,7 +1,7 @@
-"""The proof that rows meant for one micro-batch were seen in one.
+"""Checks that rows meant for one micro-batch were seen in one.
 
 Two file sources are not atomic: a micro-batch may be planned between two renames. The driver holds the query's progress lock while it
-places files; this is the check, from the sources' own offsets, that it worked.
+places files; this checks from the sources' own offsets that it worked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class SplitBatch(Exception):
 
     def __init__(self, step: int, batches: tuple[int, ...]) -> None:
         ids = ", ".join(str(batch) for batch in batches)
-        super().__init__(f"the rows of step {step} came in micro-batches {ids}, more than were meant")
+        super().__init__(f"the rows of step {step} were split over micro-batches {ids}")
         self.step = step
         self.batches = batches
 
@@ -27,11 +27,11 @@ def check_alignment(request: CaseRequest, observation: Observation) -> None:
         SplitBatch: a step has more data batches than entries, or two streams of one entry moved in different ones.
     """
     trigger = request.trigger
-    # A process that goes on from another's checkpoint may first replay what that one did not commit.
+    # A process that resumes another's checkpoint may first replay what that one did not commit.
     replay_pending = request.first > 1 and trigger != "default"
     for step, seen in zip(request.steps, observation.steps, strict=False):
         if step.action == "kill":
-            # What came after the kill is in the answer of the next process.
+            # The next process reports what came after the kill.
             if sum(batch.kind == "data" for batch in seen.batches) > len(step.batches):
                 raise SplitBatch(seen.number, tuple(batch.id for batch in seen.batches))
             continue
@@ -49,11 +49,11 @@ def check_alignment(request: CaseRequest, observation: Observation) -> None:
 def _split(step: StepRequest, data: tuple[BatchSeen, ...]) -> bool:
     if len(data) > len(step.batches):
         return True
-    named = set().union(*step.batches)
+    arrived = set().union(*step.batches)
     for batch in data:
         moved = {source.stream for source in batch.sources if source.moved}
-        # Streams the query does not read at the moment cannot move.
-        read = named & {source.stream for source in batch.sources}
+        # Streams that the query does not read at the moment cannot move.
+        read = arrived & {source.stream for source in batch.sources}
         if not read <= moved:
             return True
     return False

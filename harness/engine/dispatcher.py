@@ -1,4 +1,4 @@
-"""Which message of a driver's is for whom: several cases run in one engine, and each of its messages is about one of them."""
+"""Dispatches the driver's messages: several cases run in one engine, and each message belongs to one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.engine.protocol import ANSWERS, AnyAnswer, Hello
 
 @dataclass(frozen=True)
 class MalformedMessage:
-    """A line that is no message of the protocol."""
+    """A line that is not a message of the protocol."""
 
     line: str
     why: str
@@ -24,63 +24,44 @@ class MalformedMessage:
 
 @dataclass(frozen=True)
 class StreamEnded:
-    """The driver says nothing any more."""
+    """The driver has closed its output."""
 
 
-Word: TypeAlias = AnyAnswer | MalformedMessage | StreamEnded
-
-
-class Mailbox:
-    """Where somebody finds what is said to him."""
-
-    def __init__(self) -> None:
-        self._words: queue.SimpleQueue[Word] = queue.SimpleQueue()
-
-    def put(self, word: Word) -> None:
-        self._words.put(word)
-
-    def get(self, timeout: float) -> Word:
-        """The next word.
-
-        Args:
-            timeout: seconds.
-
-        Raises:
-            queue.Empty: nothing was said within them.
-        """
-        return self._words.get(timeout=timeout)
+Delivery: TypeAlias = AnyAnswer | MalformedMessage | StreamEnded
+Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
+"""Receives the messages for one listener."""
 
 
 class Dispatcher:
-    """Takes the driver's lines from one thread and gives them to boxes of others.
+    """Takes the driver's lines from one thread and puts them into the mailboxes of others.
 
-    What cannot be given to anybody in particular is given to everybody: a line that is no message, a message about a case that nobody
-    waits for, and the end, which also waits for whoever asks later.
+    A line that belongs to no listener goes to all of them: one that is not a message, one about no case or one that nobody listens to.
+    The end of the stream also goes to every later listener.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._boxes: dict[str | None, Mailbox] = {}
+        self._mailboxes: dict[str | None, Mailbox] = {}
         self._ended = False
 
     @contextmanager
     def listening(self, case: str | None) -> Iterator[Mailbox]:
-        """A box for what is said about a case, or, for None, before any case; waits while somebody else has one for the same."""
-        mailbox = Mailbox()
+        """A mailbox for messages about a case, or, for None, those before any case; waits while another listens for the same."""
+        mailbox: Mailbox = queue.SimpleQueue()
         with self._lock:
-            self._lock.wait_for(lambda: case not in self._boxes)
-            self._boxes[case] = mailbox
+            self._lock.wait_for(lambda: case not in self._mailboxes)
+            self._mailboxes[case] = mailbox
             if self._ended:
                 mailbox.put(StreamEnded())
         try:
             yield mailbox
         finally:
             with self._lock:
-                del self._boxes[case]
+                del self._mailboxes[case]
                 self._lock.notify_all()
 
-    def take(self, line: str) -> None:
-        """A line has come."""
+    def dispatch(self, line: str) -> None:
+        """Deliver a line."""
         try:
             message = ANSWERS.validate_json(line)
         except ValidationError as error:
@@ -88,19 +69,19 @@ class Dispatcher:
             return
         case = None if isinstance(message, Hello) else message.case
         with self._lock:
-            mailbox = self._boxes.get(case)
+            mailbox = self._mailboxes.get(case)
         if mailbox is not None:
             mailbox.put(message)
         else:
             self._to_all(message)
 
     def end(self) -> None:
-        """No line will come any more."""
+        """No more lines will come."""
         with self._lock:
             self._ended = True
         self._to_all(StreamEnded())
 
-    def _to_all(self, word: Word) -> None:
+    def _to_all(self, delivery: Delivery) -> None:
         with self._lock:
-            for mailbox in self._boxes.values():
-                mailbox.put(word)
+            for mailbox in self._mailboxes.values():
+                mailbox.put(delivery)

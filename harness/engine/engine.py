@@ -7,7 +7,7 @@ from typing import Protocol
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity, Interrupted, Observation, StepSeen
-from harness.engine.protocol import CaseRequest
+from harness.engine.protocol import CaseRequest, FailureReason
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.target import Target
@@ -20,83 +20,85 @@ class EngineLocation:
     runtime: str
     """``local``, ``container`` …"""
     image: str | None = None
-    """The reference of the container image it was asked for by."""
+    """The reference of the container image, as requested."""
     image_digest: str | None = None
-    """``registry/name@sha256:…`` where the image came from a registry, else the image's own id, ``sha256:…``."""
+    """``registry/name@sha256:…`` if the image came from a registry, else its id, ``sha256:…``."""
     master: str | None = None
-    """Of the cluster its executors are in; None where they are threads of the driver."""
+    """Of the cluster that runs its executors; None if they are threads of the driver."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
 
 
 class Engine(Protocol):
-    """A running Spark with our driver inside; many cases, one after the other or side by side."""
+    """A running Spark with our driver inside; it runs many cases, one after another or side by side."""
 
     identity: Identity
     place: EngineLocation
     code_path: str | None
-    """Where the engine finds the modules that ``call`` names; None where the user did not allow code."""
-    ended: bool
-    """Whether it was killed or lost: it must be replaced."""
+    """Where the engine finds the modules that ``call`` names; None if the user did not allow code."""
     slots: int | None
-    """Tasks a cluster runs for it at once; None where there is no cluster."""
+    """Tasks that its cluster runs at once; None without a cluster."""
     memory: int | None
-    """Bytes it held when a case last ended; None where that is not known."""
+    """Bytes it used when a case last ended; None if unknown."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was killed or lost and must be replaced."""
 
     def new_directory(self, case: str) -> str:
-        """A directory for one run of a case, at the same path for every engine of the runtime; the driver makes it and removes it again."""
+        """A directory for one run of a case, at the same path for every engine of the runtime; the driver makes and removes it."""
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
-        """Run one case, or some of its steps. Where the last of them is ``kill``, the engine is killed there and ``ended`` afterwards.
+        """Run one case, or some of its steps. If the last of them is ``kill``, the engine is killed there and then ``ended``.
 
-        Several threads may call it at once, each with another case; with a ``kill`` there must be no other.
+        Several threads may call it at once, each with another case; a request with a ``kill`` must be the only one.
 
         Args:
             request: the case without its expectations.
             step_timeout: seconds one step may take.
 
         Raises:
-            KillMissed: the engine went past the point at which it was to be killed.
-            ExecutorsLost: the cluster lost executors meanwhile.
-            TooBusy: the machine had no time or memory for it.
-            EngineFailed: no observation; unless it is a ``DriverFailed`` the engine is gone and must be replaced.
+            KillMissed: the engine went past the point where it was to be killed.
+            ExecutorsLost: the cluster lost executors while the case ran.
+            TooBusy: the machine was overloaded.
+            EngineFailed: there is no observation; after any but a ``DriverFailed`` the engine must be replaced.
         """
 
     def kill(self) -> None:
-        """End the engine's process at once, by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""
+        """End the engine's process at once by SIGKILL; from any thread. ``observe`` then raises ``EngineDied``."""
 
     def close(self) -> None:
         """End the engine's process and everything it started; may be called twice."""
 
 
 class Runtime(Protocol):
-    """A way to bring engines up: ``local``, ``container``, ``connect``."""
+    """A way to start engines: ``local``, ``container``, ``connect``."""
 
     name: str
 
-    def lacks(self, case: Case, target: Target) -> str | None:
-        """Why its engines of the target cannot carry the case out, though their Spark may; None where they can."""
+    def unsupported(self, case: Case, target: Target) -> str | None:
+        """Why its engines of the target cannot run the case, although their Spark may support it; None if they can."""
 
     def fingerprint(self, target: Target) -> str | None:
-        """What its engines of the target are made of, told without starting one: two engines of one fingerprint give the same answers.
+        """Identifies the build and settings of its engines of the target without starting one; engines with the same one answer alike.
 
-        None where that cannot be known, or nothing is there yet to start one from.
+        None if that is unknown, or nothing is installed yet.
         """
 
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
-        """Bring up an engine of the target, installing what it lacks.
+        """Start an engine of the target, installing what is missing.
 
         Raises:
-            HarnessError: this machine cannot run it; the error says why and how to mend it.
+            HarnessError: this machine cannot run it; the error says why and what to do.
         """
 
     def close(self) -> None:
-        """End whatever is left of every engine it started, and what they shared; may be called twice."""
+        """End all engines that are still running and release what they shared; may be called twice."""
 
 
 class EngineFailed(HarnessError):
-    """The engine gave no observation: the cell is broken, whatever Spark would have said."""
+    """The engine gave no observation, so the cell is broken."""
 
     def __init__(
         self, message: str, *, log: str = "", steps: tuple[StepSeen, ...] = (), emitted: tuple[Interrupted, ...] = ()
@@ -104,44 +106,58 @@ class EngineFailed(HarnessError):
         super().__init__(message)
         self.message = message
         self.emitted = emitted
-        """Micro-batches that were told as they came, where that was asked for."""
+        """Micro-batches that were reported before their commit, if the request asked for it."""
         self.log = log
         """The end of what the engine wrote to standard error."""
         self.steps = steps
-        """The steps that were observed before."""
+        """The steps observed before the failure."""
 
     def __str__(self) -> str:
-        return self.message + (f"\nthe last lines of its log:\n{self.log}" if self.log else "")
+        return self.message + (f"\nThe last lines of its log:\n{self.log}" if self.log else "")
 
 
 class EngineDied(EngineFailed):
-    """The process ended in the middle of a case."""
+    """The engine ended while it was starting or running a case."""
+
+
+class EngineNotStarted(EngineDied):
+    """The driver reported that the engine did not start.
+
+    Attributes:
+        reason: why.
+        detail: the driver's message.
+    """
+
+    def __init__(self, reason: FailureReason, detail: str, ending: str, *, log: str = "") -> None:
+        super().__init__(f"the engine did not start and ended with {ending}:\n{detail}", log=log)
+        self.reason = reason
+        self.detail = detail
 
 
 class KillMissed(EngineFailed):
-    """The engine was killed, but behind the point that was meant: the run must be repeated, not judged."""
+    """The engine was killed too late: the run must be repeated, not judged."""
 
 
 class StepTimedOut(EngineFailed):
-    """A step did not come to rest in time; the process was ended."""
+    """A step took too long; the process was ended."""
 
 
 class DriverFailed(EngineFailed):
-    """The driver reported that it has no answer; the engine lives on."""
+    """The driver could not carry out a request; the engine keeps running."""
 
 
 class ExecutorsLost(DriverFailed):
     """The cluster lost executors while the case ran: the run must be repeated, not judged.
 
-    Their tasks run again, and Spark counts state and late rows of a task each time it ends well
-    (https://spark.apache.org/docs/latest/rdd-programming-guide.html#accumulators). The executor that goes on checks the schema of the
-    state anew, against the plan of whichever micro-batch comes: 3.2.2 to 3.5 may refuse their own state then (SPARK-57003).
+    Their tasks run again, and Spark counts state and late rows of a task each time it succeeds
+    (https://spark.apache.org/docs/latest/rdd-programming-guide.html#accumulators). The executor that takes over checks the schema of the
+    state again, against the plan of the micro-batch at hand: 3.2.2 to 3.5 may then reject their own state (SPARK-57003).
     """
 
 
 class TooBusy(DriverFailed):
-    """What the machine had no time or memory for it may have another time: the run is to be repeated, with nothing beside it."""
+    """The machine was overloaded; retry the case alone."""
 
 
 class ProtocolBroken(EngineFailed):
-    """The process said something that is no message of the protocol."""
+    """The driver sent something that the protocol does not allow."""

@@ -1,4 +1,4 @@
-"""What an engine said of a step, without where on its machine that was: results are compared, and published."""
+"""Removes directories of the machine from an observation: results are compared and published."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from conformance.core.observation import StepSeen
 _ENVIRONMENT = re.compile(r"""[^\s"'(\[{,=]*/lib/(?=python3\.\d+/)""")
 
 
-def placeless(step: StepSeen, places: Mapping[str, str]) -> StepSeen:
-    """The same step; directories in the text of its error and in its plan are named after what they are.
+def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
+    """Replace directories in a step's error and plan.
+
+    The path of a Python environment is removed from those of its modules, which then begin with ``python3.11/``.
 
     Args:
-        step: as the driver answered.
-        places: absolute directories with the names to give them, ``{"/tmp/x/cases/7-a": "<case>"}``; of two of which one lies in the
-            other, the inner one first.
-
-    A Python environment is left out of the paths of its modules, which begin with ``python3.11/`` then.
+        step: as the driver sent it.
+        names: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent.
     """
 
-    def named(text: str) -> str:
-        for directory, name in places.items():
+    def redacted(text: str) -> str:
+        for directory, name in names.items():
             text = text.replace(directory, name)
         return _ENVIRONMENT.sub("", text)
 
-    error = step.error and step.error.model_copy(update={"message": named(step.error.message)})
-    return step.model_copy(update={"error": error, "plan": step.plan and named(step.plan)})
+    error = step.error and step.error.model_copy(update={"message": redacted(step.error.message)})
+    return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})

@@ -1,11 +1,14 @@
 """The messages between host and driver: JSON lines, version 1. The published schemas in ``messages/`` are made from these.
 
-Host to driver: ``CaseRequest`` after ``CaseRequest``, without waiting for answers: requests run side by side, no two of one case at
-once. The end of standard input ends the driver. Driver to host: ``Hello`` once, then for each request a ``StepAnswer`` per step and
-``Done``, or ``Failed`` where the driver itself (never the engine) went wrong; each says which case it is about. Where the last step is
-``kill``, ``Reached`` takes the place of its answer and of ``Done``: that request goes no further, and the host kills the driver.
+The host sends ``CaseRequest``s without waiting for answers: requests run side by side, no two of the same case at once. The driver ends
+when its standard input does. It sends ``Hello`` once; then for each request a ``StepAnswer`` per step and ``Done``, or ``Failed`` if it
+could not carry the request out. Each message names its case. If the last step is ``kill``, the driver sends ``Reached`` instead of that
+step's answer and ``Done``, and the host kills it.
 
-A request may be some of a case's steps, from step ``first`` on: the others ran in another process, which left the directory.
+A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
+
+A soak (``harness/soak/messages.py``) uses the same protocol with requests of its own, answered by ``Emitted``, ``Progressed``, ``Rows`` and
+``Done``.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -28,20 +32,22 @@ Partitions: TypeAlias = tuple[tuple[dict[str, Json], ...], ...]
 """Rows as objects, in the partitions of one micro-batch of one stream."""
 
 
-class _Message(BaseModel):
+class Message(BaseModel):
+    """Any message; its fields are camelCase on the wire."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-class StreamRequest(_Message):
+class StreamRequest(Message):
     """A stream to create."""
 
     ddl: str
     files: int
-    """Files a micro-batch of it always has: the most partitions any of its arrivals has."""
+    """Files of each of its micro-batches: the most partitions that any of its arrivals has."""
 
 
-class ChangeRequest(_Message):
-    """What a restart changes; None leaves it."""
+class ChangeRequest(Message):
+    """What a restart changes; None leaves it as it is."""
 
     conf: dict[str, str] | None = None
     output_mode: str | None = None
@@ -49,15 +55,15 @@ class ChangeRequest(_Message):
     query: list[dict[str, Json]] | None = None
 
 
-class StepRequest(_Message):
-    """One step to carry out."""
+class StepRequest(Message):
+    """One step."""
 
     action: Literal["start", "add", "backlog", "idle", "restart", "kill"]
-    """``kill``: go on to a point and say that it is ``Reached``."""
+    """``kill``: continue to a point and send ``Reached``."""
     batches: tuple[dict[str, Partitions], ...] = ()
     """What arrives: one entry per micro-batch."""
     how: Literal["graceful", "crash-before-commit", "kill"] | None = None
-    """Of a restart. After ``kill`` it is the first step of its request."""
+    """Of a restart; with ``kill`` it is the first step of its request."""
     change: ChangeRequest | None = None
     damage: dict[str, str] | None = None
     """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
@@ -66,26 +72,26 @@ class StepRequest(_Message):
     nth: int = 1
     """Of ``kill``: in which micro-batch of the step, from 1."""
     plan: bool = False
-    """Whether the plan is wanted after this step."""
+    """Whether to report the plan after this step."""
 
 
-class CaseRequest(_Message):
-    """A case without its expectations: the engine never sees what it is expected to say."""
+class CaseRequest(Message):
+    """A case without its expectations: the engine never sees what it is expected to answer."""
 
     case: str
     directory: str
-    """Where checkpoint and input live: an absolute path on the engine's file system. The driver makes it, and removes it when done.
-    Where ``first`` is above 1 it is there already."""
+    """Holds checkpoint and input: an absolute path on the engine's file system. The driver makes it and removes it when done;
+    if ``first`` is above 1, it exists already."""
     first: int = 1
-    """The number of the first of ``steps``. ``query``, ``output_mode``, ``trigger`` and ``conf`` are those of that point."""
+    """The number of the first of ``steps``. ``query``, ``output_mode``, ``trigger`` and ``conf`` are those at that step."""
     restore: str | None = None
-    """A directory of which a copy is put in place of ``directory`` before anything else."""
+    """A directory to copy to ``directory`` first."""
     save: str | None = None
-    """Where ``directory`` is moved to when done, instead of being removed."""
+    """Where to move ``directory`` when done, instead of removing it."""
     discard: tuple[str, ...] = ()
-    """Directories that nobody needs any more."""
+    """Directories to remove first."""
     tell: bool = False
-    """Whether each micro-batch is told as ``Emitted`` before it can be committed."""
+    """Whether to send ``Emitted`` for each micro-batch before it can be committed."""
     streams: dict[str, StreamRequest]
     query: list[dict[str, Json]]
     output_mode: str
@@ -93,82 +99,127 @@ class CaseRequest(_Message):
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
     code_path: str | None = None
-    """Where modules that ``call`` names are looked for; None forbids calling."""
+    """Directory of the modules that ``call`` names; None forbids calling."""
 
 
-class Hello(_Message):
-    """The driver introduces the engine it runs in."""
+class Hello(Message):
+    """The driver introduces its engine."""
 
     kind: Literal["hello"]
     identity: Identity
     slots: int | None = None
-    """Tasks its cluster runs at once; None where there is no cluster."""
+    """Tasks that its cluster runs at once; None without a cluster."""
 
 
-class StepAnswer(_Message):
-    """What one step showed."""
+class StepAnswer(Message):
+    """The observation of one step."""
 
     kind: Literal["step"]
     case: str
     step: StepSeen
 
 
-class Emitted(_Message):
-    """A micro-batch has given its rows to the sink and is not committed; comes at any time while a step runs."""
+class Emitted(Message):
+    """A micro-batch has passed its rows to the sink and is not committed yet; sent at any time while a step runs."""
 
     kind: Literal["emitted"]
     case: str
     batch: int
-    rows: tuple[tuple[Json, ...], ...]
+    rows: tuple[tuple[Json, ...], ...] = ()
+    """Empty in a soak."""
 
 
-class Reached(_Message):
-    """The point of a ``kill`` step: the driver waits for its end."""
+class Reached(Message):
+    """The driver is at the point of a ``kill`` step and waits to be killed."""
 
     kind: Literal["reached"]
     case: str
     step: StepSeen
-    """What the step has shown until here."""
+    """The step up to this point."""
     columns: tuple[Column, ...]
     missed: bool
-    """Whether the engine went past the point: the run must be repeated."""
+    """Whether the engine had already gone past the point; if so, the run must be repeated."""
     executors_lost: int = 0
     """As in ``Done``."""
 
 
-class Done(_Message):
-    """The case is over; the columns are those its query emits (empty where it never was a query)."""
+class Done(Message):
+    """The request is carried out."""
 
     kind: Literal["done"]
     case: str
     columns: tuple[Column, ...]
+    """What the query emits; empty if no query was built."""
     memory: int | None = None
-    """Bytes the engine holds now; None where its operating system does not tell."""
+    """Bytes the engine uses now; None if its operating system does not report it."""
     executors_lost: int = 0
-    """Executors of a cluster that went away while the case ran: the run must be repeated."""
+    """Executors that the cluster lost while the case ran; if any, the run must be repeated."""
 
 
-class Failed(_Message):
-    """The driver went wrong; ``message`` is its traceback."""
+class FailureReason(StrEnum):
+    """Why there is no answer; ``harness/driver/failures.py`` raises them."""
+
+    DRIVER_ERROR = "driver-error"
+    """An exception of the driver's own."""
+    PYSPARK_MISSING = "pyspark-missing"
+    PYTHON_UNSUPPORTED = "python-unsupported"
+    """The driver or pyspark cannot be imported."""
+    STORAGE_UNWRITABLE = "storage-unwritable"
+    CONNECT_REFUSED = "connect-refused"
+    """The Spark Connect server opened no session; the message is its reason."""
+    ENGINE_LOST = "engine-lost"
+    """The JVM or the server no longer answers; the driver ends."""
+    DISK_FULL = "disk-full"
+    FILES_UNWRITABLE = "files-unwritable"
+    MACHINE_OVERLOADED = "machine-overloaded"
+    EXECUTORS_LOST = "executors-lost"
+    """Spark gave up on a job because the cluster lost executors repeatedly."""
+
+
+class Failed(Message):
+    """The driver could not carry out the request, or did not start."""
 
     kind: Literal["failed"]
     case: str | None = None
-    """None where it was before any request: the engine did not start."""
+    """None if it concerns every case in the engine, or none because the engine did not start."""
     message: str
-    passing: bool = False
-    """Whether it was for want of what the machine may have the next time: the run is to be repeated."""
+    """A traceback if the reason is ``driver-error``."""
+    reason: FailureReason = FailureReason.DRIVER_ERROR
 
 
-AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed
+class Progressed(Message):
+    """In a soak: a micro-batch is over."""
+
+    kind: Literal["progressed"]
+    case: str
+    batch: int
+    rows: int
+    watermark: int | None
+    """The one it ran with, in ms."""
+    ms: int
+    """Its duration."""
+
+
+class Rows(Message):
+    """In a soak: the answer to one question."""
+
+    kind: Literal["rows"]
+    case: str
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Json, ...], ...]
+
+
+AnyAnswer: TypeAlias = Hello | StepAnswer | Emitted | Reached | Done | Failed | Progressed | Rows
 Answer: TypeAlias = Annotated[AnyAnswer, Field(discriminator="kind")]
 
 ANSWERS: TypeAdapter[AnyAnswer] = TypeAdapter(Answer)
-"""Reads one line of the driver's; raises pydantic's ValidationError for anything else."""
+"""Parses one line from the driver; raises pydantic's ValidationError for anything else."""
 
 
 def schemas() -> Iterator[tuple[str, dict[str, Json]]]:
     """Each message's name and its JSON Schema, as published in ``harness/engine/messages/``."""
-    for message in (CaseRequest, Hello, StepAnswer, Emitted, Reached, Done, Failed):
+    for message in (CaseRequest, Hello, StepAnswer, Emitted, Reached, Done, Failed, Progressed, Rows):
         yield message.__name__, {"$id": f"{message.__name__}/v{VERSION}", **message.model_json_schema(by_alias=True)}
 
 

@@ -1,4 +1,4 @@
-"""From a case to the request that the driver gets: everything but the expectations."""
+"""Makes the driver's request from a case, without its expectations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def request_for(
     """The request for a case.
 
     Args:
-        case: a case that is runnable (``case.not_yet_runnable()`` yields nothing).
-        directory: an absolute path on the engine's file system, where nothing is yet unless the leg is a later one.
-        code_path: where modules that ``call`` names are looked for; None forbids calling.
-        segment: which of its steps; all of them by default, if none of them kills the engine.
-        conf: Spark settings for every case; what the case says itself is stronger.
+        case: the case.
+        directory: an absolute path on the engine's file system; it exists only if an earlier segment ran.
+        code_path: directory of the modules that ``call`` names; None forbids calling.
+        segment: which of its steps; by default all, if none of them kills the engine.
+        conf: Spark settings for every case; the case's own override them.
     """
     segment = segment or Segment(1, len(case.steps))
     query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
@@ -57,7 +57,7 @@ def request_for(
 
 
 def calls_code(case: Case) -> bool:
-    """Whether the case runs somebody's Python inside the engine."""
+    """Whether the case runs its author's Python inside the engine."""
     return has_operation(case, "call")
 
 
@@ -76,7 +76,7 @@ def _step(step: Step, case: Case) -> StepRequest:
         case Add(streams=arrival):
             return StepRequest(action="add", batches=(_arrival(arrival, case),), plan=plan)
         case Backlog(entries=entries):
-            # A stream an entry does not name has a batch of no rows, so that entries stay aligned.
+            # A stream that an entry does not name gets a batch of no rows, so that entries stay aligned.
             nothing = Partitioned(partitions=((),))
             aligned = ({name: entry.get(name, nothing) for name in case.streams} for entry in entries)
             return StepRequest(action="backlog", batches=tuple(_arrival(entry, case) for entry in aligned), plan=plan)
@@ -87,7 +87,7 @@ def _step(step: Step, case: Case) -> StepRequest:
 
 
 def _kill(step: Step, case: Case) -> StepRequest:
-    """What happens before the engine is killed: the rows arrive, and it goes on to the point."""
+    """What happens before the engine is killed: the rows arrive, and the engine continues to the point."""
     action = step.action
     assert isinstance(action, Restart)
     batches = (_arrival(action.add, case),) if action.add else ()
@@ -133,12 +133,12 @@ def _files(stream: str, case: Case) -> int:
 
 
 def looks_at_plans(case: Case) -> bool:
-    """Whether some step of the case says something about a plan."""
+    """Whether some step of the case expects something of a plan."""
     return any(_plan_wanted(step, case) for step in case.steps)
 
 
 def alters_its_checkpoint(case: Case) -> bool:
-    """Whether something is done to the checkpoint while no query runs."""
+    """Whether the case changes the checkpoint while no query runs."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
 

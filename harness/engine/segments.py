@@ -1,4 +1,4 @@
-"""A case in legs: its steps taken apart where one process ends and another goes on from the checkpoint."""
+"""A case in segments: its steps split where one process is killed and another resumes from the checkpoint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.core.observation import Observation, StepSeen
 
 @dataclass(frozen=True)
 class Segment:
-    """Steps of a case that one process carries out."""
+    """Steps of a case that one process runs."""
 
     first: int
     """Number of the first step, from 1. A restart by ``kill`` here is its second half: the query starts again."""
@@ -21,8 +21,8 @@ class Segment:
     """Whether it ends with the engine killed."""
 
 
-def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, ...]:
-    """Some steps of a case, taken apart where an engine is killed; all of them by default."""
+def segments_of(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, ...]:
+    """Some steps of a case, split where an engine is killed; all of them by default."""
     last = last or len(case.steps)
     found = []
     for step in case.steps[first - 1 : last]:
@@ -33,14 +33,14 @@ def legs(case: Case, first: int = 1, last: int | None = None) -> tuple[Segment, 
 
 
 def kills_its_engine(case: Case) -> bool:
-    """Whether an engine is killed in the course of the case, with whatever else runs in it."""
-    return any(segment.killed for segment in legs(case))
+    """Whether the case kills an engine, and with it everything else that runs there."""
+    return any(segment.killed for segment in segments_of(case))
 
 
 def join_segments(observations: Sequence[Observation]) -> Observation:
-    """What the legs of one run showed, in order, as one observation.
+    """One observation from those of the segments of one run, in order.
 
-    Both halves of a step in which the engine was killed are one step, with the micro-batches of both.
+    Both halves of a step in which the engine was killed become one step with the micro-batches of both.
     """
     steps: list[StepSeen] = []
     for observation in observations:

@@ -1,4 +1,4 @@
-"""A driver that is a child process of ours."""
+"""A driver in a child process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOSING_SECONDS = 10.0
 
 
 class SubprocessTransport:
-    """Starts a child process that leads its own process group, and is spoken to through its pipes.
+    """Starts a child process with a process group of its own, connected through pipes.
 
     Args:
         command: program and arguments.
@@ -41,7 +41,7 @@ class SubprocessTransport:
 
     @property
     def pid(self) -> int:
-        """Of the leader of the group."""
+        """Of the process group's leader."""
         return self._process.pid
 
     def write(self, line: str) -> None:
@@ -74,7 +74,7 @@ class SubprocessTransport:
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""
         if self._process.stdin and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread closes it too, as in write
+            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread may close it too, as in write
                 self._process.stdin.close()
         for how in (signal.SIGTERM, signal.SIGKILL):
             try:

@@ -1,4 +1,4 @@
-"""What an engine is spoken to through: lines in, lines out, a log, and an end."""
+"""The connection to a driver's process: lines in, lines out, a log, and an exit status."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class TransportClosed(Exception):
-    """The other end is gone."""
+    """The driver no longer reads."""
 
 
 class Transport(Protocol):
@@ -17,20 +17,20 @@ class Transport(Protocol):
         """Send one line, without its newline.
 
         Raises:
-            TransportClosed: nobody reads any more.
+            TransportClosed: the driver no longer reads.
         """
 
     def answers(self) -> Iterator[str]:
-        """The lines of standard output as they come, to its end; read by one thread."""
+        """The lines of standard output as they come, until it ends; read by one thread."""
 
     def log(self) -> Iterator[str]:
-        """The lines of standard error as they come, to its end; read by another thread."""
+        """The lines of standard error as they come, until it ends; read by another thread."""
 
     def ending(self) -> str:
         """How the driver ended, once its standard output has: ``signal SIGKILL``, ``exit code 3``."""
 
     def kill(self) -> None:
-        """End the driver and everything it started at once, by SIGKILL: nothing of it gets to do anything more."""
+        """End the driver and everything it started at once, by SIGKILL."""
 
     def close(self) -> None:
-        """End the driver and everything it started, and let both readers come to their ends; may be called twice."""
+        """End the driver and everything it started, so that both readers reach their ends; may be called twice."""

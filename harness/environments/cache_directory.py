@@ -1,4 +1,4 @@
-"""Where what is expensive to make is kept."""
+"""Directories for environments and cached answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platformdirs import user_cache_path
 
 
 def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
-    """The user's cache directory, absolute; ``CONFORMANCE_CACHE`` chooses another. It may not exist yet."""
+    """The absolute cache directory: ``CONFORMANCE_CACHE`` or the user's. It may not exist yet."""
     environ = os.environ if environ is None else environ
     if chosen := environ.get("CONFORMANCE_CACHE"):
         return Path(chosen).expanduser().resolve()
@@ -18,7 +18,7 @@ def cache_dir(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def answers_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Where the answers of engines are kept: ``answers.sqlite`` in the cache; ``CONFORMANCE_ANSWERS`` chooses another file."""
+    """The file with cached answers of engines: ``CONFORMANCE_ANSWERS`` or ``answers.sqlite`` in the cache directory."""
     environ = os.environ if environ is None else environ
     if chosen := environ.get("CONFORMANCE_ANSWERS"):
         return Path(chosen).expanduser().resolve()

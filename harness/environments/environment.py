@@ -1,4 +1,4 @@
-"""The place a driver runs in: a Python with a pyspark, a Java, and the variables both are started with."""
+"""What a driver runs in: a Python with pyspark, a Java, and their environment variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# What is set on the host must not reach an engine of ours: it would be another engine than the one that was asked for.
+# These variables of the host must not reach an engine, because they would change it.
 _FOREIGN_PREFIXES = ("SPARK_", "PYSPARK_", "PYTHON")
 _CLUSTERS = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR"})
 _FOREIGN = frozenset(
@@ -24,7 +24,7 @@ _FOREIGN = frozenset(
 
 @dataclass(frozen=True)
 class Environment:
-    """Everything that is needed to start a driver. All paths are absolute."""
+    """Everything needed to start a driver. All paths are absolute."""
 
     target: str
     """The name of the target: ``spark-3.5.9``."""
@@ -32,22 +32,24 @@ class Environment:
     """The interpreter that can import this pyspark."""
     python_version: str
     pyspark: str
-    """The version of the pyspark, as it says itself."""
+    """The version of pyspark, as it reports it."""
     spark_home: Path
-    """Where its ``jars`` and ``bin`` are."""
+    """The directory with its ``jars`` and ``bin``."""
     java_home: Path
     java_version: str
     base_python: Path | None = None
-    """The interpreter of this machine that ``python`` was made from; None for the installed target."""
+    """The interpreter of this machine that the virtual environment uses; None for the installed target."""
     root: Path | None = None
-    """The directory that was made for it; None for the installed target, which uses what was there."""
+    """The directory of the virtual environment; None for the installed target, which has none."""
+    python_path: tuple[Path, ...] = ()
+    """Directories and zips that PYTHONPATH must begin with to import pyspark."""
 
     def environ(self, host: Mapping[str, str] | None = None, *, elsewhere: bool = False) -> dict[str, str]:
-        """The complete variables of the driver's process, made from those of the host (by default this process's).
+        """All environment variables of the driver's process, based on the host's (by default this process's).
 
-        Of the host's, Spark's and Python's own go, except for the installed target, whose engine they are part of.
-        Proxies, certificates and everything else stay. ``elsewhere``: its executors are in a cluster on other machines, which the
-        host's configuration of Hadoop leads to, and which call back.
+        The host's variables for Spark and Python are removed, except for the installed target, which may depend on them. Proxies,
+        certificates and everything else stay. ``elsewhere``: its executors run in a cluster on other machines, which the host's Hadoop
+        configuration locates, and which connect back.
         """
         host = os.environ if host is None else host
         wanted = _CLUSTERS if elsewhere else frozenset()
@@ -56,6 +58,7 @@ class Environment:
         }
         folders = [str(self.java_home / "bin"), *([str(self.python.parent)] if self.root is not None else [])]
         path = os.pathsep.join([*folders, *([kept["PATH"]] if kept.get("PATH") else [])])
+        modules = os.pathsep.join([*map(str, self.python_path), *filter(None, [kept.get("PYTHONPATH")])])
         return kept | {
             "PATH": path,
             "JAVA_HOME": str(self.java_home),
@@ -65,6 +68,7 @@ class Environment:
             "PYSPARK_PIN_THREAD": "true",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONIOENCODING": "utf-8",
+            **({"PYTHONPATH": modules} if modules else {}),
             **({} if elsewhere else {"SPARK_LOCAL_IP": "127.0.0.1"}),
             "TZ": "UTC",
         }

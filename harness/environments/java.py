@@ -1,18 +1,19 @@
-"""The Java a target needs, and the Javas a machine has."""
+"""The Javas of this machine, and the choice of one for a target."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.targets.java_need import JavaNeed
+from harness.targets.target import JavaRequirement
 
 _SECONDS_TO_ANSWER = 60
 _INSTALLED_UNDER = (
@@ -26,13 +27,13 @@ _INSTALLED_UNDER = (
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was asked and answered."""
+    """A working Java."""
 
     home: Path
     version: str
-    """As it says itself: ``17.0.15``, ``1.8.0_392``."""
+    """As it reports it: ``17.0.15``, ``1.8.0_392``."""
     modules: frozenset[str] = field(repr=False)
-    """Empty for Java 8, which knows no modules."""
+    """Empty for Java 8, which has no modules."""
 
     @property
     def major(self) -> int:
@@ -40,8 +41,8 @@ class Java:
         first, *rest = re.split(r"[._-]", self.version)
         return int(rest[0] if first == "1" and rest else first)
 
-    def shortcoming(self, need: JavaNeed) -> str | None:
-        """Why it does not serve the need, None where it does."""
+    def shortcoming(self, need: JavaRequirement) -> str | None:
+        """Why it does not meet the requirement; None if it does."""
         if self.major not in need.majors:
             return f"is Java {self.version}"
         if missing := [module for module in need.modules if module not in self.modules]:
@@ -50,19 +51,19 @@ class Java:
 
 
 class NoSuchJava(HarnessError):
-    """No Java of this machine serves the need.
+    """No Java of this machine meets the requirement.
 
     Attributes:
-        need: what was looked for.
-        found: each place that was looked at, and why it does not serve.
+        need: the requirement.
+        found: each place that has a Java, and why it does not meet it.
     """
 
-    def __init__(self, need: JavaNeed, found: Mapping[str, str]) -> None:
-        places = [f"  {place} {why}" for place, why in found.items()] or ["  no Java at all"]
+    def __init__(self, need: JavaRequirement, found: Mapping[str, str]) -> None:
+        places = [f"  {place} {why}" for place, why in found.items()] or ["  no Java"]
         super().__init__(
             "\n".join(
                 [
-                    f"{need} is needed. Looked in JAVA_HOME, on PATH and where Javas are usually installed, and found:",
+                    f"{need} is needed. Looked in JAVA_HOME, on PATH and in the usual directories, and found:",
                     *places,
                     f"Install a full JDK {need.majors[-1]} and point JAVA_HOME at it.",
                 ]
@@ -72,12 +73,12 @@ class NoSuchJava(HarnessError):
         self.found = dict(found)
 
 
-class DoesNotRun(Exception):
-    """A file that should be a Java is none; the text says why: ``fails with exit code 1: …``."""
+class NotAJava(Exception):
+    """A file is not a working Java; the text says why: ``fails with exit code 1: …``."""
 
 
-def find(need: JavaNeed, environ: Mapping[str, str] | None = None) -> Java:
-    """The first Java of this machine that serves: JAVA_HOME, then PATH, then the usual places.
+def find(need: JavaRequirement, environ: Mapping[str, str] | None = None) -> Java:
+    """The first Java of this machine that meets the requirement: JAVA_HOME, then PATH, then the usual directories.
 
     Raises:
         NoSuchJava: none does.
@@ -85,8 +86,8 @@ def find(need: JavaNeed, environ: Mapping[str, str] | None = None) -> Java:
     found: dict[str, str] = {}
     for place, binary in candidates(os.environ if environ is None else environ):
         try:
-            java = ask(binary)
-        except DoesNotRun as error:
+            java = inspect(binary)
+        except NotAJava as error:
             found[place] = str(error)
             continue
         why = java.shortcoming(need)
@@ -97,7 +98,7 @@ def find(need: JavaNeed, environ: Mapping[str, str] | None = None) -> Java:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Where a Java may be, as what to call the place and the binary there; each binary once."""
+    """Possible Javas: the name of each place, and the binary there; each binary once."""
     seen: set[Path] = set()
     for place, binary in _places(environ):
         real = binary.resolve()
@@ -125,32 +126,32 @@ def _matching(pattern: str, environ: Mapping[str, str]) -> Iterable[Path]:
     return sorted(Path("/").glob(pattern.removeprefix("/")))
 
 
-def ask(binary: Path) -> Java:
-    """Run a Java and hear its home, version and modules. Each is run once a process.
+def inspect(binary: Path) -> Java:
+    """Run a Java to get its home, version and modules. Each binary is run once per process.
 
     Raises:
-        DoesNotRun: it is not there, fails, or does not answer like a Java.
+        NotAJava: it does not exist, fails, or does not answer like a Java.
     """
-    heard = _heard(binary)
-    if isinstance(heard, DoesNotRun):
-        raise heard
-    return heard
+    result = _inspected(binary)
+    if isinstance(result, NotAJava):
+        raise result
+    return result
 
 
 @cache
-def _heard(binary: Path) -> Java | DoesNotRun:
+def _inspected(binary: Path) -> Java | NotAJava:
     try:
         return _run(binary)
-    except DoesNotRun as error:
+    except NotAJava as error:
         return error
 
 
 def _run(binary: Path) -> Java:
     settings = _output(binary, "-XshowSettings:properties", "-version")
-    said = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
-    if said.keys() != {"java.home", "java.version"}:
-        raise DoesNotRun(f"does not answer like a Java: {_tail(settings)}")
-    java = Java(Path(said["java.home"]), said["java.version"], frozenset())
+    properties = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
+    if properties.keys() != {"java.home", "java.version"}:
+        raise NotAJava(f"does not answer like a Java: {_tail(settings)}")
+    java = Java(Path(properties["java.home"]), properties["java.version"], frozenset())
     if java.major < 9:
         return java
     modules = frozenset(line.split("@")[0] for line in _output(binary, "--list-modules").split())
@@ -170,15 +171,58 @@ def _output(binary: Path, *arguments: str) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise DoesNotRun(f"has no {binary}") from None
+        raise NotAJava(f"has no {binary}") from None
     except subprocess.TimeoutExpired:
-        raise DoesNotRun(f"did not answer within {_SECONDS_TO_ANSWER} s") from None
+        raise NotAJava(f"did not answer within {_SECONDS_TO_ANSWER} s") from None
     except OSError as error:
-        raise DoesNotRun(f"does not start: {error.strerror}") from None
+        raise NotAJava(f"does not start: {error.strerror}") from None
     if answer.returncode:
-        raise DoesNotRun(f"fails with exit code {answer.returncode}: {_tail(answer.stdout)}")
+        raise NotAJava(f"fails with exit code {answer.returncode}: {_tail(answer.stdout)}")
     return answer.stdout
 
 
 def _tail(text: str) -> str:
-    return (text.strip().splitlines() or ["it says nothing"])[-1].strip()
+    return (text.strip().splitlines() or ["no output"])[-1].strip()
+
+
+def can_wrap() -> bool:
+    """Whether this system runs a shell script in place of ``bin/java``."""
+    return os.name == "posix"
+
+
+def wrap(home: Path, jdk: Path, without: Sequence[str]) -> None:
+    """Make a JAVA_HOME whose ``java`` ignores requests for modules that its JDK does not have.
+
+    Spark 4's launcher always asks for ``jdk.incubator.vector``, which only speeds up linear algebra. JDKs packaged for PyPI leave it
+    out, and the JVM then refuses to start. The wrapper starts the same JVM without that argument.
+
+    Args:
+        home: the directory to make: links to ``jdk``, except for its ``bin/java``.
+        jdk: the JDK.
+        without: the modules.
+    """
+    (home / "bin").mkdir(parents=True)
+    for entry in jdk.iterdir():
+        if entry.name != "bin":
+            (home / entry.name).symlink_to(entry)
+    for tool in (jdk / "bin").iterdir():
+        if tool.name != "java":
+            (home / "bin" / tool.name).symlink_to(tool)
+    unwanted = "|".join(shlex.quote(f"--add-modules={module}") for module in without)
+    java = home / "bin" / "java"
+    java.write_text(
+        f"""\
+#!/bin/sh
+# The JDK of this wrapper has no {", ".join(without)}; Spark's launcher asks for it but does not need it.
+for argument do
+  shift
+  case $argument in
+    {unwanted}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec {shlex.quote(str(jdk / "bin" / "java"))} "$@"
+""",
+        encoding="utf-8",
+    )
+    java.chmod(0o755)

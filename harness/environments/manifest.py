@@ -1,4 +1,4 @@
-"""The file that says an environment was made to its end, and what is in it. It is written last."""
+"""The file that marks an environment as complete and describes it. It is written last."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _NAME = "environment.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a finished environment."""
+    """The contents of a complete environment."""
 
     base_python: Path
-    """The interpreter of the machine that the environment's was made from."""
+    """The interpreter of the machine that the environment uses."""
     python_version: str
     pyspark: str
     spark_home: Path
     java_home: Path | None
-    """Of the embedded Java; None where the host's serves."""
+    """Of the embedded Java; None if the host's is used."""
     java_version: str | None
-    """What that Java said when it was asked, once: nobody changes it after, and to start it takes a tenth of a second."""
+    """Of the embedded Java; it never changes, and asking it takes 0.1 s."""
 
-    def write(self, root: Path, order: EnvironmentSpec) -> None:
-        """Mark the environment in ``root`` as finished, in one stroke."""
-        said = {
-            "order": order.as_json(),
+    def write(self, root: Path, spec: EnvironmentSpec) -> None:
+        """Mark the environment in ``root`` as complete, atomically."""
+        content = {
+            "order": spec.as_json(),
             "base_python": str(self.base_python),
             "python_version": self.python_version,
             "pyspark": self.pyspark,
@@ -39,33 +39,33 @@ class Manifest:
             "bytecode": True,
         }
         partial = root / f"{_NAME}.partial"
-        partial.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         partial.replace(root / _NAME)
 
     @classmethod
     def read(cls, root: Path) -> Manifest | None:
-        """What the environment in ``root`` holds; None where it is not finished, or no longer whole."""
+        """The contents of the environment in ``root``; None if it is not complete, or no longer."""
         try:
-            said = json.loads((root / _NAME).read_text(encoding="utf-8"))
-            if not said["bytecode"]:  # those of before it had any lack the key
+            content = json.loads((root / _NAME).read_text(encoding="utf-8"))
+            if not content["bytecode"]:  # older manifests lack the key
                 return None
             made = cls(
-                base_python=Path(said["base_python"]),
-                python_version=said["python_version"],
-                pyspark=said["pyspark"],
-                spark_home=Path(said["spark_home"]),
-                java_home=Path(said["java_home"]) if said["java_home"] else None,
-                java_version=said["java_version"] if said["java_home"] else None,
+                base_python=Path(content["base_python"]),
+                python_version=content["python_version"],
+                pyspark=content["pyspark"],
+                spark_home=Path(content["spark_home"]),
+                java_home=Path(content["java_home"]) if content["java_home"] else None,
+                java_version=content["java_version"] if content["java_home"] else None,
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        # The interpreter is a link to one of the machine's, which may have gone since; so may parts of a tidied-up cache.
-        whole = (
+        # The interpreter links to one of the machine, which may have been removed since, as may parts of the cache.
+        complete = (
             interpreter(root).exists()
             and (made.spark_home / "jars").is_dir()
             and (made.java_home is None or java(made.java_home).exists())
         )
-        return made if whole else None
+        return made if complete else None
 
 
 def interpreter(root: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The package index a user has told pip about, told to uv, which does not read pip's settings."""
+"""Passes pip's package index settings to uv, which does not read them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PIP_TO_UV = {
     "no-index": "UV_NO_INDEX",
     "cert": "SSL_CERT_FILE",
 }
-# uv's own variables, each with the older names for the same thing: whoever has set one has told uv already.
+# uv's own variables with their older names: if one is set, pip's setting is not needed.
 _ALSO = {
     "UV_DEFAULT_INDEX": ("UV_INDEX_URL",),
     "UV_INDEX": ("UV_EXTRA_INDEX_URL",),
@@ -25,30 +25,27 @@ _SECTIONS = ("global", "install")
 
 
 def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that say to uv what pip's variables and files say to pip.
-
-    A variable uv already has is left alone; so is everything where uv has an index of its own.
-    """
-    said = settings(environ)
-    told: dict[str, str] = {}
+    """uv's variables for what pip's variables and files tell pip; those that are already set for uv are left out."""
+    configured = settings(environ)
+    variables: dict[str, str] = {}
     for setting, variable in _PIP_TO_UV.items():
-        value = said.get(setting, "").strip()
+        value = configured.get(setting, "").strip()
         if not value or any(environ.get(name) for name in (variable, *_ALSO.get(variable, ()))):
             continue
         if setting == "find-links":
-            # pip passes over a folder that is not there, uv fails.
+            # pip ignores a missing folder, uv fails.
             value = ",".join(place for place in value.split() if "://" in place or Path(place).expanduser().exists())
         elif setting == "no-index":
             value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
         else:
             value = " ".join(value.split())
         if value:
-            told[variable] = value
-    return told
+            variables[variable] = value
+    return variables
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """What pip's variables and files say, by the names pip's files use; only what concerns where packages come from."""
+    """pip's settings for package sources, from its variables and files, under the names that its files use."""
     found: dict[str, str] = {}
     for path in _files(environ):
         parser = configparser.RawConfigParser()
@@ -66,7 +63,7 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files(environ: Mapping[str, str]) -> Iterator[Path]:
-    """pip's configuration files, the weightiest last."""
+    """pip's configuration files, lowest priority first."""
     chosen = environ.get("PIP_CONFIG_FILE")
     if chosen == os.devnull:
         return

@@ -1,4 +1,4 @@
-"""Makes the environment of a target, once, however many processes ask."""
+"""Makes the environment of a target, once for all processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from harness.environments import java as javas
-from harness.environments import java_home, manifest, pythons
+from harness.environments import manifest, pythons
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.installer import Installer, Uv, download
@@ -27,8 +27,8 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.target import Target
 
-# Asked of the new environment's own interpreter, which knows best where its packages are. It imports none of them.
-_QUESTION = """\
+# Run by the new environment's own interpreter. It finds the packages without importing them.
+_INSPECTION = """\
 import json, os, platform
 from importlib import metadata
 from importlib.util import find_spec
@@ -44,11 +44,13 @@ print(json.dumps({
 """
 
 
-class NotAnEnvironment(HarnessError):
-    """What was installed does not work."""
+class BrokenEnvironment(HarnessError):
+    """An environment does not work."""
 
     def __init__(self, root: Path, why: str) -> None:
-        super().__init__(f"The environment in {root} does not work: {why}\nRemove that directory; it is made anew.")
+        super().__init__(
+            f"The environment in {root} does not work: {why}\nRemove that directory; the next run makes it again."
+        )
         self.root = root
 
 
@@ -59,38 +61,38 @@ def prepare(
     environ: Mapping[str, str] | None = None,
     installer: Installer | None = None,
 ) -> Environment:
-    """The environment of a target, made first where there is none yet.
+    """The environment of a target; it is made if missing.
 
-    A process that asks while another one makes it waits, and says so. What is half made is removed.
+    While another process makes it, this one reports that and waits. An incomplete environment is removed first.
 
     Args:
-        on_progress: hears what is being done, line by line.
+        on_progress: takes lines of progress.
         environ: the host's variables, by default this process's.
-        installer: makes it, by default uv.
+        installer: by default uv.
 
     Raises:
-        HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or NotAnEnvironment.
+        HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or BrokenEnvironment.
     """
     environ = os.environ if environ is None else environ
     if target.installed is not None:
-        return _beside(target, environ)
-    order, java = _order(target, environ)
-    root = order.directory(cache_dir(environ))
+        return _installed(target, environ)
+    spec, java = _spec(target, environ)
+    root = spec.directory(cache_dir(environ))
     made = Manifest.read(root)
     if made is None:
         root.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(root, on_progress):
-            made = Manifest.read(root) or _make(order, target, root, on_progress, environ, installer or Uv(environ))
+        with _locked(root, on_progress):
+            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or Uv(environ))
     return _environment(target, root, made, java)
 
 
 @contextmanager
-def _alone(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
+def _locked(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
     lock = FileLock(f"{root}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        on_progress("another process is making its environment; waiting for it")
+        on_progress("waiting for another process that is making its environment")
         lock.acquire()
     try:
         yield
@@ -99,32 +101,27 @@ def _alone(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
 
 
 def prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> Environment | None:
-    """The environment of a target that `prepare` would have nothing to install for; None where it would, or could not."""
+    """The environment of a target if it is complete, else None."""
     environ = os.environ if environ is None else environ
     try:
         if target.installed is not None:
-            return _beside(target, environ)
-        order, java = _order(target, environ)
-        root = order.directory(cache_dir(environ))
+            return _installed(target, environ)
+        spec, java = _spec(target, environ)
+        root = spec.directory(cache_dir(environ))
         made = Manifest.read(root)
         return _environment(target, root, made, java) if made else None
     except HarnessError:
         return None
 
 
-def is_prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether `prepare` would have nothing to install."""
-    return prepared(target, environ=environ) is not None
-
-
 def embeddable(target: Target) -> bool:
-    """Whether a JDK from PyPI can stand in for a Java of the host."""
+    """Whether a JDK from PyPI can replace a Java of the host."""
     need = target.java
-    return target.installed is None and bool(need.embedded) and (not need.embedded_lacks or java_home.can_be_made())
+    return target.installed is None and bool(need.embedded) and (not need.embedded_missing or javas.can_wrap())
 
 
-def _order(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
-    """What to install, and the Java of the host where it has one that serves."""
+def _spec(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec, Java | None]:
+    """What to install, and the Java of the host if it has a suitable one."""
     try:
         return EnvironmentSpec(target.version, target.python, (target.requirement, *target.packages)), javas.find(
             target.java, environ
@@ -139,23 +136,22 @@ def _order(target: Target, environ: Mapping[str, str]) -> tuple[EnvironmentSpec,
 
 
 def _make(
-    order: EnvironmentSpec,
+    spec: EnvironmentSpec,
     target: Target,
     root: Path,
     on_progress: ProgressCallback,
-    environ: Mapping[str, str],
     installer: Installer,
 ) -> Manifest:
     if root.exists():
-        on_progress("removing an environment that is not whole")
+        on_progress("removing an incomplete environment")
         shutil.rmtree(root)
-    python = _python(order, on_progress, environ, installer)
-    on_progress(f"installing {' and '.join(order.requirements)} with CPython {python.version} into {root}")
+    python = _python(spec, on_progress, installer)
+    on_progress(f"installing {' and '.join(spec.requirements)} with CPython {python.version} into {root}")
     try:
         installer.venv(root, python.executable, on_progress=on_progress)
-        installer.install(manifest.interpreter(root), order.requirements, on_progress=on_progress)
-        made = _look(root, target, python)
-        made.write(root, order)
+        installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)
+        made = _inspect(root, target, python)
+        made.write(root, spec)
     except BaseException:
         shutil.rmtree(root, ignore_errors=True)
         raise
@@ -163,40 +159,39 @@ def _make(
     return made
 
 
-def _python(
-    order: EnvironmentSpec, on_progress: ProgressCallback, environ: Mapping[str, str], installer: Installer
-) -> Python:
-    search = pythons.search(order.python, environ, installer.managed_pythons())
-    if search.best is not None:
-        return search.best
-    on_progress(f"no CPython {pythons.spelled(order.python)} on this machine; downloading one")
-    why = download(installer, order.python, on_progress)
-    again = pythons.search(order.python, environ, installer.managed_pythons())
-    if again.best is None:
-        raise NoSuchPython(order.python, dict(again.unfit), why or "it did, and the result does not serve")
-    return again.best
+def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Installer) -> Python:
+    if (python := pythons.newest(installer.pythons(), spec.python)) is not None:
+        return python
+    on_progress(f"no CPython {pythons.specifier(spec.python)} on this machine; downloading one")
+    failure = download(installer, spec.python, on_progress)
+    found = installer.pythons()
+    if (python := pythons.newest(found, spec.python)) is not None:
+        return python
+    raise NoSuchPython(spec.python, found, failure or "the downloaded one is not in the range")
 
 
-def _look(root: Path, target: Target, python: Python) -> Manifest:
-    """Ask the new environment what is in it.
+def _inspect(root: Path, target: Target, python: Python) -> Manifest:
+    """Ask the new environment about its contents.
 
     Raises:
-        NotAnEnvironment: it does not answer, or something is missing.
+        BrokenEnvironment: it does not answer.
     """
-    command = [str(manifest.interpreter(root)), "-I", "-c", _QUESTION]
+    command = [str(manifest.interpreter(root)), "-I", "-c", _INSPECTION]
     answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise NotAnEnvironment(root, (answer.stderr.strip().splitlines() or ["its Python says nothing"])[-1])
-    said = json.loads(answer.stdout)
-    home = Path(said["jdk"], "java-runtime") if said["jdk"] else None
-    if home is not None and target.java.embedded_lacks:
-        java_home.make(root / "java-home", home, target.java.embedded_lacks)
+        raise BrokenEnvironment(
+            root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1]
+        )
+    contents = json.loads(answer.stdout)
+    home = Path(contents["jdk"], "java-runtime") if contents["jdk"] else None
+    if home is not None and target.java.embedded_missing:
+        javas.wrap(root / "java-home", home, target.java.embedded_missing)
         home = root / "java-home"
     return Manifest(
         base_python=python.executable,
-        python_version=said["python_version"],
-        pyspark=said["pyspark"],
-        spark_home=Path(said["spark_home"]),
+        python_version=contents["python_version"],
+        pyspark=contents["pyspark"],
+        spark_home=Path(contents["spark_home"]),
         java_home=home,
         java_version=_version(root, home) if home else None,
     )
@@ -204,9 +199,9 @@ def _look(root: Path, target: Target, python: Python) -> Manifest:
 
 def _version(root: Path, home: Path) -> str:
     try:
-        return javas.ask(manifest.java(home)).version
-    except javas.DoesNotRun as error:
-        raise NotAnEnvironment(root, f"its Java {error}") from None
+        return javas.inspect(manifest.java(home)).version
+    except javas.NotAJava as error:
+        raise BrokenEnvironment(root, f"its Java {error}") from None
 
 
 def _environment(target: Target, root: Path, made: Manifest, java: Java | None) -> Environment:
@@ -226,8 +221,8 @@ def _environment(target: Target, root: Path, made: Manifest, java: Java | None) 
     )
 
 
-def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
-    """The installed target: what is there is used as it is, and nothing is installed."""
+def _installed(target: Target, environ: Mapping[str, str]) -> Environment:
+    """The environment of the installed target, which is used as it is."""
     assert target.installed is not None
     java = javas.find(target.java, environ)
     return Environment(
@@ -238,4 +233,5 @@ def _beside(target: Target, environ: Mapping[str, str]) -> Environment:
         spark_home=target.installed.home,
         java_home=java.home,
         java_version=java.version,
+        python_path=target.installed.python_path,
     )

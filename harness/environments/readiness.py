@@ -1,11 +1,10 @@
-"""Whether a target can be run here, told without installing anything."""
+"""Whether a target can run on this machine, found out without installing anything."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness.environments import java as javas
 from harness.environments import provision, pythons
@@ -18,34 +17,34 @@ from harness.targets.target import Target
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a target has, or would have, to run with on this machine."""
+    """What a target uses, or would use, on this machine."""
 
     target: Target
     prepared: Environment | None
-    """Its environment, None where one would have to be made first."""
+    """Its environment; None if it has to be made first."""
     python: Python | None
-    """The interpreter an environment would be made with; None where uv would download one, and where one is prepared."""
+    """The interpreter for a new environment; None if uv would download one, or if the environment exists."""
     java: Java | None
-    """The host's Java that serves, None where none does."""
+    """The Java of this machine that it uses; None if there is none."""
     embedded: str | None
-    """The JDK from PyPI that would stand in for it, None where none needs to, or none can."""
+    """The JDK from PyPI that it uses instead; None if it needs none, or if there is none."""
     obstacle: str | None
-    """Why it cannot run here, None where it can."""
+    """Why it cannot run here; None if it can."""
 
 
-def of(target: Target, environ: Mapping[str, str] | None = None) -> Readiness:
-    """Look, and change nothing."""
+def check(target: Target, environ: Mapping[str, str] | None = None) -> Readiness:
+    """Find out, without changing anything."""
     environ = os.environ if environ is None else environ
     environment = provision.prepared(target, environ=environ)
     java, embedded, obstacle = _java(target, environ)
-    python = None if environment else pythons.search(target.python, environ, _managed(environ)).best
+    python = None if environment else pythons.newest(_pythons(environ), target.python)
     return Readiness(target, environment, python, java, embedded, obstacle)
 
 
 def obstacle(target: Target) -> str | None:
-    """Why the target cannot run on this machine, None where it can.
+    """Why the target cannot run on this machine; None if it can.
 
-    A missing Python is none: uv downloads it. A missing Java is, unless a JDK from PyPI can stand in for it.
+    A missing Python is no obstacle, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
     """
     return _java(target, os.environ)[2]
 
@@ -57,8 +56,8 @@ def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str 
         return (None, target.java.embedded, None) if provision.embeddable(target) else (None, None, str(error))
 
 
-def _managed(environ: Mapping[str, str]) -> tuple[Path, ...]:
+def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
     try:
-        return Uv(environ).managed_pythons()
+        return Uv(environ).pythons()
     except NoUv:
         return ()

@@ -1,4 +1,4 @@
-"""What is asked of an environment, and the directory that follows from it."""
+"""What an environment must contain, and the directory that follows from it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from packaging.specifiers import SpecifierSet
 from conformance.core.versions import SparkVersion
 
 _FORMAT = 1
-"""Raised when environments of an older suite must not be used any more."""
+"""Increase it when environments of older suites must not be used anymore."""
 
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """What an environment must hold. Two equal orders share one environment."""
+    """What an environment must contain. Equal specs share one environment."""
 
     version: SparkVersion
     python: SpecifierSet
@@ -35,6 +35,6 @@ class EnvironmentSpec:
         }
 
     def directory(self, cache: Path) -> Path:
-        """Where it is kept: ``…/environments/3.5.9-0123456789ab``."""
+        """Its directory: ``…/environments/3.5.9-0123456789ab``."""
         digest = hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()
         return cache / "environments" / f"{self.version}-{digest[:12]}"

@@ -1,4 +1,4 @@
-"""A program run to its end: what it writes is told line by line, and its last lines are kept for the case that it fails."""
+"""Runs a program to its end, streams its output, and keeps the last lines in case it fails."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 
-def run_telling(
-    command: Sequence[str], environ: Mapping[str, str], hear: Callable[[str], str | None], *, keep: int
+def run_streaming(
+    command: Sequence[str], environ: Mapping[str, str], on_line: Callable[[str], str | None], *, keep: int
 ) -> tuple[str, ...] | None:
-    """Run a program without input, its errors among its output, and hear every line as it comes.
+    """Run a program without input, its errors merged into its output.
 
     Args:
         command: the program and its arguments.
         environ: all its environment variables.
-        hear: takes a line, stripped of its end; gives what of it shall be kept, None for nothing.
-        keep: how many lines are kept at the most, the last ones.
+        on_line: takes each line as it comes, without trailing whitespace; returns the text to keep, None for nothing.
+        keep: how many lines are kept at most, the last ones.
 
     Returns:
-        None where it succeeded, else the lines that were kept.
+        None on success, else the lines kept.
 
     Raises:
         OSError: it cannot be started.
@@ -36,7 +36,7 @@ def run_telling(
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            kept = hear(line.rstrip())
+            kept = on_line(line.rstrip())
             if kept is not None:
                 tail.append(kept)
     return tuple(tail) if process.returncode else None

@@ -1,4 +1,4 @@
-"""A cluster in place of one JVM: whom the driver asks for executors, and what they have to be told."""
+"""A cluster instead of one JVM: where the driver gets executors, and the settings that takes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.errors import HarnessError
-from harness.runtimes.loopback import is_loopback
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
 _PORT = 7077
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class NotAMaster(ValueError):
-    """A text that names no cluster.
+    """A text that is not the master URL of a cluster.
 
     Attributes:
         text: what was given.
@@ -26,14 +26,14 @@ class NotAMaster(ValueError):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text!r} is no master of a cluster: write spark://host:7077, yarn, k8s://https://host:6443 or local-cluster[2,1,1024] "
-            "(workers, cores of each, MiB of each). Without --master everything runs on this machine."
+            f"{text!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or local-cluster[2,1,1024] "
+            "(workers, cores per worker, MiB per worker). Without --master everything runs on this machine."
         )
         self.text = text
 
 
 class NotASetting(ValueError):
-    """A text that is no Spark setting.
+    """A text that is not a Spark setting.
 
     Attributes:
         text: what was given.
@@ -42,25 +42,25 @@ class NotASetting(ValueError):
     exit_code = 2
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is no setting: write --conf spark.executor.memory=2g")
+        super().__init__(f"{text!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
         self.text = text
 
 
-class NobodyAtMaster(HarnessError):
-    """No master answers where one was said to be.
+class MasterUnreachable(HarnessError):
+    """The master does not answer.
 
     Attributes:
-        master: as it was given.
+        master: as given.
     """
 
     def __init__(self, master: str, why: str) -> None:
-        super().__init__(f"no master answers at {master}: {why}. Is it running, and can this machine reach it?")
+        super().__init__(f"cannot connect to the master {master}: {why}. Is it running, and can this machine reach it?")
         self.master = master
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where executors come from. The driver always runs on this machine."""
+    """Provides executors. The driver always runs on this machine."""
 
     master: str
     """As Spark takes it: https://spark.apache.org/docs/latest/submitting-applications.html#master-urls"""
@@ -69,7 +69,7 @@ class Cluster:
     def parse(cls, master: str) -> Cluster:
         """
         Raises:
-            NotAMaster: the text names no cluster.
+            NotAMaster: the text is not the master URL of a cluster.
         """
         if not _MASTERS.fullmatch(master.strip()):
             raise NotAMaster(master)
@@ -77,68 +77,68 @@ class Cluster:
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether executors surely run here, and see this machine's files and its address of its own."""
+        """Whether executors are known to run here, and see this machine's files and its loopback address."""
         return self.master.startswith("local-cluster") or is_loopback(self.master)
 
     def __str__(self) -> str:
-        """The master."""
+        """The master URL."""
         return self.master
 
     def settings(self, work: str) -> dict[str, str]:
-        """What Spark has to know beyond the suite's own settings.
+        """Spark settings in addition to the suite's own.
 
         Args:
-            work: the engine's directory; executors see it at the same path.
+            work: the engine's directory; executors must see it at the same path.
         """
-        # Python workers import the driver's state functions from where the driver has them.
-        ours = {
+        # Python workers import the state functions from the driver's directory.
+        settings = {
             "spark.master": self.master,
             "spark.executorEnv.PYTHONPATH": f"{work}/engine",
-            # A store of state stays with its executor also while that one is busy. Another checks its schema anew, and 3.2.2 to 3.5
-            # may refuse their own then (SPARK-57003): a defect that has cases of its own.
+            # A state store stays with its executor even while that one is busy. Another would check its schema again, and 3.2.2 to
+            # 3.5 may then reject their own (SPARK-57003): a bug that has cases of its own.
             "spark.locality.wait": "60s",
-            # Where a cluster's storage is, its Hadoop settings say.
+            # The cluster's Hadoop settings locate its storage.
             "spark.conformance.hadoopDefaults": "true",
         }
         if not self.on_this_machine:
-            ours |= {"spark.driver.bindAddress": "0.0.0.0", "spark.driver.host": self._address()}
-        return ours
+            settings |= {"spark.driver.bindAddress": "0.0.0.0", "spark.driver.host": self._address()}
+        return settings
 
     def check(self) -> None:
-        """Whether somebody listens there; Spark itself would ask for a minute before it says so.
+        """Check that the master is reachable; Spark itself would retry for a minute before it fails.
 
         Raises:
-            NobodyAtMaster: nobody does.
+            MasterUnreachable: it is not.
         """
         if not self.master.startswith("spark://"):
             return
         errors = []
-        for one in self.master.removeprefix("spark://").split(","):  # several, where masters stand by
+        for one in self.master.removeprefix("spark://").split(","):  # several for high availability
             try:
                 host, port = _host_and_port(one)
                 socket.create_connection((host, port), timeout=5).close()
                 return
             except (OSError, ValueError) as error:
                 errors.append(f"{one}: {error}")
-        raise NobodyAtMaster(self.master, "; ".join(errors))
+        raise MasterUnreachable(self.master, "; ".join(errors))
 
     def _address(self) -> str:
-        """Of this machine, as the cluster sees it."""
+        """The address of this machine on the route to the cluster."""
         first = self.master.removeprefix("k8s://").removeprefix("spark://").split(",")[0]
         try:
             host, port = _host_and_port(first)
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
-                route.connect((host, port))  # asks for the route only: nothing is sent
+                route.connect((host, port))  # only looks up the route, sends nothing
                 return str(route.getsockname()[0])
         except (OSError, ValueError):
             return socket.gethostname()
 
 
 def settings_of(texts: Iterable[str]) -> dict[str, str]:
-    """``spark.executor.memory=2g`` → the setting and its value.
+    """``spark.executor.memory=2g`` → name and value.
 
     Raises:
-        NotASetting: one is of another form.
+        NotASetting: a text has another form.
     """
     settings = {}
     for text in texts:
@@ -149,8 +149,13 @@ def settings_of(texts: Iterable[str]) -> dict[str, str]:
     return settings
 
 
+def is_loopback(url: str) -> bool:
+    """Whether a URL's host is this machine, so that a server there sees its files: ``spark://localhost:7077``, ``sc://[::1]:15002``."""
+    return urlsplit(url).hostname in _LOOPBACK
+
+
 def _host_and_port(text: str) -> tuple[str, int]:
     parts = urlsplit(text if "//" in text else f"//{text}")
     if not parts.hostname:
-        raise ValueError("there is no host in it")
+        raise ValueError("it has no host")
     return parts.hostname, parts.port or _PORT

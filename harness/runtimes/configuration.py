@@ -1,4 +1,4 @@
-"""``conformance.yaml``: what a project says once about how its runs are made."""
+"""``conformance.yaml``: a project's settings for its runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.language.nested import Key, MapOf, Record
+from conformance.language.compound_shapes import Key, MapOf, Record
 from conformance.language.node import Entries, entries_of
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json, Text
@@ -24,7 +24,7 @@ _IMAGES = MapOf(
 
 _CONFIGURATION = Record(
     "the configuration of a project",
-    {"images": Key(_IMAGES, "The container image each version runs in; `{spark}` in a reference is the version.")},
+    {"images": Key(_IMAGES, "The container image for each version; `{spark}` in a reference is the version.")},
 )
 
 
@@ -37,10 +37,10 @@ class Configuration:
 
     @classmethod
     def read(cls, folder: Path) -> Configuration:
-        """That of the folder, or of the nearest one above it that has one; an empty one where none has.
+        """The configuration of the folder, or of its nearest parent that has one; an empty one if none does.
 
         Raises:
-            InvalidCase: with every problem of the file, by line and column.
+            InvalidCase: the file has problems; it lists all of them, by line and column.
         """
         path = next((above / NAME for above in (folder, *folder.parents) if (above / NAME).is_file()), None)
         if path is None:
@@ -57,5 +57,5 @@ class Configuration:
                     report.add(entry.key, str(error))
         if node is None or report.problems:
             raise InvalidCase(report.problems)
-        written: Json = node.plain()
-        return cls(images=dict(written.get("images", {})))
+        content: Json = node.plain()
+        return cls(images=dict(content.get("images", {})))

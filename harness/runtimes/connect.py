@@ -1,4 +1,4 @@
-"""The ``connect`` runtime: engines that run elsewhere, and are reached through Spark Connect."""
+"""The ``connect`` runtime: engines that already run somewhere and are reached through Spark Connect."""
 
 from __future__ import annotations
 
@@ -10,80 +10,80 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineDied, EngineLocation
+from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
+from harness.engine.protocol import FailureReason
 from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans
 from harness.engine.segments import kills_its_engine
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.loopback import is_loopback
+from harness.runtimes.cluster import is_loopback
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
 
-_START_SECONDS = 180.0
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 
 
 class NotAnEndpoint(ValueError):
-    """A text that is no address of a Connect server."""
+    """A text that is not the address of a Connect server."""
 
     exit_code = 2
 
     def __init__(self) -> None:
         # The text itself may hold a token.
         super().__init__(
-            "--connect takes the address of a Spark Connect server, sc://host:15002, with parameters behind /;, as in "
-            "sc://host:443/;use_ssl=true;token=…; it may stand in the variable CONFORMANCE_CONNECT instead"
+            "--connect takes the address of a Spark Connect server, sc://host:15002, with optional parameters after /;, as in "
+            "sc://host:443/;use_ssl=true;token=…; you can also set it in the variable CONFORMANCE_CONNECT"
         )
 
 
 class NoConnect(HarnessError):
-    """The version has no Connect that runs streaming queries."""
+    """The version's Connect does not run streaming queries."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(
-            f"{target.name} runs no streaming query through Spark Connect. Ask for a line that has `connect` in targets.yaml: "
-            "--spark newest has"
+            f"{target.name} does not run streaming queries through Spark Connect. Choose a line that has `connect` in targets.yaml, "
+            "such as --spark newest"
         )
 
 
 class EndpointFailed(HarnessError):
-    """The server does not take us in.
+    """The server did not open a session.
 
     Attributes:
         endpoint: its address, without parameters.
     """
 
     def __init__(self, endpoint: str, why: str) -> None:
-        super().__init__(f"{endpoint} takes no session of ours: {why}")
+        super().__init__(f"{endpoint} did not open a session: {why}")
         self.endpoint = endpoint
 
 
 class OtherVersion(HarnessError):
-    """Another Spark answers than the one that was asked for; nothing is judged by another's expectations.
+    """The server runs another Spark version than requested, whose expectations differ.
 
     Attributes:
-        spark: the version that answers, as it says itself.
+        spark: its version, as it reports it.
     """
 
     def __init__(self, endpoint: str, spark: str, target: Target) -> None:
-        super().__init__(f"{endpoint} is Spark {spark}, and {target.version} was asked for: --spark {_number(spark)}")
+        super().__init__(f"{endpoint} runs Spark {spark}, not {target.version}; use --spark {_number(spark)}")
         self.spark = spark
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a Connect server listens, and what opens it."""
+    """The address of a Connect server, with its credentials."""
 
     url: str
-    """With its parameters: the token among them is shown nowhere."""
+    """With its parameters; the token among them is never shown."""
 
     @classmethod
     def parse(cls, url: str) -> Endpoint:
         """
         Raises:
-            NotAnEndpoint: it is no address of a Connect server.
+            NotAnEndpoint: it is not the address of a Connect server.
         """
         if not _URL.fullmatch(url.strip()):
             raise NotAnEndpoint
@@ -101,8 +101,8 @@ class Endpoint:
         """Whether it sees this machine's files."""
         return is_loopback(str(self))
 
-    def hidden(self, text: str) -> str:
-        """A text without what is secret in the address."""
+    def redact(self, text: str) -> str:
+        """The text without the secrets of the address."""
         for value in self._secrets():
             text = text.replace(value, "…")
         return text
@@ -111,7 +111,7 @@ class Endpoint:
         _, _, parameters = self.url.partition("/;")
         for parameter in parameters.split(";"):
             name, _, value = parameter.partition("=")
-            # `use_ssl=true` is no secret, and neither is whom one says one is.
+            # Neither `use_ssl=true` nor the user's name is a secret.
             if value and name not in ("use_ssl", "user_id", "user_agent", "session_id"):
                 yield value
 
@@ -120,10 +120,10 @@ class ConnectRuntime:
     """Starts a driver on this machine for each engine, as a client of the server.
 
     Args:
-        root: a folder of this machine, which the server sees at the same path unless there is a storage.
+        root: a folder of this machine; without a storage, the server must see it at the same path.
         endpoint: the server.
-        code_path: folder for modules that ``call`` names, None where the user did not allow code.
-        storage: where cases have their files, as the server reaches it; None for ``root``.
+        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
+        storage: holds the files of cases, as the server reaches it; None for ``root``.
     """
 
     name = "connect"
@@ -137,18 +137,18 @@ class ConnectRuntime:
         self._storage = storage
 
     def fingerprint(self, target: Target) -> None:
-        """Nobody knows what the server is made of."""
+        """Unknown: a client cannot identify the server's build."""
 
-    def lacks(self, case: Case, target: Target) -> str | None:
+    def unsupported(self, case: Case, target: Target) -> str | None:
         if kills_its_engine(case):
-            return "through Connect the engine's process cannot be killed"
+            return "the engine's process cannot be killed through Connect"
         if looks_at_plans(case):
-            return "through Connect no plan of a micro-batch is to be had"
-        for operation, ticket in target.connect_lacks:
+            return "Connect does not return the plan of a micro-batch"
+        for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
-                return f"Connect of this version takes no `{operation}` over a stream ({ticket})"
+                return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
         if self._storage is not None and alters_its_checkpoint(case):
-            return "through Connect nothing of a checkpoint on another storage can be taken away or spoilt"
+            return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
@@ -157,8 +157,8 @@ class ConnectRuntime:
         environment = prepare(client_of(target), on_progress=on_progress)
         work = program.stage(target, self._root, "driver")
         on_progress(f"{target.name}: connecting to {self._endpoint}")
-        also = {"CONFORMANCE_ENDPOINT": self._endpoint.url}
-        transport = program.start("driver", environment, work, {}, None, storage=self._storage, also=also)
+        url = {"CONFORMANCE_ENDPOINT": self._endpoint.url}
+        transport = program.start("driver", environment, work, {}, None, storage=self._storage, variables=url)
         try:
             engine = DriverEngine(
                 transport,
@@ -166,25 +166,24 @@ class ConnectRuntime:
                 cases=f"{self._storage}/{work.name}" if self._storage else None,
                 place=EngineLocation(self.name, master=str(self._endpoint)),
                 code_path=str(self._code_path) if self._code_path else None,
-                start_timeout=_START_SECONDS,
-                hidden=self._endpoint.hidden,
+                start_timeout=program.START_SECONDS,
+                redact=self._endpoint.redact,
             )
-        except EngineDied as error:
-            text = self._endpoint.hidden(str(error))
-            if self._storage is not None and f"nothing can be written to {self._storage}" in text:
-                raise EngineDied(text) from None
-            raise EndpointFailed(str(self._endpoint), _reason(text)) from None
+        except EngineNotStarted as error:
+            if error.reason is FailureReason.CONNECT_REFUSED:
+                raise EndpointFailed(str(self._endpoint), error.detail) from None
+            raise
         if _number(engine.identity.spark) != target.version:
             engine.close()
             raise OtherVersion(str(self._endpoint), engine.identity.spark, target)
         return engine
 
     def close(self) -> None:
-        """Nothing is shared between engines, and each ends with its seat."""
+        """Nothing: engines share nothing, and each is closed by its user."""
 
 
 def client_of(target: Target) -> Target:
-    """The target with what its client of Connect needs beside Spark."""
+    """The target with the packages that its Connect client needs."""
     return replace(target, packages=tuple(dict.fromkeys((*target.packages, *target.connect))))
 
 
@@ -193,11 +192,3 @@ def _number(spark: str) -> SparkVersion | str:
         return SparkVersion.parse(spark)
     except NotAVersion:
         return spark
-
-
-def _reason(text: str) -> str:
-    """What gRPC says, out of a traceback."""
-    for pattern in (r'details = "(.+)"', r"^\S*(?:Error|Exception): (.+)$"):
-        if found := re.findall(pattern, text, re.MULTILINE):
-            return str(found[-1])
-    return text

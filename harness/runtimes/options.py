@@ -1,4 +1,4 @@
-"""The ways to bring engines up, by name."""
+"""The user's options for engines, and the runtime that follows from them."""
 
 from __future__ import annotations
 
@@ -22,67 +22,67 @@ NAMES: tuple[str, ...] = get_args(Name)
 
 @dataclass(frozen=True)
 class RuntimeOptions:
-    """What a person said about where engines run."""
+    """The user's options for engines."""
 
     runtime: str = "local"
     """One of ``NAMES``."""
     images: Iterable[str] = ()
-    """``VERSION=REFERENCE``, stronger than the project's configuration."""
+    """``VERSION=REFERENCE``; they override the project's configuration."""
     memory: str | None = None
     """Of a container, such as ``3g``."""
     cpus: float | None = None
     """Of a container."""
     plain: bool = False
-    """Whether Spark's defaults are left as they are."""
+    """Whether to keep Spark's defaults."""
     code_path: Path | None = None
-    """Folder for modules that ``call`` names, None where the user did not allow code."""
+    """Directory of the modules that ``call`` names; None if the user did not allow code."""
     cluster: Cluster | None = None
-    """Where executors come from; None for the engine's own process. Only ``local`` has it."""
+    """Provides executors; None for the engine's own process. Only for ``local``."""
     endpoint: Endpoint | None = None
-    """Of the Connect server that runs the cases; None where engines are started."""
+    """Of the Connect server that runs the cases; None to start engines."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Spark settings of each engine. Only ``local`` has them."""
+    """Spark settings of each engine. Only for ``local``."""
     storage: Storage | None = None
-    """Where cases have their files; None for this machine's folder for temporary files. Containers have a place of their own."""
+    """Holds the files of cases; None for this machine's temporary folder. Containers use a volume."""
 
 
-def runtime(wishes: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
-    """The runtime somebody wishes for.
+def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
+    """The runtime for the options.
 
     Args:
-        wishes: what was said.
+        options: the user's.
         root: a folder of this machine for working files.
-        keep: whether working files shall be in ``root`` when the runtime is closed, wherever engines ran.
+        keep: whether to copy the working files to ``root`` when the runtime is closed, wherever engines ran.
 
     Raises:
-        NotAnImage, NotALimit, InvalidCase: a wish, or the project's configuration, makes no sense.
+        NotAnImage, NotALimit, InvalidCase: an option, or the project's configuration, is invalid.
         NoDaemon: ``container``, and no container engine answers.
     """
-    cases = wishes.storage.of_a_run() if isinstance(wishes.storage, StorageUrl) else None
-    if wishes.endpoint is not None:
-        return ConnectRuntime(root, wishes.endpoint, code_path=wishes.code_path, storage=cases)
-    if wishes.runtime == "local":
+    cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
+    if options.endpoint is not None:
+        return ConnectRuntime(root, options.endpoint, code_path=options.code_path, storage=cases)
+    if options.runtime == "local":
         return LocalRuntime(
             root,
-            plain=wishes.plain,
-            code_path=wishes.code_path,
-            cluster=wishes.cluster,
-            conf=wishes.conf,
+            plain=options.plain,
+            code_path=options.code_path,
+            cluster=options.cluster,
+            conf=options.conf,
             storage=cases,
         )
-    # Only who asks for containers waits for their client to be imported.
+    # The import of the container client is slow, so do it only here.
     from harness.runtimes.containers.confinement import Confinement
     from harness.runtimes.containers.images import Images
     from harness.runtimes.containers.runtime import ContainerRuntime
 
     versions = [target.version for target in Targets.load().entries]
-    said = {**Configuration.read(Path.cwd()).images, **parse(wishes.images, versions)}
-    limits = {"memory": wishes.memory, "cpus": wishes.cpus}
+    images = {**Configuration.read(Path.cwd()).images, **parse(options.images, versions)}
+    limits = {"memory": options.memory, "cpus": options.cpus}
     confinement = Confinement(**{name: limit for name, limit in limits.items() if limit is not None})  # type: ignore[arg-type]
     return ContainerRuntime(
-        Images(said),
+        Images(images),
         confinement,
         keep=root if keep else None,
-        plain=wishes.plain,
-        code_path=wishes.code_path,
+        plain=options.plain,
+        code_path=options.code_path,
     )

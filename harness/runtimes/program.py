@@ -1,4 +1,4 @@
-"""A program of ours inside the environment of an engine: a child process that sees its own modules and pyspark."""
+"""Starts a program of ours in an engine's environment: a child process that sees only its own modules and pyspark."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
 
+START_SECONDS = 180.0
+"""How long an engine may take to introduce itself."""
 
-def stage(target: Target, root: Path, *rooms: str, into: str = "") -> Path:
-    """Make a directory for an engine, with rooms of the harness in its ``engine``, alone: nothing else of the host's is importable there.
+
+def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
+    """Make a directory for an engine, and copy parts of the harness to its ``engine``: nothing else of the host is importable there.
 
     Args:
         target: of the engine.
-        root: where engines have their directories.
-        rooms: files or folders of ``harness``.
-        into: the package they are in there.
+        root: holds the directories of engines.
+        parts: files or folders of ``harness``.
+        into: the package that they are in there.
 
     Returns:
         The engine's directory.
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
-    for room in rooms:
-        with as_file(files("harness") / room) as source:
-            copy = work / "engine" / into / room
+    for part in parts:
+        with as_file(files("harness") / part) as source:
+            copy = work / "engine" / into / part
             copy.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
                 shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -49,32 +52,26 @@ def start(
     cluster: Cluster | None,
     *,
     storage: StorageUrl | None = None,
-    also: Mapping[str, str] = MappingProxyType({}),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> SubprocessTransport:
     """Start ``python -m MODULE [--storage URL] WORK KEY=VALUE …``.
 
     Args:
-        module: a module that was staged.
+        module: a staged module.
         environment: of the engine.
-        work: the engine's directory, where it runs.
+        work: the engine's directory, and its working directory.
         settings: of Spark.
-        cluster: where executors come from; None for the process itself.
-        storage: where cases have their files; None for ``work``.
-        also: variables of its own; arguments are for everybody on the machine to see.
+        cluster: provides executors; None for the process itself.
+        storage: holds the files of cases; None for ``work``.
+        variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.
     """
     environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
-    # An installed Spark may be found through the user's own PYTHONPATH; `environ` has already dropped a foreign one.
+    # `environ` has a PYTHONPATH only if the installed Spark is found through it.
     path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
-    where = ["--storage", str(storage)] if storage else []
+    options = ["--storage", str(storage)] if storage else []
+    assignments = (f"{key}={value}" for key, value in settings.items())
     return SubprocessTransport(
-        [
-            str(environment.python),
-            "-m",
-            module,
-            *where,
-            str(work),
-            *(f"{key}={value}" for key, value in settings.items()),
-        ],
+        [str(environment.python), "-m", module, *options, str(work), *assignments],
         cwd=work,
-        env={**environ, "PYTHONPATH": path, **also},
+        env={**environ, "PYTHONPATH": path, **variables},
     )

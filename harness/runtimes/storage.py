@@ -1,4 +1,4 @@
-"""Where input, checkpoints and state of cases lie, when it is not this machine's folder for temporary files."""
+"""Where input, checkpoints and state of cases are kept, if not in this machine's temporary folder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/\S*")
 
 @dataclass(frozen=True)
 class StorageUrl:
-    """A directory of a file system that Spark reaches: ``hdfs://host:8020/tests``, ``s3a://bucket/tests``, ``file:///mnt/shared``."""
+    """A directory of a file system that Spark can access: ``hdfs://host:8020/tests``, ``s3a://bucket/tests``, ``file:///mnt/shared``."""
 
     url: str
 
     def __str__(self) -> str:
         return self.url
 
-    def of_a_run(self) -> StorageUrl:
-        """A directory in it that no other run has."""
+    def unique_directory(self) -> StorageUrl:
+        """A directory in it that no other run uses."""
         return StorageUrl(f"{self.url.rstrip('/')}/conformance-{secrets.token_hex(4)}")
 
 
 Storage: TypeAlias = Path | StorageUrl
-"""A folder that every machine has at the same path, or a URL."""
+"""A folder that every machine sees at the same path, or a URL."""
 
 
-def storage(text: str) -> Storage:
-    """What a person means by it."""
+def parse_storage(text: str) -> Storage:
+    """A URL or a path."""
     return StorageUrl(text) if _URL.fullmatch(text) else Path(text)

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from conformance.core.case import Case
 from harness.engine.request import request_for
-from harness.engine.segments import legs
+from harness.engine.segments import segments_of
 
 _FORMAT = 1
 """Raised when answers change for another reason than the driver: for example, how segments are joined into one observation."""
@@ -41,7 +41,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
         conf: Spark settings for every case of the run.
         cut: the step before which the case changes engines.
     """
-    segments = legs(case) if cut is None else (*legs(case, 1, cut - 1), *legs(case, cut))
+    segments = segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
     requests = [
         request_for(case, "", segment=segment, conf=conf).model_dump(
             mode="json", exclude={"case", "directory", "code_path"}

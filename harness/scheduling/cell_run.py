@@ -13,7 +13,7 @@ from conformance.core.observation import Observation
 from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, TooBusy
 from harness.engine.request import calls_code, request_for
-from harness.engine.segments import Segment, join_segments, legs
+from harness.engine.segments import Segment, join_segments, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot
 from harness.targets.target import Target
@@ -127,9 +127,6 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
 
 def not_runnable(case: Case, allow_code: bool) -> str | None:
     """Why the case cannot run at all; None if it can."""
-    constructs = sorted(set(case.not_yet_runnable()))
-    if constructs:
-        return f"not yet runnable: {', '.join(constructs)}"
     if calls_code(case) and not allow_code:
         return "not run: the case calls Python code of its author (`call`); allow it with --allow-code"
     return None
@@ -141,7 +138,7 @@ def run_whole(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
     Raises:
         HarnessError, SplitBatch: see ``with_retries``.
     """
-    segments = legs(case)
+    segments = segments_of(case)
     return with_retries(
         slot, segments, lambda: _run_segments(case, segments, slot.engine().new_directory(case.id), slot, limits)
     )
@@ -155,9 +152,9 @@ def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> Sa
     Raises:
         HarnessError, SplitBatch: see ``with_retries``.
     """
-    segments = legs(case, 1, cut)
+    segments = segments_of(case, 1, cut)
     killed = any(segment.killed and segment.last == cut for segment in segments)
-    segments = segments[:-1] if killed else legs(case, 1, cut - 1)
+    segments = segments[:-1] if killed else segments_of(case, 1, cut - 1)
 
     def run() -> SavedCheckpoint:
         directory = slot.engine().new_directory(case.id)
@@ -191,7 +188,7 @@ def run_after_cut(
     Raises:
         HarnessError, SplitBatch: see ``with_retries``.
     """
-    case, segments = task.case, legs(task.case, task.cut or 1)
+    case, segments = task.case, segments_of(task.case, task.cut or 1)
     after = with_retries(
         slot,
         segments,

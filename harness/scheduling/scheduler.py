@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from conformance.core.observation import Observation
-from conformance.suite.running_time import length
+from conformance.suite.running_time import estimated_batches
 from harness.engine.engine import Runtime
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.cell_run import (
@@ -80,7 +80,7 @@ def queues(cells: Iterable[CellTask]) -> dict[SlotKey, tuple[Batch, ...]]:
     for batch in (Batch(tuple(cells)) for cells in batches.values()):
         by_target.setdefault(batch.first.origin.name, {}).setdefault(batch.slot, []).append(batch)
     return {
-        slot: tuple(sorted(by_slot[slot], key=lambda batch: length(batch.first.case), reverse=True))
+        slot: tuple(sorted(by_slot[slot], key=lambda batch: estimated_batches(batch.first.case), reverse=True))
         for by_slot in by_target.values()
         for slot in sorted(by_slot)
     }

@@ -1,48 +1,81 @@
-"""A stream run through one query to its end, by one engine after the other: each is killed, the next goes on from the checkpoint."""
+"""Runs a stream through one query on one engine after another: each but the last is killed, and the next resumes from the checkpoint."""
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from harness.engine.engine import EngineDied
+from harness.engine.protocol import Emitted, Progressed
 from harness.progress import ProgressCallback
 from harness.soak.engine import SoakEngine
-from harness.soak.kill_schedule import Moment, moments
-from harness.soak.messages import Emitted, Generate, Progressed, Run, Stream
+from harness.soak.messages import Generate, Run, Stream
+
+_EARLIEST, _LATEST = 0.05, 0.9
+"""Kills happen after this share of the rows; later, the query might already be over."""
+
+
+@dataclass(frozen=True)
+class KillMoment:
+    """When an engine is killed."""
+
+    rows: int
+    """Not before this many rows are read."""
+    when: Literal["emitted", "anywhere"]
+    """``emitted``: as soon as a micro-batch has passed its rows to the sink and before its commit, so that it is replayed."""
+    wait: float
+    """Of ``anywhere``: how long after the end of a micro-batch, in durations of that one."""
+
+
+def kill_moments(kills: int, rows: int, seed: int) -> tuple[KillMoment, ...]:
+    """Random moments in the reading of a stream, in order, the same for the same seed.
+
+    The first is before a commit, which is the riskiest.
+    """
+    chance = random.Random(seed)
+    shares = sorted(chance.uniform(_EARLIEST, _LATEST) for _ in range(kills))
+    return tuple(
+        KillMoment(
+            rows=int(share * rows),
+            when="emitted" if number == 0 else chance.choice(("emitted", "anywhere")),
+            wait=chance.uniform(0.0, 2.0),
+        )
+        for number, share in enumerate(shares)
+    )
 
 
 @dataclass(frozen=True)
 class SoakRun:
-    """How it went."""
+    """The result of a soak."""
 
     rows: int
-    """Read, as the engines told."""
+    """Rows read, as the engines reported."""
     seconds: float
-    """From the first start of the query to its end, with all starts between."""
+    """From the first start of the query to its end, including restarts."""
     kills: int
-    """Engines that were killed in the middle of the query. Fewer than were asked for where it ended before."""
+    """Engines killed while the query ran; fewer than requested if it ended earlier."""
 
 
 class Watcher(ProgressCallback, Protocol):
-    """Who sees it go on."""
+    """Is told about progress."""
 
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        """So many rows are read, and so many a second; the watermark in ms, and how many engines were killed."""
+        """Rows read so far and per second, the watermark in ms, and the engines killed so far."""
 
 
 class Soak:
     """One soak.
 
     Args:
-        start: brings up an engine.
-        folder: where its files lie: an absolute path, the same for every engine.
+        start: starts an engine.
+        folder: holds its files: an absolute path, the same for every engine.
         stream: what is read.
-        kills: how many engines are killed, at moments that follow from the stream's seed.
-        watcher: sees it go on.
+        kills: how many engines to kill, at moments that follow from the stream's seed.
+        watcher: is told about progress.
     """
 
     def __init__(
@@ -51,44 +84,44 @@ class Soak:
         self._start = start
         self._folder = folder
         self._stream = stream
-        self._moments = list(moments(kills, stream.rows, stream.seed))
+        self._moments = list(kill_moments(kills, stream.rows, stream.seed))
         self._watcher = watcher
         self._rows: dict[int, int] = {}
         self._killed = 0
-        self._began = 0.0
+        self._started = 0.0
 
     def run(self) -> SoakRun:
-        """Generate the stream and read it to its end. No engine is left running.
+        """Generate the stream and read it to its end. No engine keeps running.
 
         Raises:
-            SurroundingsFailed: an engine could not be started, or went wrong without having been killed.
+            HarnessError: an engine did not start, or failed without having been killed.
         """
         engine = self._start()
         try:
             self._watcher(f"generating {self._stream.rows:,} rows, seed {self._stream.seed}")
             for _ in engine.ask(Generate(folder=self._folder, stream=self._stream)):
                 pass
-            self._began = time.monotonic()
+            self._started = time.monotonic()
             attempt = 0
-            while not self._to_the_end(engine, attempt):
+            while not self._read_to_end(engine, attempt):
                 engine.close()
                 attempt += 1
-                self._watcher(f"kill {self._killed}: engine {attempt + 1} goes on")
+                self._watcher(f"kill {self._killed}: engine {attempt + 1} resumes")
                 engine = self._start()
-            return SoakRun(sum(self._rows.values()), time.monotonic() - self._began, self._killed)
+            return SoakRun(sum(self._rows.values()), time.monotonic() - self._started, self._killed)
         finally:
             engine.close()
 
-    def _to_the_end(self, engine: SoakEngine, attempt: int) -> bool:
-        """Let an engine read on; False where it was killed."""
+    def _read_to_end(self, engine: SoakEngine, attempt: int) -> bool:
+        """Let an engine read on; False if it was killed."""
         killer = _Killer(engine, self._moments[0] if self._moments else None)
         try:
-            for word in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
-                if isinstance(word, Progressed):
-                    self._rows[word.batch] = word.rows
-                    self._tell(word)
-                if isinstance(word, Progressed | Emitted):
-                    killer.hears(word, sum(self._rows.values()))
+            for answer in engine.ask(Run(folder=self._folder, stream=self._stream, attempt=attempt)):
+                if isinstance(answer, Progressed):
+                    self._rows[answer.batch] = answer.rows
+                    self._report(answer)
+                if isinstance(answer, Progressed | Emitted):
+                    killer.observe(answer, sum(self._rows.values()))
         except EngineDied:
             if not killer.has_killed:
                 raise
@@ -96,36 +129,36 @@ class Soak:
             self._moments.pop(0)
             return False
         finally:
-            killer.stop()
+            killer.cancel()
         return True
 
-    def _tell(self, word: Progressed) -> None:
+    def _report(self, progress: Progressed) -> None:
         rows = sum(self._rows.values())
-        self._watcher.progressed(rows, rows / (time.monotonic() - self._began), word.watermark, self._killed)
+        self._watcher.progressed(rows, rows / (time.monotonic() - self._started), progress.watermark, self._killed)
 
 
 class _Killer:
-    """Waits for a moment, and kills an engine that has begun to work."""
+    """Waits for a moment and kills an engine that runs the query."""
 
-    def __init__(self, engine: SoakEngine, moment: Moment | None) -> None:
+    def __init__(self, engine: SoakEngine, moment: KillMoment | None) -> None:
         self._engine = engine
         self._moment = moment
         self._timer: threading.Timer | None = None
         self.has_killed = False
 
-    def hears(self, word: Progressed | Emitted, rows: int) -> None:
-        """The engine has told of a micro-batch; so many rows are read."""
+    def observe(self, answer: Progressed | Emitted, rows: int) -> None:
+        """Take a message about a micro-batch and the number of rows read so far."""
         moment = self._moment
         if moment is None or rows < moment.rows or self._timer is not None:
             return
-        if moment.when == "emitted" and isinstance(word, Emitted):
+        if moment.when == "emitted" and isinstance(answer, Emitted):
             self._kill()
-        elif moment.when == "anywhere" and isinstance(word, Progressed):
-            self._timer = threading.Timer(moment.wait * word.ms / 1000, self._kill)
+        elif moment.when == "anywhere" and isinstance(answer, Progressed):
+            self._timer = threading.Timer(moment.wait * answer.ms / 1000, self._kill)
             self._timer.start()
 
-    def stop(self) -> None:
-        """Kill nobody any more."""
+    def cancel(self) -> None:
+        """Do not kill the engine anymore."""
         if self._timer is not None:
             self._timer.cancel()
 

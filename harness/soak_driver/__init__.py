@@ -1,5 +1,5 @@
-"""The program of a soak, inside the engine: standard library and pyspark, nothing else of the host's, CPython 3.8 upward.
+"""The program of a soak inside the engine: standard library, pyspark and the driver, CPython 3.8 or newer.
 
-It makes the stream, runs the query over it, and puts the laws' questions to what came out. Requests and answers are JSON lines, as for
-the driver; ``harness/soak/messages.py`` describes them. It knows no law: what it is asked, it answers with rows.
+It generates the stream, runs the query over it, and runs the invariants' SQL over the results; ``harness/soak/messages.py`` describes the
+requests. It knows no invariant: it answers queries with rows.
 """

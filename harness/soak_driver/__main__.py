@@ -1,50 +1,39 @@
-"""``python -m harness.soak_driver WORK [KEY=VALUE …]``: start the engine, introduce it, do what is asked until standard input ends."""
+"""``python -m harness.soak_driver WORK [KEY=VALUE …]``: the driver's protocol with the requests of a soak."""
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 from typing import Any, Dict
 
-from harness.driver import places
+from harness.driver.backend import Backend
 from harness.driver.channel import Channel
+from harness.driver.request import snake_case
+from harness.driver.serve import serve
 
 
-def main(arguments: list[str]) -> int:
-    channel = Channel()
-    # Spark 3.2 and newer do so themselves; the sink is called from a thread of its own.
-    os.environ["PYSPARK_PIN_THREAD"] = "true"
-    try:
-        places.find_pyspark()
-        from harness.driver.classic import Classic
+def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
+    """Generate the stream, run the query, or answer questions about what came out."""
+    from harness.driver.classic import Classic
 
-        engine = Classic(arguments[0], dict(setting.split("=", 1) for setting in arguments[1:]))
-        channel.send("hello", identity=engine.identity(), slots=engine.slots())
-    except Exception:
-        channel.send("failed", message=traceback.format_exc())
-        return 3
-    for request in channel.requests():
-        try:
-            _answer(channel, engine, request)
-        except Exception:
-            channel.send("failed", message=traceback.format_exc())
-    # Nobody listens any more. The JVM ends with us.
-    sys.stderr.flush()
-    os._exit(0)
+    from . import query, stream, tables
 
-
-def _answer(channel: Channel, engine: Any, request: Dict[str, Any]) -> None:
-    from . import questions, running, stream
-
-    if request["kind"] == "generate":
-        stream.generate(engine.spark, request["folder"], request["stream"])
-    elif request["kind"] == "run":
-        running.run(engine, request["folder"], request["stream"], request["attempt"], channel)
+    assert isinstance(backend, Classic)
+    case, folder = message["case"], message["folder"]
+    spec = stream.Stream(**snake_case(message["stream"]))
+    if message["kind"] == "generate":
+        stream.generate(backend.spark, folder, spec)
+    elif message["kind"] == "run":
+        query.run(
+            backend, folder, spec, message["attempt"], lambda kind, **fields: channel.send(kind, case=case, **fields)
+        )
     else:
-        questions.answer(engine.spark, request, channel)
-    channel.send("done")
+        tables.register(backend.spark, folder, spec, message["late"])
+        for question in message["questions"]:
+            frame = backend.spark.sql(question["sql"])
+            rows = [list(row) for row in frame.limit(question["most"]).collect()]
+            channel.send("rows", case=case, name=question["name"], columns=frame.columns, rows=rows)
+    channel.send("done", case=case, columns=[])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(serve(sys.argv[1:], answer))

@@ -1,4 +1,4 @@
-"""Where everything of a soak lies in its folder."""
+"""The layout of a soak's folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ INPUT, CHECKPOINT, OUTPUT, PROGRESS = "input", "checkpoint", "output", "progress
 
 
 def uri(*parts: str) -> str:
-    """A path as Spark takes it: whatever the default file system of a cluster is, this is a folder that its machines share."""
+    """A path for Spark: a folder that all machines share, whatever the cluster's default file system is."""
     return "file://" + os.path.join(*parts)
 
 
 def attempt_at(folder: str, batch: object, attempt: object) -> str:
-    """What an attempt at a micro-batch emitted: JSON lines. Spark reads ``batch`` and ``attempt`` out of the path; ``*`` is any."""
+    """The output of one attempt at a micro-batch, as JSON lines. Spark reads ``batch`` and ``attempt`` from the path; ``*`` is any."""
     return os.path.join(folder, OUTPUT, "batch={}".format(batch), "attempt={}".format(attempt))

@@ -1,4 +1,4 @@
-"""What the checkpoint says of each micro-batch: its watermark, the one it left behind, and the files that were read in it."""
+"""What the checkpoint says about each micro-batch: its watermark, the next one, and the files it read."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import os
 from typing import Any, List, Tuple
 
 from harness.driver.checkpoint import Checkpoint
-from harness.driver.own_files import OwnFiles
+from harness.driver.local_files import LocalFiles
 
 MicroBatch = Tuple[int, int, "int | None"]
-"""Id, the watermark it ran with, and the one that its commit left for the next; ms. None where it is not committed."""
+"""Id, the watermark it ran with, and the one that its commit holds for the next, in ms; None if it is not committed."""
 
 
 class LogIncomplete(Exception):
-    """The offset log lacks micro-batches, so nobody can say what was read in them."""
+    """The offset log lacks micro-batches, so the files they read are unknown."""
 
 
 def micro_batches(checkpoint: str) -> List[MicroBatch]:
     """All of them, in order.
 
     Raises:
-        LogIncomplete: one that was planned is gone from the log.
+        LogIncomplete: a planned one is missing from the log.
     """
     ids = _planned(checkpoint)
-    logs = Checkpoint(checkpoint, OwnFiles())
+    logs = Checkpoint(checkpoint, LocalFiles())
     return [(batch, logs.logged_watermark(batch), logs.next_watermark(batch)) for batch in ids]
 
 
 def files_read(checkpoint: str) -> List[Tuple[int, str]]:
-    """Micro-batch and name of a file, for each file that the source has noticed.
+    """Micro-batch and file name, for each file in the source's log.
 
-    An entry of the source's own log is part of the first micro-batch whose offset has come as far. A source may be ahead of the offset
-    log: its engine was killed between the two, and the next micro-batch takes what it has noticed along.
+    An entry of the source's log belongs to the first micro-batch whose offset includes it. The source may be ahead of the offset log if
+    its engine was killed between the two; the next micro-batch then includes those files.
     """
     reached = [(batch, _offset(os.path.join(checkpoint, "offsets", str(batch)))) for batch in _planned(checkpoint)]
     found = []
-    for noticed, path in _noticed(os.path.join(checkpoint, "sources", "0")):
-        batch = next((batch for batch, offset in reached if offset >= noticed), None)
+    for entry, path in _source_log(os.path.join(checkpoint, "sources", "0")):
+        batch = next((batch for batch, offset in reached if offset >= entry), None)
         if batch is not None:
             found.append((batch, path.rpartition("/")[2]))
     return sorted(found)
@@ -54,14 +54,14 @@ def _planned(checkpoint: str) -> List[int]:
 
 
 def _offset(path: str) -> int:
-    """The entry of the source's log up to which a micro-batch has read; -1 where it had none yet."""
+    """The last entry of the source's log that a micro-batch has read; -1 if none."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
     return -1 if lines[2] == "-" else int(json.loads(lines[2])["logOffset"])
 
 
-def _noticed(log: str) -> "set[Tuple[int, str]]":
-    """Number of the entry and path, of each file in the source's log; a compacted entry repeats all before it."""
+def _source_log(log: str) -> "set[Tuple[int, str]]":
+    """Entry number and path of each file in the source's log; a compacted entry repeats all earlier ones."""
     found: "set[Tuple[int, str]]" = set()
     for name in os.listdir(log):
         if name.partition(".")[0].isdigit() and name.partition(".")[2] in ("", "compact"):

@@ -1,10 +1,10 @@
-"""The stream: rows out of order, and some of them late, all by one seed. Files in the order in which they arrive."""
+"""The stream: rows out of order, some of them late, all derived from one seed; files in order of arrival."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict
+from typing import Any, NamedTuple
 
 from . import layout
 
@@ -13,10 +13,10 @@ SCHEMA = "id BIGINT, event_time TIMESTAMP, sensor INT"
 _BEGIN_S = 1704067200
 """2024-01-01, in seconds since the epoch."""
 _FAR_S = 86400
-"""How far the last row is ahead of all others: it closes every window but its own."""
+"""How far ahead of all others the last row is: it closes every window but its own."""
 
-# Of a hundred rows ninety come within a micro-batch's time, nine within four, one within twelve: with a delay as long as a micro-batch,
-# some of the last ten are late. Whole seconds, so that a watermark often stands exactly at the end of a window.
+# Of a hundred rows, ninety are up to one micro-batch out of order, nine up to four, one up to twelve: with a delay as long as a
+# micro-batch, some of the last ten are late. Whole seconds, so that the watermark often equals the end of a window.
 _ROW = """
   {begin} + id * {span} div {rows_a_batch}
   - CASE WHEN pmod(xxhash64(id, {seed}, 1), 100) < 90 THEN pmod(xxhash64(id, {seed}, 2), {span})
@@ -25,21 +25,34 @@ _ROW = """
 """
 
 
-def generate(spark: Any, folder: str, stream: Dict[str, Any]) -> None:
-    """Write all files of the stream. What a row is depends on its number and the seed, not on how many files or tasks there are."""
-    files = stream["batches"] * stream["files"]
+class Stream(NamedTuple):
+    """The parameters of a stream; ``harness/soak/messages.py`` describes them."""
+
+    rows: int
+    seed: int
+    batches: int
+    files: int
+    span_s: int
+    delay_s: int
+    window_s: int
+    sensors: int
+
+
+def generate(spark: Any, folder: str, stream: Stream) -> None:
+    """Write all files of the stream. A row depends on its number and the seed only, not on the number of files or tasks."""
+    files = stream.batches * stream.files
     numbers = {
         "begin": "{}L".format(_BEGIN_S),
-        "span": "{}L".format(stream["span_s"]),
-        "seed": "{}L".format(stream["seed"]),
-        "rows_a_batch": "{}L".format(max(1, stream["rows"] // stream["batches"])),
+        "span": "{}L".format(stream.span_s),
+        "seed": "{}L".format(stream.seed),
+        "rows_a_batch": "{}L".format(max(1, stream.rows // stream.batches)),
     }
-    rows = spark.range(0, stream["rows"] - 1, 1, files).selectExpr(
+    rows = spark.range(0, stream.rows - 1, 1, files).selectExpr(
         "id",
         "CAST({} AS TIMESTAMP) AS event_time".format(_ROW.format(**numbers)),
-        "CAST(pmod(xxhash64(id, {}, 3), {}) AS INT) AS sensor".format(numbers["seed"], stream["sensors"]),
+        "CAST(pmod(xxhash64(id, {}, 3), {}) AS INT) AS sensor".format(numbers["seed"], stream.sensors),
     )
-    closing = spark.range(stream["rows"] - 1, stream["rows"], 1, 1).selectExpr(
+    closing = spark.range(stream.rows - 1, stream.rows, 1, 1).selectExpr(
         "id",
         "CAST({begin} + id * {span} div {rows_a_batch} + {far}L AS TIMESTAMP) AS event_time".format(
             far=_FAR_S, **numbers
@@ -48,7 +61,7 @@ def generate(spark: Any, folder: str, stream: Dict[str, Any]) -> None:
     )
     made = os.path.join(folder, "." + layout.INPUT)
     rows.union(closing).write.parquet(layout.uri(made))
-    # Files are read in the order of their modification times, which must not depend on how fast they were written.
+    # Sources read files in the order of their modification times, which must not depend on how fast we write them.
     yesterday = int(time.time()) - 86400
     for number, name in enumerate(sorted(name for name in os.listdir(made) if name.startswith("part-"))):
         os.utime(os.path.join(made, name), (yesterday + number, yesterday + number))

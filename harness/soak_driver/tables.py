@@ -1,23 +1,23 @@
-"""What a soak left behind, as tables for the invariants: ``conformance/invariants/invariant.py`` says what each holds. Instants: ms."""
+"""What a soak left behind, as tables for the invariants: ``conformance/invariants/catalogue.py`` describes each. Instants: ms."""
 
 from __future__ import annotations
 
 import glob
 import json
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 from harness.driver.progress import milliseconds
 
 from . import layout
 from .logs import files_read, micro_batches
-from .stream import SCHEMA
+from .stream import SCHEMA, Stream
 
 _FILES = {"spark.sql.files.openCostInBytes": "4194304", "spark.sql.files.maxPartitionBytes": "134217728"}
-"""Many small files in a task, as by default: here nobody needs to know which file is which partition."""
+"""Spark's defaults, with many small files per task: here it does not matter which file is which partition."""
 
 _VIEWS = {
-    # The one look at all rows. The window is worked out here, and not by the function that the query had.
+    # The only scan of all rows. The window is computed without the `window` function that the query uses.
     "arrived": """
         SELECT substring_index(file, '/', -1) AS file, window_end, sensor, count(*) AS total, max(instant) AS newest
         FROM (SELECT input_file_name() AS file, sensor, CAST(event_time AS BIGINT) * 1000 AS instant,
@@ -38,13 +38,13 @@ _VIEWS = {
         ON latest.batch = attempted.batch AND latest.attempt = attempted.attempt""",
 }
 _KEPT = ("arrived", "batch_rows", "accepted", "attempted", "emitted")
-"""Views that several questions look at: worked out once."""
+"""Views that several questions read: computed once."""
 
 
-def register(spark: Any, folder: str, stream: Dict[str, Any], late: str) -> None:
+def register(spark: Any, folder: str, stream: Stream, late: str) -> None:
     """Make a view of each table.
 
-    ``late``: by whose watermark rows are late, ``own batch`` or ``batch before``.
+    ``late``: whose watermark decides which rows are late, ``own batch`` or ``batch before``.
     """
     spark.catalog.clearCache()
     for key, value in _FILES.items():
@@ -55,7 +55,7 @@ def register(spark: Any, folder: str, stream: Dict[str, Any], late: str) -> None
     ).createOrReplaceTempView("output")
     checkpoint = os.path.join(folder, layout.CHECKPOINT)
     batches = micro_batches(checkpoint)
-    _small(spark, "query", "delay BIGINT", [(stream["delay_s"] * 1000,)])
+    _small(spark, "query", "delay BIGINT", [(stream.delay_s * 1000,)])
     _small(spark, "read_files", "batch BIGINT, file STRING", files_read(checkpoint))
     _small(
         spark,
@@ -70,12 +70,12 @@ def register(spark: Any, folder: str, stream: Dict[str, Any], late: str) -> None
     told = "batch BIGINT, attempt BIGINT, watermark BIGINT, state BIGINT, dropped BIGINT"
     _small(spark, "told", told, progress(folder))
     for name, text in _VIEWS.items():
-        view = spark.sql(text.format(window_s=stream["window_s"]))
+        view = spark.sql(text.format(window_s=stream.window_s))
         (view.cache() if name in _KEPT else view).createOrReplaceTempView(name)
 
 
 def attempts(folder: str) -> List[Tuple[int, int]]:
-    """Micro-batch and number of the engine, of each attempt whose rows came out to the last: Spark then writes ``_SUCCESS``."""
+    """Micro-batch and engine number of each attempt whose output is complete: Spark then writes ``_SUCCESS``."""
     found = []
     for marker in glob.glob(os.path.join(layout.attempt_at(glob.escape(folder), "*", "*"), "_SUCCESS")):
         batch, attempt = os.path.dirname(marker).split(os.sep)[-2:]
@@ -84,7 +84,7 @@ def attempts(folder: str) -> List[Tuple[int, int]]:
 
 
 def progress(folder: str) -> "List[Tuple[int, int, int | None, int | None, int | None]]":
-    """Micro-batch, number of the engine, watermark, keys in the state and groups dropped, as each engine told before it ended."""
+    """Micro-batch, engine number, watermark, keys in the state and groups dropped, from the progress that each engine wrote."""
     found = []
     for path in glob.glob(os.path.join(glob.escape(folder), layout.PROGRESS, "*.jsonl")):
         attempt = int(os.path.basename(path).partition(".")[0])

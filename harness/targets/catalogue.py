@@ -1,4 +1,4 @@
-"""The catalogue of targets, and the choice of some of them."""
+"""The catalogue of targets, and the selection of some."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import yaml
@@ -15,30 +16,27 @@ from packaging.specifiers import SpecifierSet
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
 from harness.errors import HarnessError
 from harness.targets import installed
-from harness.targets.java_need import JavaNeed
-from harness.targets.target import Target
-
-__all__ = ["Choice", "NothingRuns", "Target", "Targets", "UnknownTarget"]
+from harness.targets.target import JavaRequirement, Target
 
 WORDS = ("all", "lines", "newest", "installed")
-"""What may be asked for besides versions and ranges."""
+"""Selections besides versions and ranges."""
 
 
 Obstacle: TypeAlias = Callable[[Target], str | None]
-"""Why a target cannot run on this machine; None where it can."""
+"""Why a target cannot run on this machine; None if it can."""
 
 
 def runs_anywhere(_target: Target) -> None:
-    """The ``Obstacle`` of a machine that can run every target."""
+    """The ``Obstacle`` of a machine that runs every target."""
 
 
 class UnknownTarget(ValueError):
-    """What was asked for is no target.
+    """A selection matches no target.
 
     Attributes:
-        spec: what was asked for.
-        known: the versions there are, oldest first.
-        nearest: what may have been meant, best first.
+        spec: the selection.
+        known: the versions of the catalogue, oldest first.
+        nearest: similar selections, best first.
     """
 
     exit_code: ClassVar[int] = 2
@@ -56,19 +54,19 @@ class UnknownTarget(ValueError):
 
 
 class NothingRuns(HarnessError):
-    """`newest` was asked for, and this machine can run no target at all."""
+    """`newest` was selected, and this machine can run no target."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"This machine can run none of the targets. The newest needs what it does not have:\n{why}")
+        super().__init__(f"This machine cannot run any target. The newest one fails because:\n{why}")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The targets that were chosen, oldest first, each once."""
+    """The selected targets, oldest first, each once."""
 
     targets: tuple[Target, ...]
     notes: tuple[str, ...] = ()
-    """What whoever asked should know: that `newest` is not the newest there is, and why."""
+    """Notes for the user: that `newest` is not the newest target, and why."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,8 @@ class Targets:
     """Every target of the catalogue, oldest first."""
 
     entries: tuple[Target, ...]
+    spark_home: Path | None = None
+    """An unpacked Spark to use as ``installed``; None for the importable pyspark."""
 
     @classmethod
     def load(cls) -> Targets:
@@ -88,38 +88,38 @@ class Targets:
         return cls(tuple(sorted(entries, key=lambda target: target.version)))
 
     def select(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> list[Target]:
-        """What the specs mean, oldest first, each once: `choose` without its notes."""
+        """The targets of the specs, oldest first, each once: `choose` without its notes."""
         return list(self.choose(specs, obstacle=obstacle).targets)
 
     def choose(self, specs: Iterable[str], *, obstacle: Obstacle = runs_anywhere) -> Choice:
-        """What the specs mean.
+        """The targets of the specs.
 
         Args:
             specs: each a version (``3.5.9``, ``spark-3.5.9``), a line (``3.5``: its newest patch), a range
                 (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this machine can
                 run), ``installed``.
-            obstacle: why a target cannot run here, None where it can: ``readiness.obstacle``. Only ``newest`` asks it.
+            obstacle: why a target cannot run here, None if it can: ``readiness.obstacle``. Only ``newest`` calls it.
 
         Raises:
-            UnknownTarget: a spec means nothing.
+            UnknownTarget: a spec matches nothing.
             NothingRuns: ``newest``, and nothing runs here.
-            NoPyspark, UnusablePyspark: ``installed``, and there is none.
+            NoPyspark, NotASpark, UnusablePyspark: ``installed``, and there is none.
         """
         chosen: dict[str, Target] = {}
         notes: list[str] = []
-        for spec in _one_by_one(specs):
-            found, note = self._newest(obstacle) if spec == "newest" else (self._meant(spec), None)
+        for spec in _split(specs):
+            found, note = self._newest(obstacle) if spec == "newest" else (self._matching(spec), None)
             chosen |= {target.name: target for target in found}
             notes += [note] if note else []
         ordered = sorted(chosen.values(), key=lambda target: (target.version, target.installed is not None))
         return Choice(tuple(ordered), tuple(dict.fromkeys(notes)))
 
     def lines(self) -> tuple[Target, ...]:
-        """The newest patch of every line."""
+        """The newest patch of each line."""
         return tuple({target.version.line: target for target in self.entries}.values())
 
     def nearest(self, version: SparkVersion) -> Target:
-        """The target that says best what another version needs: of its line, else the line before, else the oldest."""
+        """The target whose needs another version most likely shares: of its line, else the line before, else the oldest."""
         before = [
             target
             for target in self.entries
@@ -128,30 +128,28 @@ class Targets:
         return before[-1] if before else self.entries[0]
 
     def with_releases(self, specs: Iterable[str]) -> Targets:
-        """The same with every release of Spark that is asked for by its number, with the needs of its line."""
+        """The same, plus every Spark release that is selected by its number, with the needs of its line."""
         entries = {target.version: target for target in self.entries}
-        for text in (spec.removeprefix("spark-") for spec in _one_by_one(specs)):
+        for text in (spec.removeprefix("spark-") for spec in _split(specs)):
             version = next((one for one in releases() if str(one) == text), None)
             if version is not None and version not in entries:
                 entries[version] = replace(self.nearest(version), version=version, image=None)
-        return Targets(tuple(sorted(entries.values(), key=lambda target: target.version)))
+        return replace(self, entries=tuple(sorted(entries.values(), key=lambda target: target.version)))
 
     def installed(self) -> Target:
-        """The pyspark importable where the command runs. Its needs are those of its line.
+        """The installed pyspark, or that of ``spark_home``, with the needs of its line.
 
         Raises:
-            NoPyspark, UnusablePyspark: see `harness.targets.installed`.
+            NoPyspark, NotASpark, UnusablePyspark: see `harness.targets.installed`.
         """
-        found = installed.find()
+        found = installed.find() if self.spark_home is None else installed.unpacked(self.spark_home)
         try:
             version = SparkVersion.parse(found.version)
         except NotAVersion:
-            raise installed.UnusablePyspark(
-                found.package, f"its version {found.version!r} is not one of Spark"
-            ) from None
+            raise installed.UnusablePyspark(found.package, f"{found.version!r} is not a Spark version") from None
         return replace(self.nearest(version), version=version, image=None, installed=found)
 
-    def _meant(self, spec: str) -> tuple[Target, ...]:
+    def _matching(self, spec: str) -> tuple[Target, ...]:
         if spec == "all":
             return self.entries
         if spec == "lines":
@@ -171,11 +169,11 @@ class Targets:
             wanted = VersionRange.parse(spec)
         except NotARange:
             raise UnknownTarget(
-                spec, self._versions(), (), "is no range of versions; write PEP 440, like '>=3.4,<4'"
+                spec, self._versions(), (), "is not a version range; write it as in PEP 440, like '>=3.4,<4'"
             ) from None
         found = tuple(target for target in self.entries if target.version in wanted)
         if not found:
-            raise UnknownTarget(spec, self._versions(), (), "holds no target")
+            raise UnknownTarget(spec, self._versions(), (), "contains no target")
         return found
 
     def _newest(self, obstacle: Obstacle) -> tuple[tuple[Target, ...], str | None]:
@@ -200,19 +198,19 @@ class Targets:
         except NotAVersion:
             names = [*WORDS, *(target.version.line for target in self.lines()), *map(str, versions)]
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
-            return UnknownTarget(spec, versions, nearest, "is no target")
+            return UnknownTarget(spec, versions, nearest, "is not a target")
         siblings = [str(known) for known in versions if known.line == version.line]
         if version in releases():
-            return UnknownTarget(spec, versions, siblings, "is a Spark release, and none of the targets")
+            return UnknownTarget(spec, versions, siblings, "is a Spark release but not a target")
         return UnknownTarget(
             spec,
             versions,
             siblings or difflib.get_close_matches(text, map(str, versions), n=2),
-            "is no Spark release the suite knows",
+            "is not a known Spark release",
         )
 
 
-def _one_by_one(specs: Iterable[str]) -> Iterable[str]:
+def _split(specs: Iterable[str]) -> Iterable[str]:
     """``3.4, 3.5`` is two, ``>=3.4,<4`` is one."""
     for spec in specs:
         yield from ([spec.strip()] if _is_range(spec) else (part.strip() for part in spec.split(",")))
@@ -224,21 +222,21 @@ def _is_range(text: str) -> bool:
 
 def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
     version = SparkVersion.parse(entry["spark"])
-    said = lines.get(version.line, {}) | entry
-    java = said["java"]
+    merged = lines.get(version.line, {}) | entry
+    java = merged["java"]
     return Target(
         version=version,
-        python=SpecifierSet(said["python"]),
-        java=JavaNeed(
+        python=SpecifierSet(merged["python"]),
+        java=JavaRequirement(
             majors=tuple(java["majors"]),
             modules=tuple(java.get("modules", ())),
             embedded=java.get("embedded"),
-            embedded_lacks=tuple(java.get("embedded_lacks", ())),
+            embedded_missing=tuple(java.get("embedded_missing", ())),
         ),
-        packages=tuple(said.get("packages", ())),
-        connect=tuple(said.get("connect", ())),
-        connect_lacks=tuple(said.get("connect_lacks", {}).items()),
-        image=said["image"] and said["image"].format(spark=version),
-        base=said["build"]["base"],
-        base_java=said["build"]["java"],
+        packages=tuple(merged.get("packages", ())),
+        connect=tuple(merged.get("connect", ())),
+        connect_unsupported=tuple(merged.get("connect_unsupported", {}).items()),
+        image=merged["image"] and merged["image"].format(spark=version),
+        base=merged["build"]["base"],
+        base_java=merged["build"]["java"],
     )

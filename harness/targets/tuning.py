@@ -1,4 +1,4 @@
-"""Engine settings that save time and change no answer: data, each with its reason, in ``tuning.yaml``."""
+"""Spark settings that save time and change no answer; ``tuning.yaml`` has them with their reasons."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import yaml
 from conformance.core.versions import SparkVersion, VersionRange
 
 
-def settings(version: SparkVersion, *, own_disk: bool = True) -> dict[str, str]:
-    """The Spark settings for a version, to be given when its session starts.
+def tuning(version: SparkVersion, *, own_disk: bool = True) -> dict[str, str]:
+    """The settings for a version, set when its session starts.
 
-    ``own_disk``: whether cases have their files on a disk of the engine's machine.
+    ``own_disk``: whether the files of cases are on a disk of the engine's machine.
     """
     return {
         entry["conf"]: entry["value"]

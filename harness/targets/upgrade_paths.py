@@ -1,4 +1,4 @@
-"""Which versions go on from whose checkpoints: the policy of ``upgrade_paths.yaml`` on the targets there are."""
+"""Which versions resume whose checkpoints, by the policies of ``upgrade_paths.yaml``."""
 
 from __future__ import annotations
 
@@ -15,37 +15,39 @@ from harness.targets.target import Target
 Policy: TypeAlias = Literal["neighbours", "lts", "all"]
 POLICIES: tuple[str, ...] = get_args(Policy)
 TargetPair: TypeAlias = tuple[Target, Target]
-"""Who writes the checkpoint, and who goes on from it."""
+"""The version that writes the checkpoint, and the one that resumes from it."""
 
 
 def pairs(targets: Targets, policy: Policy | None = None) -> tuple[TargetPair, ...]:
-    """The pairs of a policy, each once; those people ask for most where none is named.
+    """The pairs of a policy, each once; by default those that users ask for most.
 
     Args:
         targets: the catalogue.
-        policy: ``neighbours``: every line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: every line and every other.
+        policy: ``neighbours``: each line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: each line and every other.
     """
-    said: dict[str, Any] = yaml.safe_load((files("harness.targets") / "upgrade_paths.yaml").read_text(encoding="utf-8"))
+    policies: dict[str, Any] = yaml.safe_load(
+        (files("harness.targets") / "upgrade_paths.yaml").read_text(encoding="utf-8")
+    )
     lines = targets.lines()
     if policy == "all":
         return tuple(permutations(lines, 2))
     found: list[TargetPair] = []
-    if policy != "lts" and said["neighbours"]:
+    if policy != "lts" and policies["neighbours"]:
         found += pairwise(lines)
     if policy != "neighbours":
-        found += _jumps(said["jumps"], lines)
-    return tuple(dict.fromkeys(_both_ways(found) if said["back"] else found))
+        found += _jumps(policies["jumps"], lines)
+    return tuple(dict.fromkeys(_both_ways(found) if policies["back"] else found))
 
 
 def between(origins: Sequence[Target], others: Sequence[Target]) -> tuple[TargetPair, ...]:
-    """Every one of the first with every one of the second but itself; a version with itself only where that is all there is."""
+    """Each of the first with each of the second except itself; a version with itself only if there is no other pair."""
     found = tuple(product(origins, others))
     return tuple(pair for pair in found if pair[0] != pair[1]) or found
 
 
-def _jumps(said: Iterable[dict[str, str]], lines: Sequence[Target]) -> Iterator[TargetPair]:
+def _jumps(jumps: Iterable[dict[str, str]], lines: Sequence[Target]) -> Iterator[TargetPair]:
     known = {target.version.line: target for target in lines} | {"newest": lines[-1]}
-    for jump in said:
+    for jump in jumps:
         if jump["from"] in known and jump["to"] in known:
             yield known[jump["from"]], known[jump["to"]]
 

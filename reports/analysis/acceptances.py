@@ -1,4 +1,4 @@
-"""Changes that people have looked at and accept, each with a reason: the file beside their gate.
+"""The file of accepted changes, each with a reason, for ``conformance gate --accept``.
 
 ```yaml
 accepted:
@@ -38,12 +38,12 @@ class Acceptance:
     before: str | None = None
     after: str | None = None
 
-    def is_about(self, before: str, after: str) -> bool:
-        """Whether it speaks of these two versions at all."""
+    def applies_to(self, before: str, after: str) -> bool:
+        """Whether it applies to these two versions."""
         return self.before in (None, before) and self.after in (None, after)
 
     def covers(self, change: Change) -> bool:
-        """Whether it accepts the change, between versions it speaks of."""
+        """Whether it accepts the change, if it applies to the versions."""
         links = {reason.link for reason in change.reasons}
         return (
             (self.case is None or self.case == change.case)
@@ -60,13 +60,13 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     """Read the file.
 
     Raises:
-        InvalidCase: something in it is wrong; every problem with its line.
+        InvalidCase: the file is invalid; with every problem and its line.
     """
     report = Report(path)
     content = read_yaml(path, report)
     listed = content.get("accepted") if isinstance(content, Entries) else None
     if content is not None and not (isinstance(content, Entries) and isinstance(listed, Items)):
-        report.add(content, "it must be a mapping with one key, `accepted`, a list of entries with a reason each")
+        report.add(content, "must be a mapping with one key, `accepted`: a list of entries, each with a reason")
     if isinstance(content, Entries):
         for key in (entry.key.value for entry in content.entries):
             if key != "accepted":
@@ -78,9 +78,9 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
 
 
 def draft(changes: tuple[Change, ...]) -> str:
-    """A file that would accept these changes, once someone has written the reasons; without a reason it is not valid."""
+    """A file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
     lines = [
-        "# Look at each change, then say why your job can live with it. An entry that no change needs any more fails the gate."
+        "# Review each change and say why it is acceptable for your job. An entry that matches no change fails the gate."
     ]
     lines.append("accepted:" if changes else "accepted: []")
     for change in changes:
@@ -92,7 +92,7 @@ def draft(changes: tuple[Change, ...]) -> str:
 
 def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
     if not isinstance(node, Entries):
-        report.add(node, "an entry is a mapping: `case` or `link`, and `because`")
+        report.add(node, "an entry must be a mapping with `case` or `link`, and `because`")
         return None
     before = len(report.problems)
     said: dict[str, str] = {}
@@ -101,12 +101,12 @@ def _acceptance(node: Node, path: Path, report: Report) -> Acceptance | None:
         if key not in KEYS:
             report.add(entry.key, unknown("key", key, KEYS))
         elif not isinstance(entry.value, Scalar) or entry.value.value is None or not str(entry.value.value).strip():
-            reason = "an accepted change needs a reason" if key == "because" else f"`{key}` must be a text"
+            reason = "an accepted change needs a reason" if key == "because" else f"`{key}` must be text"
             report.add(entry.value, reason)
         else:
             said[key] = str(entry.value.value).strip()
     if "case" not in said and "link" not in said and len(report.problems) == before:
-        report.add(node, "what is accepted? Name a `case`, or the `link` of a reason")
+        report.add(node, "an entry needs a `case`, or the `link` of a reason")
     if node.get("because") is None:
         report.add(node, "an accepted change needs a reason: add `because`")
     if "change" in said and said["change"] not in MEANINGS:

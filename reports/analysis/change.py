@@ -1,21 +1,27 @@
-"""What changes between two versions, by what it means for whoever moves from one to the other.
+"""What changes between two versions, classified by what it means for an upgrade.
 
-A change is told from what was observed, never from pass marks: two versions may both do as the case says of them and
-yet not do the same.
+Changes are found in observed behaviour, not in statuses: two versions may both do what the case expects of them and still
+behave differently.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.wording import counted
+from conformance.judging.divergence import Aspect, Divergence, different_rows
+from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Status
-from reports.analysis.difference import Divergence, divergence
-from reports.analysis.equivalence import SAYS_NOTHING, alike, speaks
+from reports.analysis.equivalence import (
+    WITHOUT_BEHAVIOUR,
+    all_differences,
+    first_difference,
+    has_behaviour,
+    same_behaviour,
+)
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
@@ -24,39 +30,41 @@ Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
 
 
 @dataclass(frozen=True)
-class Heading:
-    """How a kind of change is told."""
+class MeaningText:
+    """How a kind of change is presented."""
 
     glyph: str
     title: str
     explained: str
 
 
-MEANINGS: Mapping[Meaning, Heading] = {
-    "rows": Heading("✗", "Rows lost, added or with other values", "The same input gives another result."),
-    "refused": Heading("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
-    "timing": Heading("◷", "Rows come later or earlier", "The same rows, in another micro-batch."),
-    "accepted": Heading("+", "Newly accepted", "What was refused runs now."),
-    "metric": Heading("∘", "Only a metric or an error", "The rows are the same; watermark, state or counts are not."),
+MEANINGS: Mapping[Meaning, MeaningText] = {
+    "rows": MeaningText("✗", "Rows lost, added or with different values", "The same input gives a different result."),
+    "refused": MeaningText("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
+    "timing": MeaningText("◷", "Rows emitted later or earlier", "The same rows, in a different micro-batch."),
+    "accepted": MeaningText("+", "Newly accepted", "A query that was refused now runs."),
+    "metric": MeaningText(
+        "∘", "Only a metric or an error", "The rows are the same; the watermark, state or counts differ."
+    ),
 }
 """Every kind of change, worst first."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a version does what it does, as the case documents it."""
+    """Why a version behaves as it does, as documented in the case."""
 
     spark: str
-    """The version it is about."""
+    """The version it applies to."""
     text: str
     link: str | None
     bug: KnownBug | None = None
-    """Where it is a known bug of that version, and no documented change."""
+    """Set if it is a known bug of that version and not a documented change."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One case that two versions answer differently."""
+    """One case that behaves differently on two versions."""
 
     case: str
     before: Cell
@@ -65,19 +73,19 @@ class Change:
     what: str
     """In a sentence, about the later version."""
     where: Divergence
-    """The first place where the two part."""
+    """The first place where the two differ."""
     reasons: tuple[Reason, ...]
-    """Empty where the case explains nothing: then nobody has documented it."""
+    """Empty if the case does not document the change."""
 
     @property
     def brings_a_bug(self) -> bool:
-        """Whether the later version has a known bug that the earlier one has not."""
+        """Whether the later version has a known bug that the earlier one does not have."""
         return self.after.status == "bug" and self.before.differs != self.after.differs
 
 
 @dataclass(frozen=True)
-class Silent:
-    """A case that says nothing about the pair."""
+class MissingAnswer:
+    """A cell without a result, so its case cannot be compared."""
 
     case: str
     target: str
@@ -86,55 +94,57 @@ class Silent:
 
 @dataclass(frozen=True)
 class Changes:
-    """Two versions held against each other."""
+    """The comparison of two versions."""
 
     before: Target
     after: Target
     changes: tuple[Change, ...]
     """Worst first, then by case."""
-    alike: tuple[str, ...]
-    """Cases that both answered the same."""
+    same: tuple[str, ...]
+    """Cases with the same behaviour on both."""
     outside: tuple[str, ...]
-    """Cases that are not about one of the two."""
-    silent: tuple[Silent, ...]
-    """Cells that have no answer: nothing can be said of their cases."""
+    """Cases that do not apply to one of the two."""
+    missing: tuple[MissingAnswer, ...]
+    """Cells without a result."""
 
     def of(self, meaning: Meaning) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.meaning == meaning)
 
     @property
     def compared(self) -> int:
-        """How many cases both versions answered."""
-        return len(self.changes) + len(self.alike)
+        """How many cases have a result on both versions."""
+        return len(self.changes) + len(self.same)
 
 
 def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
-    """What changes from one target of the matrix to another."""
+    """The changes from one target of the matrix to another."""
     found: list[Change] = []
     same: list[str] = []
     outside: list[str] = []
-    silent: list[Silent] = []
+    missing: list[MissingAnswer] = []
     for case in matrix.cases:
         pair = [(target, matrix.cells.get((case, target.name))) for target in (before, after)]
         a, b = pair[0][1], pair[1][1]
-        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not speaks(cell)]
-        if any(SAYS_NOTHING.get(status, "no answer") == "no answer" for _, status in open_):
-            silent += [Silent(case, target.name, status) for target, status in open_ if status != "not-applicable"]
+        open_ = [(target, cell.status if cell else "not-run") for target, cell in pair if not has_behaviour(cell)]
+        if any(WITHOUT_BEHAVIOUR.get(status, "no answer") == "no answer" for _, status in open_):
+            missing += [
+                MissingAnswer(case, target.name, status) for target, status in open_ if status != "not-applicable"
+            ]
         elif open_ or a is None or b is None:
             outside.append(case)
-        elif alike(a, b):
+        elif same_behaviour(a, b):
             same.append(case)
         else:
             found.append(change(a, before, b, after))
     order = list(MEANINGS)
     found.sort(key=lambda one: (order.index(one.meaning), one.case))
-    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(silent))
+    return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(missing))
 
 
 def change(a: Cell, before: Target, b: Cell, after: Target) -> Change:
-    """The change between two cells of one case that are not alike."""
-    meaning, what = _meaning(a.observation, b.observation)
-    return Change(a.case, a, b, meaning, what, divergence(a, b), tuple(_reasons(a, before, b, after)))
+    """The change between two cells of one case with different behaviour."""
+    meaning, what = _meaning(a, b)
+    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after)))
 
 
 def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason]:
@@ -148,26 +158,29 @@ def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason
         yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
 
 
-def _meaning(a: Observation | None, b: Observation | None) -> tuple[Meaning, str]:
+def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
+    a, b = before.observation, after.observation
     if a is None or b is None:
-        return "metric", "there is no record of what was seen"
+        return "metric", "no observation was recorded"
     errors = [one.steps[-1].error if one.steps else None for one in (a, b)]
     if errors[1] is not None and errors[0] is None:
         return "refused", _refusal(errors[1])
     if errors[0] is not None and errors[1] is None:
         return "accepted", f"runs; it {_past_refusal(errors[0])} before"
     if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
-        # A feature that only one of the two has at all: rows are neither lost nor added by that.
+        # A feature that only one of the two versions has: no rows are lost or added by that.
         if _ran(a):
             return "refused", _refusal(errors[1])
-        return "accepted", f"starts, and {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
-    if _rows(a) != _rows(b):
-        return _other_rows(a, b)
+        return "accepted", f"starts, then {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
+    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
+    lost, added = map(len, different_rows(_rows(a), _rows(b), schemas))
+    if lost or added:
+        return _other_rows(a, b, lost, added)
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
-        return "metric", f"fails at {errors[1].stage} rather than at {errors[0].stage}"
+        return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
     if moved := _moved(a, b):
         return "timing", moved
-    return "metric", _metrics(a, b)
+    return "metric", _metrics(before, after)
 
 
 def _ran(observation: Observation) -> bool:
@@ -188,30 +201,26 @@ def _class(error: ErrorSeen) -> str:
     return next(iter(error.classes), "an error without a class")
 
 
-def _rows(observation: Observation) -> Counter[str]:
-    return Counter(json.dumps(row) for step in observation.steps for batch in step.batches for row in batch.rows)
+def _rows(observation: Observation) -> list[str]:
+    return [row for step in observation.steps for batch in step.batches for row in batch.behaviour.rows]
 
 
-def _other_rows(a: Observation, b: Observation) -> tuple[Meaning, str]:
-    """Rows that one of them did not emit: lost, or not come yet where they are still in state when the case ends."""
-    first, second = _rows(a), _rows(b)
-    lost, added = (first - second).total(), (second - first).total()
+def _other_rows(a: Observation, b: Observation, lost: int, added: int) -> tuple[Meaning, str]:
+    """Rows that only one version emitted: lost, or late if they are still in state when the case ends."""
     held, dropped = _held(b) - _held(a), _dropped(b) - _dropped(a)
     if lost and not added and held >= lost and dropped <= 0:
-        return "timing", f"{_many(lost, 'row')} later: still in state when the case ends"
+        return "timing", f"{counted(lost, 'row')} later: still in state when the case ends"
     if added and not lost and -held >= added and dropped >= 0:
-        return "timing", f"{_many(added, 'row')} earlier: before, still in state when the case ends"
+        return "timing", f"{counted(added, 'row')} earlier: previously still in state when the case ends"
     if lost and added:
-        return "rows", f"{_many(added, 'other row')} instead of {lost}" if added != lost else _other_values(lost)
+        same = f"{counted(lost, 'row')} {'has' if lost == 1 else 'have'} different values"
+        return "rows", same if added == lost else f"{counted(added, 'different row')} instead of {lost}"
     if lost:
         late = f", {dropped} more dropped as late" if dropped > 0 else ""
-        return "rows", f"{lost} of {_many(first.total(), 'row')} no longer come{'s' * (lost == 1)}{late}"
+        verb = "is" if lost == 1 else "are"
+        return "rows", f"{lost} of {counted(len(_rows(a)), 'row')} {verb} no longer emitted{late}"
     fewer = f", {-dropped} fewer dropped as late" if dropped < 0 else ""
-    return "rows", f"{_many(added, 'more row')} than before{fewer}"
-
-
-def _other_values(rows: int) -> str:
-    return f"{_many(rows, 'row')} {'has' if rows == 1 else 'have'} other values"
+    return "rows", f"{counted(added, 'more row')} than before{fewer}"
 
 
 def _held(observation: Observation) -> int:
@@ -224,14 +233,16 @@ def _dropped(observation: Observation) -> int:
 
 
 def _moved(a: Observation, b: Observation) -> str | None:
-    """In which direction rows that both emitted have moved, None where all come in the same place."""
+    """Whether rows that both emitted come later or earlier; None if all come in the same place."""
     places = [_places(one) for one in (a, b)]
     if places[0] == places[1]:
         return None
-    pairs = [pair for row, before in places[0].items() for pair in zip(before, places[1][row], strict=True)]
+    pairs = [
+        pair for row, before in places[0].items() for pair in zip(before, places[1].get(row, before), strict=False)
+    ]
     later, earlier = sum(new > old for old, new in pairs), sum(new < old for old, new in pairs)
-    parts = [f"{_many(later, 'row')} later"] if later else []
-    parts += [f"{_many(earlier, 'row')} earlier"] if earlier else []
+    parts = [f"{counted(later, 'row')} later"] if later else []
+    parts += [f"{counted(earlier, 'row')} earlier"] if earlier else []
     within = ", within the same step" if all(old[0] == new[0] for old, new in pairs) else ""
     return " and ".join(parts) + within
 
@@ -241,29 +252,23 @@ def _places(observation: Observation) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for step in observation.steps:
         for at, batch in enumerate(step.batches):
-            for row in batch.rows:
-                found.setdefault(json.dumps(row), []).append((step.number, at))
+            for row in batch.behaviour.rows:
+                found.setdefault(row, []).append((step.number, at))
     return found
 
 
-def _metrics(a: Observation, b: Observation) -> str:
-    names: dict[str, None] = {}
-    for one, other in zip(a.steps, b.steps, strict=False):
-        if len(one.batches) != len(other.batches):
-            names["number of micro-batches"] = None
-        if one.watermark != other.watermark:
-            names["watermark"] = None
-        for x, y in zip(one.batches, other.batches, strict=False):
-            for name, seen in (
-                ("watermark", (x.watermark, x.next_watermark) == (y.watermark, y.next_watermark)),
-                ("rows dropped as late", x.dropped == y.dropped),
-                ("rows in state", x.state == y.state),
-                ("kind of a micro-batch", x.kind == y.kind),
-            ):
-                if not seen:
-                    names[name] = None
+_METRICS: Mapping[Aspect, str] = {
+    "micro-batches": "number of micro-batches",
+    "watermark": "watermark",
+    "next_watermark": "watermark",
+    "watermark after the step": "watermark",
+    "dropped": "rows dropped as late",
+    "state": "rows in state",
+    "kind": "kind of a micro-batch",
+    "id": "micro-batch ids",
+}
+
+
+def _metrics(a: Cell, b: Cell) -> str:
+    names = dict.fromkeys(_METRICS[found.what] for found in all_differences(a, b) if found.what in _METRICS)
     return f"same rows; differs in {', '.join(names)}" if names else "same rows"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

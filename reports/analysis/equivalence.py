@@ -1,37 +1,33 @@
-"""What a case was seen to do, compared across versions: which versions behave alike, and which cells say nothing.
+"""Which versions behave alike on a case, and which cells show no behaviour.
 
-A version that lacks a metric says nothing about it: a cell without ``dropped`` is alike to one that has it, where all
-else is. Everything that is drawn from results, and the gate, goes by this one notion.
+Two cells are compared by ``conformance.judging.divergence``, everywhere: in the report, in the gate and in ``conformance diff``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from conformance.core.observation import Observation
+from conformance.judging.divergence import Divergence, divergence, divergences, equivalent
 from conformance.judging.verdict import Status
+from conformance.judging.wall_clock import digest_omits_instants
 from reports.results.records import Cell
 
-Silence: TypeAlias = Literal["not about it", "no answer"]
+Silence: TypeAlias = Literal["not applicable", "no answer"]
 
-SAYS_NOTHING: dict[Status, Silence] = {
-    "not-applicable": "not about it",
+WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
+    "not-applicable": "not applicable",
     "broken": "no answer",
     "not-run": "no answer",
     "flaky": "no answer",
 }
-"""Statuses of cells that show no behaviour one could compare."""
-
-_SINCE_2020 = 1_577_836_800_000
-"""Milliseconds since the epoch: no engine of these versions had an earlier clock."""
+"""Statuses of cells whose behaviour cannot be compared."""
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """Cells of one case that were answered alike, oldest version first."""
+    """Cells of one case with equivalent answers, oldest version first."""
 
     cells: tuple[Cell, ...]
 
@@ -45,31 +41,43 @@ class Behaviour:
         return tuple(cell.target for cell in self.cells)
 
 
-def speaks(cell: Cell | None) -> bool:
-    """Whether the cell shows a behaviour."""
-    return cell is not None and cell.behaviour is not None and cell.status not in SAYS_NOTHING
+def has_behaviour(cell: Cell | None) -> bool:
+    """Whether the cell shows a behaviour that can be compared."""
+    return cell is not None and cell.behaviour is not None and cell.status not in WITHOUT_BEHAVIOUR
 
 
-def alike(a: Cell, b: Cell) -> bool:
-    """Whether two cells of one case show the same behaviour, as far as both can tell."""
+def same_behaviour(a: Cell, b: Cell) -> bool:
+    """Whether two cells of one case show the same behaviour."""
     if a.behaviour == b.behaviour:
         return True
     if a.observation is None or b.observation is None:
         return False
-    drops = _counts_drops(a.observation) and _counts_drops(b.observation)
-    # Where both do as the case says of the newest, a watermark of today is that of the clock, which the case cannot state.
-    clock = a.status == b.status == "conforms"
-    return (not drops or clock) and _seen(a.observation, drops, clock) == _seen(b.observation, drops, clock)
+    return equivalent(a.observation, b.observation, instants=_instants_count(a, b))
+
+
+def first_difference(a: Cell, b: Cell) -> Divergence:
+    """The first place where two cells that do not show the same behaviour differ."""
+    found = None
+    if a.observation is not None and b.observation is not None:
+        found = divergence(a.observation, b.observation, instants=_instants_count(a, b))
+    return found or Divergence(None, None, "status", a.status, b.status)
+
+
+def all_differences(a: Cell, b: Cell) -> tuple[Divergence, ...]:
+    """Every place where two cells differ, in order; none if one of them has no observation."""
+    if a.observation is None or b.observation is None:
+        return ()
+    return tuple(divergences(a.observation, b.observation, instants=_instants_count(a, b)))
 
 
 def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
     """The distinct behaviours among the cells of one case, given oldest version first; in the order of their newest.
 
-    Cells that show none are left out.
+    Cells without a behaviour are left out.
     """
     groups: list[list[Cell]] = []
-    for cell in reversed([cell for cell in cells if speaks(cell)]):
-        group = next((group for group in groups if alike(group[0], cell)), None)
+    for cell in reversed([cell for cell in cells if has_behaviour(cell)]):
+        group = next((group for group in groups if same_behaviour(group[0], cell)), None)
         if group is None:
             groups.append([cell])
         else:
@@ -77,32 +85,8 @@ def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
     return tuple(Behaviour(tuple(reversed(group))) for group in groups)
 
 
-def _counts_drops(observation: Observation) -> bool:
-    return all(batch.dropped is not None for step in observation.steps for batch in step.batches)
-
-
-def _seen(observation: Observation, drops: bool, clock: bool) -> list[object]:
-    """What the digest of behaviour is made of, without what one of two versions cannot tell."""
-
-    def watermark(ms: int | None) -> int | str | None:
-        return "now" if clock and ms is not None and ms >= _SINCE_2020 else ms
-
-    return [
-        (
-            [
-                (
-                    batch.id,
-                    batch.kind,
-                    watermark(batch.watermark),
-                    watermark(batch.next_watermark),
-                    sorted(json.dumps(row) for row in batch.rows),
-                    batch.dropped if drops else None,
-                    batch.state,
-                )
-                for batch in step.batches
-            ],
-            watermark(step.watermark),
-            step.error and step.error.stage,
-        )
-        for step in observation.steps
-    ]
+def _instants_count(a: Cell, b: Cell) -> bool:
+    """Whether watermarks are compared. A results file does not say that a case reads the clock, but its digests do."""
+    return not any(
+        cell.observation is not None and digest_omits_instants(cell.behaviour, cell.observation) for cell in (a, b)
+    )

@@ -1,7 +1,7 @@
-"""The gate before an upgrade: what changes between two versions, and whether it may pass.
+"""The upgrade gate: what changes between two versions, and whether that may pass.
 
-Behaviours are compared, not pass marks. A change passes when it is below what the gate fails on, was there in an earlier
-result already, or is accepted with a reason. Nothing passes for want of an answer.
+Behaviour is compared, not status. A change passes if it is below the ``--fail-on`` threshold, is in the baseline already, or
+is accepted with a reason. A missing result never passes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from conformance.core.case import Strength
+from conformance.core.wording import counted
 from reports.analysis.acceptances import Acceptance
-from reports.analysis.change import Change, Changes, Silent, changes
-from reports.analysis.equivalence import alike
+from reports.analysis.change import Change, Changes, MissingAnswer, changes
+from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
@@ -27,31 +28,40 @@ Passing: TypeAlias = Literal["fails", "accepted", "known", "tolerated"]
 WORDS: Mapping[Passing, str] = {
     "fails": "fails the gate",
     "accepted": "accepted",
-    "known": "there before",
-    "tolerated": "not of what this gate fails on",
+    "known": "in the baseline",
+    "tolerated": "below the --fail-on threshold",
 }
 
 
 class NoSuchVersion(ValueError):
-    """The results have no such version, or several."""
+    """The results have no such version, or more than one."""
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, asked: str, found: Sequence[str], known: Sequence[str], where: str) -> None:
-        names = ", ".join(known) or "none"
-        problem = f"{asked} may be {' or '.join(found)}" if found else f"{where} no {asked}"
-        super().__init__(f"{problem}; the versions there are: {names}")
+    def __init__(
+        self, asked: str, found: Sequence[str], known: Sequence[str], where: str, *, published: bool = False
+    ) -> None:
+        known_text = f"available: {', '.join(known) or 'none'}"
+        if found:
+            problem = f"{asked} is ambiguous: {' or '.join(found)}; {known_text}"
+        elif published:
+            problem = (
+                f"no published results for {asked}; run it yourself: conformance run --spark {asked} ({known_text})"
+            )
+        else:
+            problem = f"{where} no {asked}; {known_text}"
+        super().__init__(problem)
         self.asked = asked
         self.known = tuple(known)
 
 
 @dataclass(frozen=True)
 class Ruling:
-    """What the gate says of one change."""
+    """The decision on one change."""
 
     change: Change
     strength: Strength | None
-    """How strongly its case is promised; None where that was not asked."""
+    """Whether the behaviour is documented; None if that was not needed."""
     passing: Passing
     because: str | None = None
     """Why it is accepted."""
@@ -59,39 +69,39 @@ class Ruling:
 
 @dataclass(frozen=True)
 class StandingBug:
-    """A known bug that a case shows on both versions."""
+    """A known bug that both versions have."""
 
     case: str
     because: str
     bug: KnownBug
-    """As the later version has it."""
+    """In the later version."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The gate's answer."""
+    """The result of the gate."""
 
     compared: Changes
     fail_on: FailOn
     rulings: tuple[Ruling, ...]
     stale: tuple[Acceptance, ...]
-    """Acceptances that no change needs any more."""
+    """Acceptances that match no change."""
     bugs: tuple[StandingBug, ...] = ()
-    """Known bugs that both versions have: no change, and still something to act on."""
+    """Known bugs that both versions have; no change, but worth knowing."""
 
     @property
     def failing(self) -> tuple[Ruling, ...]:
         return tuple(ruling for ruling in self.rulings if ruling.passing == "fails")
 
     @property
-    def silent(self) -> tuple[Silent, ...]:
-        return self.compared.silent
+    def silent(self) -> tuple[MissingAnswer, ...]:
+        return self.compared.missing
 
     @property
     def exit_code(self) -> int:
-        """0 where all may pass, 1 where a change or a stale acceptance does not, 3 where answers are missing.
+        """0 if everything passes, 1 if a change or a stale acceptance fails the gate, 3 if results are missing.
 
-        A change is told first: it is certain, whatever else is missing.
+        1 takes precedence over 3: a change is certain, whatever is missing.
         """
         if self.failing or self.stale:
             return 1
@@ -100,20 +110,14 @@ class Gate:
     def summary(self) -> str:
         """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
         pair = f"{self.compared.before.title} → {self.compared.after.title}"
-        size = f"{self.compared.compared} case{'s' * (self.compared.compared != 1)} compared"
         counts = Counter(ruling.passing for ruling in self.rulings)
         words = {**WORDS, "fails": f"fail{'s' * (counts['fails'] == 1)} the gate"}
         parts = [f"{counts[passing]} {word}" for passing, word in words.items() if counts[passing]]
-        kept = len(self.bugs)
-        told = (
-            f"{len(self.rulings)} change{'s' * (len(self.rulings) != 1)}: {', '.join(parts)}"
-            if parts
-            else "nothing changes"
-        )
-        rest = [f"{len(self.stale)} stale acceptance{'s' * (len(self.stale) != 1)}"] if self.stale else []
-        rest += [f"{kept} known bug{'s' * (kept != 1)} in both"] if kept else []
-        rest += [f"{len(self.silent)} cell{'s' * (len(self.silent) != 1)} without an answer"] if self.silent else []
-        return f"{pair}: {size}, {'; '.join([told, *rest])}."
+        told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
+        told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
+        told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
+        told += [f"{counted(len(self.silent), 'cell')} without a result"] if self.silent else []
+        return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
 
 
 def gate(
@@ -126,19 +130,18 @@ def gate(
     accepted: Sequence[Acceptance] = (),
     baseline: Results | None = None,
 ) -> Gate:
-    """Hold two versions of the results against each other.
+    """Compare two versions and decide on every change.
 
     Args:
         results: with both versions.
-        before: the version one is on: ``3.5.9``, a line (``3.5``) or the name of a target.
-        after: the version one wants.
-        fail_on: ``any`` change; only those of what is ``documented``; or only where a documented result is ``guaranteed``
-            no longer: rows are lost, added or altered, or the query is refused. A known bug that only the later version has
-            fails whatever is chosen.
-        strengths: case id → how strongly it is promised; a case that is not among them counts as documented. Not needed to
-            fail on ``any`` change.
+        before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
+        after: the version to upgrade to.
+        fail_on: ``any`` change; only changes of ``documented`` behaviour; or only changes of ``guaranteed`` results: rows
+            lost, added or altered, or the query refused, in documented behaviour. A known bug that only the later version
+            has always fails.
+        strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``any``.
         accepted: changes that may pass.
-        baseline: earlier results; changes that are in them already may pass.
+        baseline: earlier results; changes that are in them pass.
 
     Raises:
         NoSuchVersion: one of the versions is not in the results, or not in the baseline.
@@ -146,7 +149,7 @@ def gate(
     matrix = Matrix.of(results)
     pair = (find(results, before), find(results, after))
     compared = changes(matrix, *pair)
-    about = [entry for entry in accepted if entry.is_about(pair[0].spark, pair[1].spark)]
+    about = [entry for entry in accepted if entry.applies_to(pair[0].spark, pair[1].spark)]
     earlier = _Earlier.of(baseline, before, after) if baseline is not None else None
     rulings = []
     used: set[Acceptance] = set()
@@ -167,7 +170,7 @@ def gate(
 
 
 def _standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
-    for case in compared.alike:
+    for case in compared.same:
         cell = matrix.cells[case, compared.after.name]
         bug = KnownBug.of(cell, compared.after.spark)
         if bug is not None and cell.differs is not None:
@@ -175,20 +178,20 @@ def _standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
 
 
 def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
-    """Whether a change is of what the gate fails on."""
+    """Whether a change reaches the ``--fail-on`` threshold."""
     if fail_on == "any" or change.brings_a_bug:
         return True
     return strength != "observed" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
 
 
 def find(results: Results, asked: str) -> Target:
-    """The target of a version, a line (the newest of it) or a name.
+    """The target of a version, of a line (its newest version) or of a name.
 
     Raises:
-        NoSuchVersion: there is none, or more than one.
+        NoSuchVersion: no target matches, or more than one.
     """
     targets = results.header.targets
-    # A column with a label may have the same number as Apache's release.
+    # A labelled target may have the same version number as Apache's release.
     exact = [target for target in targets if asked in (target.name, target.title)] or [
         target for target in targets if asked == target.spark
     ]
@@ -196,13 +199,19 @@ def find(results: Results, asked: str) -> Target:
     if len(found) != 1:
         where = ", ".join(path.name for path in results.paths) or "the results"
         have = "has" if len(results.paths) == 1 else "have"
-        raise NoSuchVersion(asked, [one.name for one in found], [one.spark for one in targets], f"{where} {have}")
+        raise NoSuchVersion(
+            asked,
+            [one.name for one in found],
+            [one.spark for one in targets],
+            f"{where} {have}",
+            published=set(results.paths) == set(published()),
+        )
     return found[0]
 
 
 @dataclass(frozen=True)
 class _Earlier:
-    """The same pair in earlier results."""
+    """The same pair in the baseline."""
 
     matrix: Matrix
     before: Target
@@ -213,16 +222,16 @@ class _Earlier:
         return cls(Matrix.of(results), find(results, before), find(results, after))
 
     def has(self, change: Change) -> bool:
-        """Whether both versions did then what they do now, with the same case."""
+        """Whether both versions behaved the same then as now, with the same case."""
         then = [self.matrix.cells.get((change.case, target.name)) for target in (self.before, self.after)]
         return all(
-            old is not None and old.case_digest == new.case_digest and alike(old, new)
+            old is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
             for old, new in zip(then, (change.before, change.after), strict=True)
         )
 
 
 def published() -> tuple[Path, ...]:
-    """The results of released versions that come with the suite."""
+    """The published results, which come with the suite."""
     return tuple(sorted((Path(__file__).parents[1] / "baselines").glob("*.jsonl")))
 
 

@@ -1,4 +1,4 @@
-"""The compatibility matrix as a value: which case came out how on which target, with totals, a sentence and an exit code."""
+"""The compatibility matrix: the result of each case on each target, with totals, a summary and an exit code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
@@ -14,11 +15,31 @@ from reports.results.status import DOES_NOT_CONFORM, GREEN, NO_RESULT
 
 
 @dataclass(frozen=True)
+class CellTotal:
+    """How many of the cells that count are as expected: those that apply to their version."""
+
+    good: int
+    of: int
+
+    @classmethod
+    def of_counts(cls, counts: Counter[Status]) -> CellTotal:
+        outside = counts["not-applicable"]
+        return cls(sum(counts[status] for status in GREEN) - outside, sum(counts.values()) - outside)
+
+    @property
+    def complete(self) -> bool:
+        return self.good == self.of
+
+    def __str__(self) -> str:
+        return f"{self.good}/{self.of}"
+
+
+@dataclass(frozen=True)
 class Matrix:
-    """Cases × targets. A cell of which there is no record is ``not-run``."""
+    """Cases × targets. A cell without a record is ``not-run``."""
 
     cases: tuple[str, ...]
-    """Ids, in the order in which they are shown."""
+    """Ids, in the order they are shown."""
     targets: tuple[Target, ...]
     cells: Mapping[tuple[str, str], Cell]
     """By case id and target name."""
@@ -37,7 +58,7 @@ class Matrix:
 
     @cached_property
     def families(self) -> Mapping[str, tuple[str, ...]]:
-        """Family → its cases, in order; cases in no folder are the family of no name."""
+        """Family → its cases, in order; cases outside a folder have the family ``""``."""
         found: dict[str, list[str]] = {}
         for case in self.cases:
             found.setdefault(case.rpartition("/")[0], []).append(case)
@@ -49,12 +70,12 @@ class Matrix:
         return self.count(self.cases, (target.name for target in self.targets))
 
     def count(self, cases: Iterable[str], targets: Iterable[str]) -> Counter[Status]:
-        """Cells per status of a part of the matrix."""
+        """Cells per status in a part of the matrix."""
         names = tuple(targets)
         return Counter(self.status(case, target) for case in cases for target in names)
 
     def not_green(self) -> tuple[tuple[str, Target, Status], ...]:
-        """Case, target and status of every cell that keeps the matrix from being green, by case."""
+        """Case, target and status of every cell that is not green, by case."""
         return tuple(
             (case, target, self.status(case, target.name))
             for case in self.cases
@@ -64,15 +85,14 @@ class Matrix:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no cell says anything: there are none, or the cases are not about these versions."""
+        """Whether no cell has a result: there are none, or no case applies to these versions."""
         return not any(count for status, count in self.totals.items() if status != "not-applicable")
 
     @property
     def exit_code(self) -> int:
-        """0 where everything conforms, 1 where something does not, 3 where that cannot be said.
+        """0 if everything conforms, 1 if something does not, 3 if results are missing.
 
-        An engine that does not conform is told first, for that is certain whatever else is missing. A matrix that says
-        nothing at all is never green.
+        1 takes precedence over 3: a violation is certain, whatever is missing. An empty matrix is never green.
         """
         found = {status for status, count in self.totals.items() if count}
         if found & DOES_NOT_CONFORM:
@@ -84,11 +104,11 @@ class Matrix:
 
 def summary(matrix: Matrix) -> str:
     """One sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``."""
-    size = f"{_count(len(matrix.cases), 'case')} × {_count(len(matrix.targets), 'version')}"
+    size = f"{counted(len(matrix.cases), 'case')} × {counted(len(matrix.targets), 'version')}"
     if not matrix.cases or not matrix.targets:
-        return f"{size}: nothing was asked, so nothing conforms"
+        return f"{size}: nothing ran"
     if matrix.is_empty:
-        return f"{size}: no case is about any of these versions, so nothing conforms"
+        return f"{size}: no case applies to these versions"
     totals = matrix.totals
     words: dict[Status, str] = {
         "conforms": _verb(totals["conforms"], "conform"),
@@ -113,7 +133,3 @@ def summary(matrix: Matrix) -> str:
 
 def _verb(count: int, verb: str) -> str:
     return f"{verb}s" if count == 1 else verb
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

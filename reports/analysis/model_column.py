@@ -1,6 +1,6 @@
-"""The column of the matrix that is no Spark: cases on watermark policies, whose target is the model.
+"""The column of the reference model, which runs the cases that test watermark policies.
 
-What is not for a column is ``not-applicable`` there, and never counts: a case on a policy on every Spark, a case for Spark on the model.
+A policy case is ``not-applicable`` on every Spark, and a Spark case on the model; neither counts.
 """
 
 from __future__ import annotations
@@ -9,26 +9,27 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.core.case import Case
 from conformance.judging.verdict import Status
-from conformance.policies.case import TARGET, PolicyCase
-from conformance.policies.checking import check
+from conformance.policies.case import TARGET, PolicyCase, check
 from reports.results.records import Cell, Target
 
 MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)
 
 
 def cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targets: Iterable[str]) -> Iterator[Cell]:
-    """Every cell that a run has besides those of cases for Spark on Spark.
+    """Every cell of a run except those of Spark cases on Spark.
 
     Args:
         cases: those for Spark.
-        policy_cases: those on policies, held against their readings here.
+        policy_cases: those for policies, checked here.
         targets: names of the Spark targets.
     """
     for case in cases:
-        yield _cell(case, TARGET, "not-applicable", "a case for Spark")
+        yield _cell(case, TARGET, "not-applicable", "this case runs on Spark")
     for name in targets:
         for policy_case in policy_cases:
-            yield _cell(policy_case, name, "not-applicable", "a case on a watermark policy, which no Spark has")
+            yield _cell(
+                policy_case, name, "not-applicable", "this case tests a watermark policy, which Spark does not have"
+            )
     for policy_case in policy_cases:
         found = check(policy_case)
         yield _cell(policy_case, TARGET, "violates" if found else "conforms", *map(str, found))

@@ -1,14 +1,12 @@
-"""What all pages are made from: results, and the cases and catalogues they are about."""
+"""The input of every page and export: results, their cases and catalogues, and what follows from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
 
 from conformance.core.case import Case
-from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, releases
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
@@ -18,30 +16,12 @@ from conformance.variants.variant import MARK
 from reports.analysis.change import Changes, changes
 from reports.analysis.equivalence import Behaviour, behaviours
 from reports.analysis.matrix import Matrix
+from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
 from reports.results.reading import Results
-from reports.results.records import Target
-
-
-class Predicted(Protocol):
-    """What a model says of a case on a version."""
-
-    @property
-    def observation(self) -> Observation: ...
-
-    @property
-    def told(self) -> tuple[tuple[str, str], ...]:
-        """Its account, line by line, each with its tone."""
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether it says what the case expects of the version."""
-
-
-Model: TypeAlias = Callable[[Case, SparkVersion], Predicted | None]
-"""None where it cannot tell."""
+from reports.results.records import Cell, DocumentedDifference, Target
 
 ALL_PAIRS = 16
-"""Up to how many versions each is compared with each; of more, with its neighbours and with the first and last."""
+"""Up to this many versions, every pair is compared; with more, only neighbours and pairs with the first or last."""
 
 
 @dataclass(frozen=True)
@@ -52,29 +32,30 @@ class Report:
     matrix: Matrix
     """With the targets by version, oldest first."""
     cases: Mapping[str, Case]
-    """Id → the case as it was when it ran; a case that is not at hand, or has changed since, is not among them."""
+    """Id → the case as it was when it ran; without cases that were not found or changed since."""
     policies: Mapping[str, PolicyCase] = field(default_factory=dict)
-    """The same of cases on watermark policies, which the model answers."""
+    """The same for cases that test watermark policies."""
     changed: Mapping[str, Case] = field(default_factory=dict)
-    """Id → a case that is at hand and has changed since it ran, as it is now: good for its title and nothing else."""
+    """Id → a case that changed since it ran, as it is now; used only for its title."""
     catalogue: Catalogue | None = None
     covered: tuple[Category, ...] = ()
-    model: Model | None = None
+    model: ModelAgreement | None = None
+    """None if no model was asked, or no case is available."""
 
     @classmethod
-    def of(cls, results: Results, suite: Suite, model: Model | None = None) -> Report:
-        """Put results and the suite they may be of together."""
+    def of(cls, results: Results, suite: Suite, predictor: Predictor | None = None) -> Report:
+        """Combine results with the suite they came from, and with what a model predicts."""
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
         at_hand = {case.id: case for case in suite.cases if case.id in ran}
-        # What a variant showed is told as if the case had run as it is written.
+        # The results of a variant are shown as if the case had run as written.
         at_hand |= {
             cell.case: at_hand[cell.written] for cell in results.cells if cell.variant and cell.written in at_hand
         }
         policies = {case.id: case for case in suite.policy_cases if ran.get(case.id) == case.digest}
         catalogue = next(iter(suite.catalogues.values()), None)
-        return cls(
+        report = cls(
             results=results,
             matrix=matrix,
             cases={id: case for id, case in at_hand.items() if case.digest == ran[id]},
@@ -82,8 +63,16 @@ class Report:
             changed={id: case for id, case in at_hand.items() if case.digest != ran[id]},
             catalogue=catalogue,
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
-            model=model,
         )
+        return report.with_model(predictor) if predictor is not None else report
+
+    def with_model(self, predictor: Predictor) -> Report:
+        """The same report with what this model predicts."""
+        if not self.cases:
+            return replace(self, model=None)
+        shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
+        found = model_agreement(self.cases, self.matrix.cells, self.versions, shown, predictor)
+        return replace(self, model=found)
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -91,15 +80,15 @@ class Report:
 
     @cached_property
     def versions(self) -> tuple[Target, ...]:
-        """The targets that are versions of Spark: those that can be held against each other."""
+        """The targets that are versions of Spark and can be compared."""
         return tuple(target for target in self.targets if target.version is not None)
 
     def case(self, id: str) -> Case | PolicyCase | None:
-        """The case as it was when it ran, for Spark or on a policy."""
+        """The case as it was when it ran, for Spark or for a policy."""
         return self.cases.get(id) or self.policies.get(id)
 
     def title(self, id: str) -> str:
-        """The sentence of the case, or its id where the case is not at hand."""
+        """The title of the case, or its id if the case was not found."""
         case = self.case(id) or self.changed.get(id)
         if case is None:
             return id
@@ -109,16 +98,20 @@ class Report:
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
-        """Case id → the behaviours that were seen."""
+        """Case id → its distinct behaviours."""
         found = {}
         for case in self.matrix.cases:
             cells = [self.matrix.cells.get((case, target.name)) for target in self.targets]
             found[case] = behaviours([cell for cell in cells if cell is not None])
         return found
 
+    def sections(self, case: str) -> tuple[Behaviour, ...]:
+        """The behaviours of a case, split where the same behaviour is judged differently on different versions."""
+        return tuple(_split_by_verdict(self.behaviours.get(case, ())))
+
     @cached_property
     def pairs(self) -> tuple[Changes, ...]:
-        """What changes between two versions, from the older to the newer, for each pair that has a page."""
+        """The changes from an older to a newer version, for each pair that has a page."""
         last = len(self.versions) - 1
         return tuple(
             changes(self.matrix, before, after)
@@ -128,11 +121,11 @@ class Report:
         )
 
     @cached_property
-    def foremost(self) -> Changes | None:
-        """The pair that most people ask for.
+    def front_pair(self) -> Changes | None:
+        """The pair for the front page.
 
-        From Apache's release to somebody's own Spark of that number, where there is one; else from the newest release of the major
-        line before the newest, to the newest.
+        From Apache's release to another build of the same version, if there is one; else from the newest release of the
+        previous major version to the newest release.
         """
         if not self.pairs:
             return None
@@ -149,3 +142,11 @@ class Report:
 def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:
     version = target.version
     return version is None, version or releases()[0], not target.apache, target.name
+
+
+def _split_by_verdict(behaviours: tuple[Behaviour, ...]) -> Iterator[Behaviour]:
+    for behaviour in behaviours:
+        groups: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
+        for cell in reversed(behaviour.cells):
+            groups.setdefault((cell.status, cell.differs), []).append(cell)
+        yield from (Behaviour(tuple(reversed(cells))) for cells in groups.values())

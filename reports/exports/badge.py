@@ -1,4 +1,4 @@
-"""A badge, as the endpoint of shields.io reads it."""
+"""A badge in the JSON format of shields.io's endpoint."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections import Counter
 
 from conformance.judging.verdict import Status
 from reports.analysis.gate import find
+from reports.analysis.matrix import CellTotal
 from reports.results.reading import Results
-from reports.results.status import DOES_NOT_CONFORM, GREEN, NO_RESULT
+from reports.results.status import DOES_NOT_CONFORM, NO_RESULT
 
 LABEL = "watermark conformance"
 
@@ -17,22 +18,21 @@ def badge(results: Results, version: str | None = None) -> str:
     """The badge of all versions, or of one.
 
     Raises:
-        NoSuchVersion: the results have not that version.
+        NoSuchVersion: the results do not have that version.
     """
     target = find(results, version) if version is not None else None
     cells = [cell for cell in results.cells if target is None or cell.target == target.name]
     counts: Counter[Status] = Counter(cell.status for cell in cells)
-    counting = len(cells) - counts["not-applicable"]
-    good = sum(counts[status] for status in GREEN) - counts["not-applicable"]
+    total = CellTotal.of_counts(counts)
     bad = sum(counts[status] for status in DOES_NOT_CONFORM)
     open_ = sum(counts[status] for status in NO_RESULT)
-    color = "red" if bad else "yellow" if open_ or not counting else "brightgreen"
+    color = "red" if bad else "yellow" if open_ or not total.of else "brightgreen"
     return (
         json.dumps(
             {
                 "schemaVersion": 1,
                 "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
-                "message": f"{good} of {counting}" if counting else "nothing ran",
+                "message": f"{total.good} of {total.of}" if total.of else "no results",
                 "color": color,
                 "isError": color == "red",
             },

@@ -1,4 +1,4 @@
-"""Common Test Report Format, https://ctrf.io: a test for each cell."""
+"""Common Test Report Format, https://ctrf.io: one test per cell."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def ctrf(results: Results, folder: str = "cases") -> str:
     """The whole report, with a line end.
 
     Args:
-        results: what is told.
-        folder: where the cases lie, from the root of the repository.
+        results: the results to export.
+        folder: the folder of the cases, relative to the root of the repository.
     """
     counts = Counter(STATUSES[cell.status] for cell in results.cells)
     report = {

@@ -1,6 +1,6 @@
-"""Everything a report says, as one JSON document for other programs. ``everything.schema.json`` describes it.
+"""The whole report as one JSON document for other programs, described by ``everything.schema.json``.
 
-Observations are in the results files, which are JSON already; this is what was made of them.
+Observations are not repeated: the results files are JSON already.
 """
 
 from __future__ import annotations
@@ -25,64 +25,64 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class CellSaid(_Part):
+class ExportedCell(_Part):
     """One version of one case."""
 
     target: str
     status: Status
     behaviour: int | None
-    """The number of its behaviour among those of the case, from 0, newest first: equal numbers, equal behaviour."""
+    """The number of its behaviour among those of the case, from 0, newest first; equal numbers mean equal behaviour."""
     because: str | None
     """Why it differs, has a known bug or is unsupported, as the case documents it."""
     link: str | None
     known_bug_gone_in: str | None
-    """Where it is a known bug, the first later release without it; null where there is none."""
+    """Of a known bug: the first later release without it, or null."""
     findings: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-class CaseSaid(_Part):
+class ExportedCase(_Part):
     id: str
     family: str
     title: str | None
-    """None where the file of the case is not at hand."""
+    """Null if the file of the case was not found."""
     strength: Literal["documented", "observed"] | None
     behaviours: tuple[str, ...]
     tags: tuple[str, ...]
     links: tuple[str, ...]
-    cells: tuple[CellSaid, ...]
+    cells: tuple[ExportedCell, ...]
 
 
-class ReasonSaid(_Part):
+class ExportedReason(_Part):
     spark: str
     text: str
     link: str | None
     bug: bool
-    """Whether it is a known bug of that version, and no documented change."""
+    """Whether it is a known bug of that version rather than a documented change."""
 
 
-class ChangeSaid(_Part):
+class ExportedChange(_Part):
     case: str
     meaning: Meaning
     what: str
     where: str
-    reasons: tuple[ReasonSaid, ...]
+    reasons: tuple[ExportedReason, ...]
 
 
-class PairSaid(_Part):
+class ExportedPair(_Part):
     """What changes from one version to another."""
 
     before: str
     after: str
     compared: int
-    changes: tuple[ChangeSaid, ...]
+    changes: tuple[ExportedChange, ...]
     outside: tuple[str, ...]
-    """Cases that are not about one of the two."""
+    """Cases that do not apply to one of the two."""
     silent: tuple[tuple[str, str, Status], ...]
-    """Case, target and status of cells without an answer."""
+    """Case, target and status of cells without a result."""
 
 
-class CoverageSaid(_Part):
+class ExportedCoverage(_Part):
     name: str
     of: int
     pinned: int
@@ -99,12 +99,12 @@ class Everything(_Part):
     command: str | None
     summary: str
     exit_code: int
-    """Of a program that has shown these results: 0 conforms, 1 does not, 3 cannot be said."""
+    """Exit code for these results: 0 everything conforms, 1 something does not, 3 results are missing."""
     targets: tuple[Target, ...]
     counts: dict[Status, int]
-    cases: tuple[CaseSaid, ...]
-    pairs: tuple[PairSaid, ...]
-    coverage: tuple[CoverageSaid, ...]
+    cases: tuple[ExportedCase, ...]
+    pairs: tuple[ExportedPair, ...]
+    coverage: tuple[ExportedCoverage, ...]
 
 
 def everything(report: Report) -> str:
@@ -122,7 +122,7 @@ def everything(report: Report) -> str:
         cases=tuple(_case(report, id) for id in report.matrix.cases),
         pairs=tuple(_pair(pair) for pair in report.pairs),
         coverage=tuple(
-            CoverageSaid(name=one.name, of=len(one.entries), pinned=len(one.pinned), holes=one.holes)
+            ExportedCoverage(name=one.name, of=len(one.entries), pinned=len(one.pinned), holes=one.holes)
             for one in report.covered
         ),
     )
@@ -137,12 +137,12 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _case(report: Report, id: str) -> CaseSaid:
+def _case(report: Report, id: str) -> ExportedCase:
     case = report.cases.get(id)
     cells = [cell for target in report.targets if (cell := report.matrix.cells.get((id, target.name))) is not None]
     numbers = {name: number for number, one in enumerate(behaviours(cells)) for name in one.targets}
     by_name = {target.name: target for target in report.targets}
-    return CaseSaid(
+    return ExportedCase(
         id=id,
         family=id.rpartition("/")[0],
         title=" ".join(case.title.split()) if case is not None else None,
@@ -154,10 +154,10 @@ def _case(report: Report, id: str) -> CaseSaid:
     )
 
 
-def _cell(cell: Cell, behaviour: int | None, target: Target) -> CellSaid:
+def _cell(cell: Cell, behaviour: int | None, target: Target) -> ExportedCell:
     entry = cell.differs
     bug = KnownBug.of(cell, target.spark)
-    return CellSaid(
+    return ExportedCell(
         target=cell.target,
         status=cell.status,
         behaviour=behaviour,
@@ -169,24 +169,25 @@ def _cell(cell: Cell, behaviour: int | None, target: Target) -> CellSaid:
     )
 
 
-def _pair(pair: Changes) -> PairSaid:
-    return PairSaid(
+def _pair(pair: Changes) -> ExportedPair:
+    return ExportedPair(
         before=pair.before.name,
         after=pair.after.name,
         compared=pair.compared,
         changes=tuple(_change(change) for change in pair.changes),
         outside=pair.outside,
-        silent=tuple((one.case, one.target, one.status) for one in pair.silent),
+        silent=tuple((one.case, one.target, one.status) for one in pair.missing),
     )
 
 
-def _change(change: Change) -> ChangeSaid:
-    return ChangeSaid(
+def _change(change: Change) -> ExportedChange:
+    return ExportedChange(
         case=change.case,
         meaning=change.meaning,
         what=change.what,
         where=str(change.where),
         reasons=tuple(
-            ReasonSaid(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None) for one in change.reasons
+            ExportedReason(spark=one.spark, text=one.text, link=one.link, bug=one.bug is not None)
+            for one in change.reasons
         ),
     )

@@ -1,7 +1,7 @@
-"""JUnit XML: a suite for each version, a test case for each cell, as Jenkins and GitLab read it.
+"""JUnit XML for Jenkins and GitLab: one suite per version, one test case per cell.
 
-Names are unique in the whole file, for GitLab tells tests apart by name and class. Only what the schema of Jenkins'
-xUnit plugin allows is written. A documented difference has passed: it was checked; so has a known bug, which is named.
+Names are unique in the whole file, since GitLab identifies tests by name and class. The output follows the schema of
+Jenkins' xUnit plugin. Documented differences and known bugs pass; the reason is in ``system-out``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _case(cell: Cell) -> Xml.Element:
     )
     said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)]
     if cell.status == "not-applicable":
-        Xml.SubElement(case, "skipped").text = _clean("\n".join(said) or "the case is not about this version")
+        Xml.SubElement(case, "skipped").text = _clean("\n".join(said) or "the case does not apply to this version")
     elif cell.status in (*FAILURES, *ERRORS):
         kind = "failure" if cell.status in FAILURES else "error"
         first = next((line.strip() for line in said[1:] or said), cell.status)
@@ -76,7 +76,7 @@ def _case(cell: Cell) -> Xml.Element:
 
 
 def _clean(text: str) -> str:
-    """The text without what XML cannot hold, each such character as its number."""
+    """The text with every character that XML cannot hold written as its number."""
     return _NOT_IN_XML.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 

@@ -1,20 +1,20 @@
-"""The summary of a step of a GitHub workflow, in Markdown: what is not as expected first, then what changes, then numbers."""
+"""The step summary of a GitHub workflow, in Markdown: violations first, then changes, then totals."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator
 
+from conformance.core.wording import counted
 from conformance.judging.finding import described
-from conformance.judging.verdict import AS_THE_CASE_SAYS
 from reports.analysis.change import MEANINGS, Changes
-from reports.analysis.matrix import Matrix, summary
+from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS
 
 MOST_BYTES = 1024 * 1024
-"""What GitHub takes."""
+"""GitHub's limit."""
 _ROOM = 400
 MOST_FINDINGS = 200
 LONGEST = 4_000
@@ -22,11 +22,11 @@ LONGEST = 4_000
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """The summary, under ``MOST_BYTES``; what does not fit is counted.
+    """The summary, under ``MOST_BYTES``; parts that do not fit are counted.
 
     Args:
-        results: what is told.
-        pairs: versions that are held against each other in it.
+        results: the results to summarize.
+        pairs: comparisons of two versions to include.
     """
     matrix = Matrix.of(results)
     kept: list[str] = []
@@ -35,7 +35,7 @@ def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
     for at, block in enumerate(blocks):
         size += len(block.encode("utf-8", "replace"))
         if size > MOST_BYTES - _ROOM:
-            kept.append(f"\n… and {len(blocks) - at} more parts that do not fit: see the report.\n")
+            kept.append(f"\n… and {len(blocks) - at} more parts do not fit; see the report.\n")
             break
         kept.append(block)
     return "".join(kept).encode("utf-8", "replace").decode()
@@ -62,7 +62,7 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
 
 
 def _known_bugs(matrix: Matrix) -> Iterator[str]:
-    """A row for each case that shows one, with the versions that have it."""
+    """A table of the known bugs, each with the versions that have it."""
     rows: dict[tuple[str, str], list[str]] = {}
     for case in matrix.cases:
         for target in matrix.targets:
@@ -70,7 +70,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
             bug = KnownBug.of(cell, target.spark)
             if cell is not None and cell.differs is not None and bug is not None:
                 why = f"{cell.differs.because}{f' ({bug.link})' if bug.link else ''}"
-                until = f", gone in {bug.gone_in}" if bug.gone_in else ""
+                until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
                 rows.setdefault((case, why), []).append(f"{target.spark}{until}")
     if rows:
         yield "### Known bugs\n\n| | case | what goes wrong | Spark |\n|---|---|---|---|\n"
@@ -83,7 +83,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
 def _changes(pair: Changes) -> Iterator[str]:
     yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
     if not pair.changes:
-        yield f"Nothing changes: {pair.compared} cases came out the same.\n\n"
+        yield f"Nothing changes: {counted(pair.compared, 'case')} compared.\n\n"
         return
     yield "| | case | what changes | why |\n|---|---|---|---|\n"
     for change in pair.changes:
@@ -92,7 +92,7 @@ def _changes(pair: Changes) -> Iterator[str]:
             for reason in change.reasons
         )
         glyph = MEANINGS[change.meaning].glyph
-        yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no case gives a reason'} |\n"
+        yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no documented reason'} |\n"
     yield "\n"
 
 
@@ -105,15 +105,13 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
     for family, cases in matrix.families.items():
         counts = []
         for name in names:
-            found = matrix.count(cases, [name])
-            whole = sum(found.values()) - found["not-applicable"]
-            good = sum(found[status] for status in AS_THE_CASE_SAYS)
-            counts.append(f"{good}/{whole}" if good == whole else f"**{good}/{whole}**")
+            total = CellTotal.of_counts(matrix.count(cases, [name]))
+            counts.append(str(total) if total.complete else f"**{total}**")
         yield f"| {_text(family) or 'no family'} | {' | '.join(counts)} |\n"
 
 
 def _text(text: str) -> str:
-    """Text that is text in a table of Markdown, whatever is in it."""
+    """Text escaped for a Markdown table."""
     return html.escape(" ".join(text.split())).translate(_MARKDOWN)
 
 

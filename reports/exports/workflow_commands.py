@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub, which it shows as annotations: a line for each finding, at the file and line of the step it is about."""
+"""GitHub workflow commands, shown as annotations: one per finding, at the file and line of its step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from reports.results.status import GREEN
 
 
 def workflow_commands(results: Results, folder: str = "cases") -> str:
-    """The lines to print in a workflow; empty where everything is as expected.
+    """The lines to print in a workflow; empty if everything is as expected.
 
     Args:
-        results: what is told; a known bug as a notice, which fails nothing.
-        folder: where the cases lie, from the root of the repository.
+        results: the results to export; a known bug becomes a notice.
+        folder: the folder of the cases, relative to the root of the repository.
     """
     lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
     lines += [_known_bug(cell, folder) for cell in results.cells if cell.status == "bug"]

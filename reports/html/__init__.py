@@ -1,1 +1,1 @@
-"""The report people open: static pages that need no server, no network and, for what matters, no JavaScript."""
+"""The report as static pages, which need no server and no network; the essentials work without JavaScript."""

@@ -1,4 +1,4 @@
-"""What a run was, as its page says it: enough to trust it, and to repeat it."""
+"""The page about a run: enough to trust it, and to repeat it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from conformance.suite.coverage import Category
+from reports.analysis.matrix import CellTotal
+from reports.analysis.model_agreement import ModelAgreement
 from reports.analysis.report import Report
-from reports.html.covered import Covered, covered
-from reports.html.matrix_page import Total
-from reports.html.model_credibility import Voices, voices
 from reports.results.records import Target
 
 
 @dataclass(frozen=True)
-class Engine:
-    """One target, as its engine introduced itself."""
+class EngineRun:
+    """One target, as its engine described itself."""
 
     target: Target
-    total: Total
+    total: CellTotal
     seconds: float
-    """How long its cells took, together; those of answers that were reused, when they were given."""
+    """Time of all its cells; for cached results, the time of the run that produced them."""
     reused: int
-    """How many of its answers are of an earlier run."""
+    """How many of its results were cached."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,18 @@ class AboutPage:
     finished: str
     lasted: str
     commands: tuple[str, ...]
-    engines: tuple[Engine, ...]
+    engines: tuple[EngineRun, ...]
     reused: int
-    """How many answers are of an earlier run."""
-    voices: Voices | None
-    """None where the cases are not at hand."""
-    covered: tuple[Covered, ...]
-    not_yet_runnable: tuple[tuple[str, str], ...]
-    """Case and construct."""
+    """How many results were cached."""
+    model: ModelAgreement | None
+    """None if no model was asked or no case is available."""
+    coverage: tuple[Category, ...]
     unreachable: tuple[tuple[str, str, str], ...]
-    """Behaviour, what it is, and why no case can pin it."""
+    """Behaviour, what it is, and why no case can test it."""
     changed: tuple[str, ...]
-    """Cases that have changed since they ran."""
+    """Cases that changed after they ran."""
     unknown: int
-    """Cases that are not at hand."""
+    """Number of cases whose file was not found."""
 
 
 def about_page(report: Report) -> AboutPage:
@@ -59,9 +57,8 @@ def about_page(report: Report) -> AboutPage:
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
-        voices=voices(report),
-        covered=covered(report),
-        not_yet_runnable=tuple((case.id, name) for case in report.cases.values() for name in case.not_yet_runnable()),
+        model=report.model,
+        coverage=report.covered,
         unreachable=tuple(
             (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
             for id, entry in behaviours.items()
@@ -72,12 +69,12 @@ def about_page(report: Report) -> AboutPage:
     )
 
 
-def _engines(report: Report) -> Iterator[Engine]:
+def _engines(report: Report) -> Iterator[EngineRun]:
     for target in report.targets:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
         counts = report.matrix.count(report.matrix.cases, [target.name])
         seconds = round(sum(cell.duration_ms for cell in cells) / 1000, 1)
-        yield Engine(target, Total.of_counts(counts), seconds, sum(cell.reused for cell in cells))
+        yield EngineRun(target, CellTotal.of_counts(counts), seconds, sum(cell.reused for cell in cells))
 
 
 def _lasted(span: timedelta) -> str:

@@ -1,6 +1,6 @@
-"""Where each page and each place on it is: a folder of files, or one file with every page in it.
+"""The addresses of pages and of places on them, in a folder of files or in one file.
 
-Pages go by keys: ``index``, ``matrix``, ``behaviours``, ``about``, ``compare/3.5.9..4.3.0``, ``case/late-drops/x``.
+Pages have keys: ``index``, ``matrix``, ``behaviours``, ``about``, ``compare/3.5.9..4.3.0``, ``case/late-drops/x``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FOLDERS = {"case": "cases"}
 
 
 def slug(text: str) -> str:
-    """The text as part of a file name and of an address, on every system and for every text."""
+    """The text as part of a file name and of an address; valid on every system."""
     if _SAFE.fullmatch(text) and not text.startswith(".") and not text.endswith("."):
         return text
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:60]
@@ -30,7 +30,7 @@ def case_key(case: str) -> str:
 
 
 def compare_key(before: str, after: str) -> str:
-    """The key of the page that holds two targets against each other, by their names."""
+    """The key of the page that compares two targets."""
     return f"compare/{short(before)}..{short(after)}"
 
 
@@ -40,10 +40,10 @@ def short(target: str) -> str:
 
 
 class Addresses(Protocol):
-    """How pages and places are linked to."""
+    """How pages and places are addressed."""
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:
-        """The address of a page, or of a place on it, as a page links to it."""
+        """The address of a page, or of a place on it, for a link on ``seen_from``."""
         ...
 
     def id(self, key: str, place: str) -> str:
@@ -60,7 +60,7 @@ class InAFolder:
     """A file for each page."""
 
     def file(self, key: str) -> str:
-        """Where the page is, below the folder of the report, with ``/`` between the parts."""
+        """The path of the page, relative to the folder of the report."""
         head, *rest = key.split("/")
         return "/".join([_FOLDERS.get(head, head), *rest]) + ".html"
 
@@ -80,9 +80,9 @@ class InAFolder:
 
 @dataclass(frozen=True)
 class InOneFile:
-    """Every page is a section of one document: the fragment of the address says which one is shown."""
+    """Every page is a section of one document; the fragment of the address selects it."""
 
-    def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – wherever one is, it is the same
+    def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – the address is the same on every page
         return f"#{quote(self.id(key, place), safe='/:')}"
 
     def id(self, key: str, place: str) -> str:

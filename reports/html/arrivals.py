@@ -1,8 +1,8 @@
-"""Which rows a micro-batch was given, and what is known of their fate.
+"""Which rows a micro-batch read, and whether they were dropped.
 
-An observation counts rows and does not list them, so they are taken from the case: an ``add`` is one micro-batch, a
-``backlog`` one for each entry, a replay repeats the one it replays. Which rows were dropped is told by the count of drops
-where it leaves one answer only; where it does not, that is what is said.
+An observation only counts rows, so they are taken from the case: an ``add`` is one micro-batch, a ``backlog`` one for each
+entry, and a replay repeats the micro-batch it replays. Which rows were dropped follows from the number of drops if only one
+set of rows fits; otherwise it is unknown.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.judging.finding import cell
 
-Fate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
+RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
 
-FATES: Mapping[Fate, str] = {
-    "taken": "taken",
+FATES: Mapping[RowFate, str] = {
+    "taken": "processed",
     "late": "dropped as late",
-    "behind": "behind the watermark; whether it was dropped is not told",
+    "behind": "behind the watermark; unknown whether dropped",
     "null": "no event time",
-    "timeless": "without a column of event time",
+    "timeless": "no event-time column",
 }
 
 _UNITS = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
@@ -35,7 +35,7 @@ _WINDOW = re.compile(rf"(?<!_)\bwindow\s*\(\s*`?(\w+)`?\s*,\s*{_LENGTH}\s*(,)?")
 
 
 @dataclass(frozen=True)
-class Arrived:
+class ArrivedRow:
     """One row of a micro-batch."""
 
     stream: str
@@ -43,25 +43,25 @@ class Arrived:
     """Its event time, in microseconds since the epoch."""
     text: str
     """The row as the case writes it."""
-    fate: Fate
+    fate: RowFate
     behind: bool = False
-    """Whether its time is at or before the watermark the micro-batch ran with."""
+    """Whether its time is at or before the watermark of the micro-batch."""
 
 
 @dataclass(frozen=True)
-class Executed:
-    """One executed micro-batch with the rows it was given."""
+class ExecutedBatch:
+    """One executed micro-batch with the rows it read."""
 
     step: int
     batch: BatchSeen
-    rows: tuple[Arrived, ...]
+    rows: tuple[ArrivedRow, ...]
     restarted: str | None = None
-    """How the query was restarted just before it, where it was."""
+    """How the query was restarted just before it; None if it was not."""
 
 
 @dataclass(frozen=True)
-class Tumbling:
-    """Windows that do not overlap: the only ones whose place can be read off the query with certainty."""
+class TumblingWindows:
+    """Tumbling windows, the only ones that can be derived from the query with certainty."""
 
     column: str
     length_us: int
@@ -71,19 +71,19 @@ class Tumbling:
         return start, start + self.length_us
 
 
-def executed(case: Case, observation: Observation) -> tuple[Executed, ...]:
+def executed(case: Case, observation: Observation) -> tuple[ExecutedBatch, ...]:
     """The micro-batches of an observation in order, each with its rows."""
     reading = _Reading(case)
     return tuple(reading.all(observation))
 
 
-def tumbling(case: Case) -> Tumbling | None:
-    """The windows that the query's only ``window(…)`` makes, None where there is none, or it slides, or there are more."""
+def tumbling(case: Case) -> TumblingWindows | None:
+    """The windows of the query's only ``window(…)``; None if there is none, or it slides, or there are several."""
     found = _WINDOW.findall(repr([operation.arguments for operation in case.query.operations]).replace('"', ""))
     if len(found) != 1 or found[0][3]:
         return None
     column, number, unit, _ = found[0]
-    return Tumbling(column, int(number) * _UNITS[unit]) if int(number) else None
+    return TumblingWindows(column, int(number) * _UNITS[unit]) if int(number) else None
 
 
 class _Reading:
@@ -91,10 +91,10 @@ class _Reading:
         self._case = case
         self._times = {name: _event_time(name, schema, case.query) for name, schema in case.streams.items()}
         self._tumbling = tumbling(case)
-        self._given: dict[int, tuple[Arrived, ...]] = {}
+        self._given: dict[int, tuple[ArrivedRow, ...]] = {}
         self._previous = 0
 
-    def all(self, observation: Observation) -> Iterator[Executed]:
+    def all(self, observation: Observation) -> Iterator[ExecutedBatch]:
         restarted: str | None = None
         waiting: list[Arrival] = []
         for seen in observation.steps:
@@ -111,25 +111,25 @@ class _Reading:
                 if batch.id in self._given:
                     rows = self._given[batch.id]
                 elif batch.kind == "data" and waiting:
-                    # What is left goes to the last: then one micro-batch took several entries.
+                    # The last micro-batch gets the rest, in case it read several entries.
                     taken, waiting = (waiting, []) if batch is data[-1] else (waiting[:1], waiting[1:])
                     rows = tuple(row for arrival in taken for row in self._rows(arrival, batch))
                 else:
                     rows = ()
                 self._given[batch.id] = rows
-                yield Executed(seen.number, batch, self._judged(rows, batch), restarted)
+                yield ExecutedBatch(seen.number, batch, self._judged(rows, batch), restarted)
                 restarted = None
                 self._previous = batch.watermark or 0
 
-    def _rows(self, arrival: Arrival, batch: BatchSeen) -> Iterator[Arrived]:
+    def _rows(self, arrival: Arrival, batch: BatchSeen) -> Iterator[ArrivedRow]:
         for stream, placed in arrival.items():
             for row in (row for partition in placed.partitions for row in partition):
                 known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
                 behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
-                fate: Fate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
-                yield Arrived(stream, time, _shown(row), fate, behind)
+                fate: RowFate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                yield ArrivedRow(stream, time, _shown(row), fate, behind)
 
-    def _judged(self, rows: tuple[Arrived, ...], batch: BatchSeen) -> tuple[Arrived, ...]:
+    def _judged(self, rows: tuple[ArrivedRow, ...], batch: BatchSeen) -> tuple[ArrivedRow, ...]:
         timed = [row for row in rows if row.time_us is not None]
         if not any(row.behind for row in timed) or batch.dropped is None:
             return rows
@@ -140,26 +140,26 @@ class _Reading:
             return rows
         return tuple(_with(row, "late" if row in late else "taken") if row.time_us is not None else row for row in rows)
 
-    def _late(self, rows: Sequence[Arrived], batch: BatchSeen, dropped: int) -> set[Arrived] | None:
-        """The rows that make up the count, by the end of their window or their own time; None where none do."""
+    def _late(self, rows: Sequence[ArrivedRow], batch: BatchSeen, dropped: int) -> set[ArrivedRow] | None:
+        """The rows that make up the count, by the end of their window or by their own time; None if none do."""
         for watermark in dict.fromkeys((self._previous, batch.watermark or 0)):
             found = [row for row in rows if self._compared(row) <= watermark * 1000]
-            # An aggregation counts late groups, everything else late rows.
+            # An aggregation counts late groups, other operators late rows.
             if dropped in (len(found), len({(row.stream, self._compared(row)) for row in found})):
                 return set(found)
         return None
 
-    def _compared(self, row: Arrived) -> int:
+    def _compared(self, row: ArrivedRow) -> int:
         time = row.time_us or 0
         return self._tumbling.of(time)[1] if self._tumbling is not None else time
 
 
-def _with(row: Arrived, fate: Fate) -> Arrived:
-    return Arrived(row.stream, row.time_us, row.text, fate, row.behind)
+def _with(row: ArrivedRow, fate: RowFate) -> ArrivedRow:
+    return ArrivedRow(row.stream, row.time_us, row.text, fate, row.behind)
 
 
 def _event_time(stream: str, schema: Schema, pipeline: Pipeline) -> str | None:
-    """The column that carries the stream's event time: that of its watermark, else its first timestamp."""
+    """The event-time column of the stream: the one with a watermark, else the first timestamp."""
     names = {field.name.lower(): field.name for field in schema.fields if field.type.name.startswith("timestamp")}
     for marked in _watermarked(stream, pipeline):
         if marked.lower() in names:
@@ -177,7 +177,7 @@ def _watermarked(stream: str, pipeline: Pipeline) -> Iterator[str]:
 
 
 def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
-    """Whether the row has a place for an event time, and the time."""
+    """Whether the row has an event-time column, and the time."""
     if schema is None or column is None:
         return False, None
     at = next(index for index, field in enumerate(schema.fields) if field.name == column)

@@ -1,4 +1,4 @@
-"""The catalogue of behaviours as its page shows it: which cases pin each, how they came out, and the holes."""
+"""The page of the catalogue of behaviours: which cases test each behaviour, their results, and the gaps."""
 
 from __future__ import annotations
 
@@ -6,77 +6,79 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.suite.coverage import Category
 from reports.analysis.report import Report
-from reports.html.covered import Covered, covered
 from reports.html.ribbon import Ribbon, ribbon
-from reports.html.sources import Source
+from reports.html.sources import SourceLink
 
 
 @dataclass(frozen=True)
-class Pinning:
-    """A case that pins a behaviour."""
+class TestingCase:
+    """A case that tests a behaviour."""
 
     case: str
     title: str
     ribbon: Ribbon | None
-    """None where it is not among the results."""
+    """None if it is not in the results."""
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class CatalogueBehaviour:
     id: str
     sentence: str
     versions: str
-    sources: tuple[Source, ...]
+    sources: tuple[SourceLink, ...]
     confs: tuple[str, ...]
-    pinned: tuple[Pinning, ...]
+    cases: tuple[TestingCase, ...]
     unreachable: str | None
-    """Why no case can pin it, where none can."""
+    """Why no case can test it; None if one can."""
 
     @property
-    def hole(self) -> bool:
-        return not self.pinned and self.unreachable is None
+    def untested(self) -> bool:
+        return not self.cases and self.unreachable is None
 
 
 @dataclass(frozen=True)
-class Section:
+class CatalogueSection:
     name: str
-    behaviours: tuple[Behaviour, ...]
+    behaviours: tuple[CatalogueBehaviour, ...]
 
 
 @dataclass(frozen=True)
 class BehavioursPage:
-    sections: tuple[Section, ...]
-    covered: tuple[Covered, ...]
+    sections: tuple[CatalogueSection, ...]
+    coverage: tuple[Category, ...]
 
 
 def behaviours_page(report: Report) -> BehavioursPage:
-    sections: dict[str, list[Behaviour]] = {}
+    sections: dict[str, list[CatalogueBehaviour]] = {}
     for behaviour, section in _behaviours(report):
         sections.setdefault(section, []).append(behaviour)
-    return BehavioursPage(tuple(Section(name, tuple(found)) for name, found in sections.items()), covered(report))
+    return BehavioursPage(
+        tuple(CatalogueSection(name, tuple(found)) for name, found in sections.items()), report.covered
+    )
 
 
-def _behaviours(report: Report) -> Iterator[tuple[Behaviour, str]]:
+def _behaviours(report: Report) -> Iterator[tuple[CatalogueBehaviour, str]]:
     if report.catalogue is None:
         return
     pinned = report.covered[0].pinned if report.covered else {}
     ran = set(report.matrix.cases)
     for id, entry in report.catalogue.behaviours.items():
         cases = tuple(
-            Pinning(case, report.title(case), ribbon(report, case) if case in ran else None)
+            TestingCase(case, report.title(case), ribbon(report, case) if case in ran else None)
             for case in pinned.get(id, ())
         )
         yield _behaviour(id, entry, cases), str(entry.get("section", "others"))
 
 
-def _behaviour(id: str, entry: Mapping[str, Any], cases: tuple[Pinning, ...]) -> Behaviour:
-    return Behaviour(
+def _behaviour(id: str, entry: Mapping[str, Any], cases: tuple[TestingCase, ...]) -> CatalogueBehaviour:
+    return CatalogueBehaviour(
         id=id,
         sentence=" ".join(str(entry.get("sentence", "")).split()),
         versions=str(entry.get("versions", "all")),
-        sources=tuple(Source.of(str(source)) for source in entry.get("sources", ())),
+        sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
         confs=tuple(map(str, entry.get("confs", ()))),
-        pinned=cases,
+        cases=cases,
         unreachable=None if entry.get("reachable", True) else " ".join(str(entry.get("why", "")).split()),
     )

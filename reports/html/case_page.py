@@ -1,8 +1,8 @@
-"""A case as its page shows it: why, the query, and each behaviour that was seen with the versions that show it."""
+"""The page of a case: why it exists, its query, and each observed behaviour with the versions that show it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
@@ -14,24 +14,24 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.finding import described
 from conformance.policies.case import PolicyCase
 from reports.analysis.change import change
-from reports.analysis.equivalence import Behaviour, alike
+from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
+from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.comparison import readable
 from reports.html.pyspark_text import pyspark
-from reports.html.ribbon import Ribbon, Sign, ribbon
-from reports.html.sources import Source
-from reports.html.step_accounts import Account, account, witnessed
+from reports.html.ribbon import CellSign, Ribbon, ribbon
+from reports.html.sources import SourceLink
 from reports.html.timeline import Timeline, timeline
 from reports.html.visible import cut, visible
 from reports.results.records import Cell, DocumentedDifference, Target
 
 
 @dataclass(frozen=True)
-class Parting:
-    """Where a behaviour first does otherwise than the one it is held against."""
+class FirstDifference:
+    """Where a behaviour first differs from that of the newest version."""
 
     other: str
-    """The version of the other."""
+    """The title of the newest version."""
     what: str
     where: str
     aspect: str
@@ -40,28 +40,28 @@ class Parting:
 
 
 @dataclass(frozen=True)
-class Section:
-    """Versions that did the same with the case, with the evidence of the newest of them."""
+class CaseSection:
+    """Versions with the same behaviour, with the evidence of the newest of them."""
 
     letter: str
     targets: tuple[Target, ...]
-    sign: Sign
+    sign: CellSign
     reason: DocumentedDifference | None
-    source: Source | None
-    parting: Parting | None
+    source: SourceLink | None
+    difference: FirstDifference | None
     findings: tuple[str, ...]
     notes: tuple[str, ...]
     timeline: Timeline | None
-    account: Account | None
-    """None where the case is not at hand, or nothing was seen."""
+    table: StepTable | None
+    """None if nothing was observed."""
     columns: tuple[str, ...]
-    model: tuple[tuple[str, str], ...]
-    """The account of the model, each line with its tone; empty where there is none."""
+    explanation: tuple[tuple[str, str], ...]
+    """By the reference model, each line with its tone; empty if there is none."""
 
 
 @dataclass(frozen=True)
-class Named:
-    """A behaviour of the catalogue."""
+class CaseBehaviour:
+    """A behaviour of the catalogue that the case tests."""
 
     id: str
     sentence: str
@@ -74,17 +74,17 @@ class CasePage:
     family: str
     case: Case | PolicyCase | None
     policy: bool
-    """Whether it is on a watermark policy: then no Spark answers it."""
+    """Whether it tests a watermark policy, which runs on the reference model."""
     changed: bool
     why: Markup | None
     query: str | None
     command: str
-    sources: tuple[Source, ...]
-    behaviours: tuple[Named, ...]
+    sources: tuple[SourceLink, ...]
+    behaviours: tuple[CaseBehaviour, ...]
     ribbon: Ribbon
-    sections: tuple[Section, ...]
-    silent: tuple[tuple[Target, Sign, tuple[str, ...]], ...]
-    """Versions that show no behaviour, and what is known of why."""
+    sections: tuple[CaseSection, ...]
+    silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
+    """Versions without a behaviour, and the reason if it is known."""
     previous: str | None
     next: str | None
 
@@ -105,8 +105,8 @@ def case_page(report: Report, id: str) -> CasePage:
         why=_markdown(known_as.why) if known_as is not None and known_as.why else None,
         query=pyspark(case) if case is not None else None,
         command=_command(report, id),
-        sources=tuple(Source.of(link) for link in known_as.links) if known_as is not None else (),
-        behaviours=tuple(Named(one, str(known.get(one, {}).get("sentence", ""))) for one in named),
+        sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
+        behaviours=tuple(CaseBehaviour(one, str(known.get(one, {}).get("sentence", ""))) for one in named),
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),
@@ -122,27 +122,18 @@ def _command(report: Report, id: str) -> str:
 
 
 def _markdown(text: str) -> Markup:
-    """Markdown as HTML; HTML in it is text, and no address in it can run anything."""
-    reader = MarkdownIt("commonmark", {"html": False}).disable("image")  # an image would be fetched from somewhere
+    """Markdown as HTML; HTML in it is shown as text, and its links cannot run anything."""
+    reader = MarkdownIt("commonmark", {"html": False}).disable("image")  # an image would be downloaded
     return Markup(reader.render(visible(text)))
 
 
-def _sections(report: Report, id: str, case: Case | None) -> Iterator[Section]:
+def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSection]:
     by_name = {target.name: target for target in report.targets}
-    groups = list(_told_apart(report.behaviours[id]))
+    groups = report.sections(id)
     newest = groups[0].shown if groups else None
     for number, group in enumerate(groups):
         targets = tuple(by_name[name] for name in group.targets)
         yield _section(report, case, group.shown, targets, _letter(number), newest, by_name)
-
-
-def _told_apart(behaviours: Sequence[Behaviour]) -> Iterator[Behaviour]:
-    """Cells that did the same and are judged the same: what is right for one version may be wrong for another."""
-    for behaviour in behaviours:
-        judged: dict[tuple[str, DocumentedDifference | None], list[Cell]] = {}
-        for cell in reversed(behaviour.cells):
-            judged.setdefault((cell.status, cell.differs), []).append(cell)
-        yield from (Behaviour(tuple(reversed(cells))) for cells in judged.values())
 
 
 def _section(
@@ -153,53 +144,55 @@ def _section(
     letter: str,
     newest: Cell | None,
     by_name: Mapping[str, Target],
-) -> Section:
+) -> CaseSection:
     target = targets[-1]
     version = target.version
-    parting = _parting(cell, target, newest, by_name)
-    divergence = change(newest, target, cell, target).where if newest is not None and parting is not None else None
+    differs = newest is not None and newest is not cell and not same_behaviour(newest, cell)
+    compared = newest if differs else None
     seen = cell.observation
-    model = report.model(case, version) if report.model and case is not None and version is not None else None
-    other: Observation | None = newest.observation if newest is not None and parting is not None else None
+    predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
     entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
-    return Section(
+    return CaseSection(
         letter=letter,
         targets=targets,
-        sign=Sign.of(cell, target),
+        sign=CellSign.of(cell, target),
         reason=entry,
-        source=Source.of(entry.link) if entry is not None and entry.link else None,
-        parting=parting,
+        source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
+        difference=_first_difference(cell, target, compared, by_name) if compared is not None else None,
         findings=tuple(cut(line) for line in described(cell.findings)),
         notes=cell.notes,
-        timeline=timeline(case, seen, other, divergence) if case is not None and seen is not None else None,
-        account=_account(case, version, cell, model.observation if model is not None else None),
+        timeline=timeline(
+            case,
+            seen,
+            compared.observation if compared is not None else None,
+            first_difference(compared, cell) if compared is not None else None,
+        )
+        if case is not None and seen is not None
+        else None,
+        table=_table(case, version, cell, predicted.observation if predicted is not None else None),
         columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
-        model=model.told if model is not None else (),
+        explanation=predicted.explanation if predicted is not None else (),
     )
 
 
-def _account(
+def _table(
     case: Case | None, version: SparkVersion | None, cell: Cell, predicted: Observation | None
-) -> Account | None:
+) -> StepTable | None:
     if cell.observation is None:
         return None
     if case is None or version is None:
-        return witnessed(cell.observation)
-    return account(case, version, cell, predicted)
+        return observed_only(cell.observation)
+    return step_table(case, version, cell, predicted)
 
 
-def _parting(cell: Cell, target: Target, newest: Cell | None, by_name: Mapping[str, Target]) -> Parting | None:
-    if newest is None or newest is cell or alike(newest, cell):
-        return None
+def _first_difference(cell: Cell, target: Target, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
     other = by_name[newest.target]
     found = change(newest, other, cell, target)
-    place = "" if found.where.step is None else f"step {found.where.step}"
-    place += "" if found.where.batch is None else f", micro-batch {found.where.batch}"
     others, own = readable(found.where)
-    return Parting(other.title, found.what, place, found.where.what.replace("_", " "), own, others)
+    return FirstDifference(other.title, found.what, found.where.place, found.where.what.replace("_", " "), own, others)
 
 
-def _silent(report: Report, id: str) -> Iterator[tuple[Target, Sign, tuple[str, ...]]]:
+def _silent(report: Report, id: str) -> Iterator[tuple[Target, CellSign, tuple[str, ...]]]:
     shown = {name for behaviour in report.behaviours[id] for name in behaviour.targets}
     for target in report.targets:
         if target.name in shown:
@@ -207,7 +200,7 @@ def _silent(report: Report, id: str) -> Iterator[tuple[Target, Sign, tuple[str, 
         cell = report.matrix.cells.get((id, target.name))
         notes = cell.notes if cell is not None else ()
         runs = tuple(f"run {at}: {run.status}" for at, run in enumerate(cell.runs, 1)) if cell is not None else ()
-        yield target, Sign.of(cell, target), tuple(map(cut, (*notes, *runs)))
+        yield target, CellSign.of(cell, target), tuple(map(cut, (*notes, *runs)))
 
 
 def _letter(number: int) -> str:

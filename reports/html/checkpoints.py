@@ -1,4 +1,4 @@
-"""What one version made of the checkpoints of another, as the page on the two shows it."""
+"""What happens to the checkpoints of one version on another, for the page that compares the two."""
 
 from __future__ import annotations
 
@@ -9,79 +9,79 @@ from conformance.judging.finding import described
 from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.change import Changes
 from reports.analysis.report import Report
-from reports.html.sources import Source
+from reports.html.sources import SourceLink
 from reports.html.visible import cut
 from reports.results.records import UpgradeCell
 from reports.results.upgrades import BUG, MARKS
 
-AS_USUAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
+NORMAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
 LONGEST = 240
-"""Characters of what was found."""
+"""Characters of a finding."""
 _KINDS = {"resumes": "conforms"}
 
 
 @dataclass(frozen=True)
-class Fate:
-    """What became of checkpoints."""
+class CheckpointStatus:
+    """How checkpoints resume."""
 
     kind: str
-    """Of what it is drawn as."""
+    """The status of a cell that is drawn the same way."""
     glyph: str
     word: str
 
     @classmethod
-    def of(cls, status: UpgradeStatus) -> Fate:
+    def of(cls, status: UpgradeStatus) -> CheckpointStatus:
         mark = MARKS[status]
         return cls(_KINDS.get(status, status), mark.glyph, mark.word)
 
 
 @dataclass(frozen=True)
-class Handover:
-    """One checkpoint that was not simply gone on from."""
+class HandedCheckpoint:
+    """A checkpoint that does not resume normally."""
 
     case: str
     title: str
     cut: int
     """The number of the step before which the versions changed."""
-    fate: Fate
+    status: CheckpointStatus
     because: str
-    source: Source | None
-    known: bool
+    source: SourceLink | None
+    has_page: bool
     """Whether the case has a page."""
 
 
 @dataclass(frozen=True)
-class Checkpoints:
-    counts: tuple[tuple[Fate, int], ...]
-    told: tuple[Handover, ...]
-    """Those not simply gone on from, worst first."""
+class CheckpointSection:
+    counts: tuple[tuple[CheckpointStatus, int], ...]
+    listed: tuple[HandedCheckpoint, ...]
+    """Those that do not resume normally, worst first."""
 
 
-def checkpoints(report: Report, pair: Changes) -> Checkpoints | None:
-    """What became of the older version's checkpoints on the newer one, None where none were handed over."""
+def checkpoints(report: Report, pair: Changes) -> CheckpointSection | None:
+    """How the older version's checkpoints resume on the newer one; None if there are no results for that."""
     cells = [cell for cell in report.results.upgrades if (cell.origin, cell.to) == (pair.before.name, pair.after.name)]
     if not cells:
         return None
     order = ["violates", "refused", "differs", "broken", "not-run", "unsupported"]
     counts = Counter(cell.status for cell in cells)
-    told = sorted(
-        (cell for cell in cells if cell.status not in AS_USUAL),
+    listed = sorted(
+        (cell for cell in cells if cell.status not in NORMAL),
         key=lambda cell: (order.index(cell.status), cell.case, cell.cut),
     )
     ran = set(report.matrix.cases)
-    return Checkpoints(
-        tuple((Fate.of(status), counts[status]) for status in MARKS if counts[status]),
+    return CheckpointSection(
+        tuple((CheckpointStatus.of(status), counts[status]) for status in MARKS if counts[status]),
         tuple(
-            Handover(
+            HandedCheckpoint(
                 case=cell.case,
                 title=report.title(cell.case),
                 cut=cell.cut,
-                fate=Fate.of(cell.status),
+                status=CheckpointStatus.of(cell.status),
                 because=cut(_because(cell), 600),
-                source=Source.of(cell.entry.link) if cell.entry is not None and cell.entry.link else None,
-                known=cell.case in ran,
+                source=SourceLink.of(cell.entry.link) if cell.entry is not None and cell.entry.link else None,
+                has_page=cell.case in ran,
             )
-            for cell in told
+            for cell in listed
         ),
     )
 

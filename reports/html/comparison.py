@@ -1,4 +1,4 @@
-"""Two versions held against each other, as a page shows it: changes of one kind and for one reason together."""
+"""The comparison of two versions, for its page: changes grouped by kind and reason."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
-from reports.analysis.change import MEANINGS, Change, Changes, Heading, Meaning, Reason
-from reports.analysis.difference import Divergence
-from reports.analysis.equivalence import alike, speaks
+from conformance.judging.divergence import Divergence
+from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason
+from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.report import Report
 from reports.html.features import features
-from reports.html.ribbon import Sign
-from reports.html.sources import Source
+from reports.html.ribbon import CellSign
+from reports.html.sources import SourceLink
 from reports.html.visible import cut
 from reports.results.records import Target
 
@@ -24,32 +24,32 @@ _SHOWN = 400
 
 
 @dataclass(frozen=True)
-class Item:
-    """One case that is answered differently."""
+class ChangedCase:
+    """One case that behaves differently."""
 
     case: str
     title: str
     what: str
-    before: Sign
-    after: Sign
+    before: CellSign
+    after: CellSign
     where: str
-    """``step 3, micro-batch 4``; empty where there is no such place."""
+    """``step 3, micro-batch 4``; may be empty."""
     aspect: str
     values: tuple[str, str]
-    """What the two show there."""
+    """The two values there."""
     since: tuple[Target, ...]
-    """The versions, after the first and up to the second, at which the answer turns."""
+    """The versions after the first, up to the second, where the behaviour changes."""
     features: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Changes of one kind that have one reason."""
+class ReasonGroup:
+    """Changes of one kind with the same reason."""
 
     reasons: tuple[Reason, ...]
-    """Empty where no case gives any."""
-    sources: tuple[Source, ...]
-    items: tuple[Item, ...]
+    """Empty if no case documents one."""
+    sources: tuple[SourceLink, ...]
+    items: tuple[ChangedCase, ...]
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -57,10 +57,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class MeaningGroup:
     meaning: Meaning
-    heading: Heading
-    entries: tuple[Entry, ...]
+    heading: MeaningText
+    entries: tuple[ReasonGroup, ...]
 
     @property
     def count(self) -> int:
@@ -69,17 +69,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that a page on two versions says."""
+    """Everything on the page of two versions."""
 
     before: Target
     after: Target
     compared: int
-    groups: tuple[Group, ...]
-    """Of every kind, worst first; without entries where nothing is of that kind."""
+    groups: tuple[MeaningGroup, ...]
+    """Every kind, worst first; without entries if there are no such changes."""
     features: tuple[str, ...]
     outside: int
-    silent: tuple[tuple[str, str, str], ...]
-    """Case, target and status of what has no answer."""
+    missing: tuple[tuple[str, str, str], ...]
+    """Case, target and status of cells without a result."""
 
     @property
     def count(self) -> int:
@@ -87,13 +87,13 @@ class Comparison:
 
     @property
     def reasons(self) -> int:
-        """How many reasons there are: tickets, and changes that no case explains."""
+        """How many reasons there are: tickets, and changes without a documented reason."""
         return len({entry.sources or entry.reasons or entry.items for group in self.groups for entry in group.entries})
 
 
 def comparison(report: Report, pair: Changes) -> Comparison:
     groups = tuple(
-        Group(meaning, heading, tuple(_entries(report, pair, pair.of(meaning))))
+        MeaningGroup(meaning, heading, tuple(_entries(report, pair, pair.of(meaning))))
         for meaning, heading in MEANINGS.items()
     )
     used = [feature for group in groups for entry in group.entries for feature in entry.features]
@@ -104,35 +104,33 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         groups=groups,
         features=tuple(sorted(set(used))),
         outside=len(pair.outside),
-        silent=tuple((one.case, one.target, one.status) for one in pair.silent),
+        missing=tuple((one.case, one.target, one.status) for one in pair.missing),
     )
 
 
-def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[Entry]:
-    """What nobody explains first, then the reason that most cases have."""
+def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
+    """Changes without a reason first, then the reason with the most cases."""
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
         by_reason.setdefault(links, []).append(change)
-    for links, alike_changes in sorted(by_reason.items(), key=lambda found: (bool(found[0]), -len(found[1]), found[0])):
-        reasons = dict.fromkeys(reason for change in alike_changes for reason in change.reasons)
+    for links, same_reason in sorted(by_reason.items(), key=lambda found: (bool(found[0]), -len(found[1]), found[0])):
+        reasons = dict.fromkeys(reason for change in same_reason for reason in change.reasons)
         sources = dict.fromkeys(reason.link for reason in reasons if reason.link)
-        items = tuple(_item(report, pair, change) for change in alike_changes)
-        yield Entry(tuple(reasons) if links else (), tuple(Source.of(link) for link in sources), items)
+        items = tuple(_item(report, pair, change) for change in same_reason)
+        yield ReasonGroup(tuple(reasons) if links else (), tuple(SourceLink.of(link) for link in sources), items)
 
 
-def _item(report: Report, pair: Changes, change: Change) -> Item:
+def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
     where = change.where
-    place = "" if where.step is None else f"step {where.step}"
-    place += "" if where.batch is None else f", micro-batch {where.batch}"
     case = report.cases.get(change.case)
-    return Item(
+    return ChangedCase(
         case=change.case,
         title=report.title(change.case),
         what=change.what,
-        before=Sign.of(change.before, pair.before),
-        after=Sign.of(change.after, pair.after),
-        where=place,
+        before=CellSign.of(change.before, pair.before),
+        after=CellSign.of(change.after, pair.after),
+        where=where.place,
         aspect=where.what.replace("_", " "),
         values=readable(where),
         since=tuple(_since(report, pair, change.case)),
@@ -146,22 +144,17 @@ def _since(report: Report, pair: Changes, case: str) -> Iterator[Target]:
     previous = None
     for target in between:
         cell = report.matrix.cells.get((case, target.name))
-        if cell is None or not speaks(cell):
+        if cell is None or not has_behaviour(cell):
             continue
-        if previous is not None and not alike(previous, cell):
+        if previous is not None and not same_behaviour(previous, cell):
             yield target
         previous = cell
 
 
 def readable(where: Divergence) -> tuple[str, str]:
-    """Both values of a divergence, instants as a case writes them."""
-    return _readable(where.what, where.a), _readable(where.what, where.b)
-
-
-def _readable(what: str, value: str) -> str:
-    if "watermark" in what and value.lstrip("-").isdigit():
-        return show(int(value) * 1000)
-    return cut(_INSTANT.sub(_instant, value), _SHOWN)
+    """Both values of a divergence; the instants in rows as a case writes them."""
+    a, b = (cut(_INSTANT.sub(_instant, value), _SHOWN) for value in where.values)
+    return a, b
 
 
 def _instant(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The windows that emitted rows belong to, read off the columns of a query."""
+"""The windows that emitted rows belong to, from the output columns of a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 14
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """A window of event time, in microseconds; the end is not part of it."""
+    """A window of event time, in microseconds; the end is exclusive."""
 
     start: int
     end: int
@@ -24,14 +24,14 @@ class Span:
 
 @dataclass(frozen=True)
 class WindowColumns:
-    """Where in a row its window stands: in one column with two fields, or in two columns."""
+    """The position of the window in a row: one column with two fields, or two columns."""
 
     places: tuple[int, ...]
     types: tuple[DataType, ...]
 
     @classmethod
     def of(cls, schema: OutputSchema) -> WindowColumns | None:
-        """The first window among the columns, None where there is none."""
+        """The first window among the columns; None if there is none."""
         for at, type_ in enumerate(schema.types):
             if [field.name for field in type_.fields] == ["start", "end"]:
                 return cls((at,), (type_,))
@@ -46,7 +46,7 @@ class WindowColumns:
         return None
 
     def span(self, row: Row) -> Span | None:
-        """The window of a row, None where a part of it is null or no instant."""
+        """The window of a row; None if a part of it is null or not an instant."""
         if any(place >= len(row) for place in self.places):
             return None
         try:

@@ -1,4 +1,4 @@
-"""What a query uses, in the words in which people describe their own: by these they find what concerns them."""
+"""The features that a query uses, in the terms users would filter by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix as its page shows it: a ribbon for each case, by family, with totals and what the filters offer."""
+"""The page of the matrix: a ribbon for each case, by family, with totals and the values of the filters."""
 
 from __future__ import annotations
 
@@ -6,68 +6,51 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from conformance.judging.verdict import Status
+from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
-from reports.html.ribbon import WORDS, Ribbon, Sign, ribbon
+from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.results.records import Target
-from reports.results.status import GREEN, MARKS
+from reports.results.status import MARKS
 
 
 @dataclass(frozen=True)
-class Row:
+class MatrixRow:
     ribbon: Ribbon
     title: str
     tags: tuple[str, ...]
     kinds: str
-    """The kinds of its signs, a word for each version."""
+    """The status on each version, separated by spaces."""
     behaviours: str
-    """The numbers of its behaviours, a word for each version; ``-`` where there is none."""
+    """The number of the behaviour on each version, separated by spaces; ``-`` without one."""
 
 
 @dataclass(frozen=True)
-class Total:
-    """How many cells are as expected, of how many that count."""
-
-    good: int
-    of: int
-
-    @classmethod
-    def of_counts(cls, counts: Counter[Status]) -> Total:
-        all_ = sum(counts.values()) - counts["not-applicable"]
-        return cls(sum(counts[status] for status in GREEN) - counts["not-applicable"], all_)
-
-    @property
-    def complete(self) -> bool:
-        return self.good == self.of
-
-
-@dataclass(frozen=True)
-class Family:
+class FamilyRows:
     name: str
-    rows: tuple[Row, ...]
-    total: Total
-    totals: tuple[Total, ...]
+    rows: tuple[MatrixRow, ...]
+    total: CellTotal
+    totals: tuple[CellTotal, ...]
     """By version."""
 
 
 @dataclass(frozen=True)
-class Key:
-    """An entry of the legend, and of the filter by status."""
+class LegendEntry:
+    """An entry of the legend and of the status filter."""
 
     kind: str
     glyph: str
     word: str
-    told: str
+    description: str
     count: int
 
 
 @dataclass(frozen=True)
 class MatrixPage:
     targets: tuple[Target, ...]
-    families: tuple[Family, ...]
-    totals: tuple[Total, ...]
-    total: Total
-    keys: tuple[Key, ...]
+    families: tuple[FamilyRows, ...]
+    totals: tuple[CellTotal, ...]
+    total: CellTotal
+    legend: tuple[LegendEntry, ...]
     tags: tuple[str, ...]
 
 
@@ -75,11 +58,11 @@ def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
     names = [target.name for target in report.targets]
     families = tuple(
-        Family(
+        FamilyRows(
             family or "(no family)",
             tuple(_row(report, case) for case in cases),
-            Total.of_counts(matrix.count(cases, names)),
-            tuple(Total.of_counts(matrix.count(cases, [name])) for name in names),
+            CellTotal.of_counts(matrix.count(cases, names)),
+            tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
         )
         for family, cases in matrix.families.items()
     )
@@ -87,27 +70,27 @@ def matrix_page(report: Report) -> MatrixPage:
     return MatrixPage(
         targets=report.targets,
         families=families,
-        totals=tuple(Total.of_counts(matrix.count(matrix.cases, [name])) for name in names),
-        total=Total.of_counts(matrix.totals),
-        keys=tuple(_keys(place.sign for row in rows for place in row.ribbon.places)),
+        totals=tuple(CellTotal.of_counts(matrix.count(matrix.cases, [name])) for name in names),
+        total=CellTotal.of_counts(matrix.totals),
+        legend=tuple(_legend(place.sign for row in rows for place in row.ribbon.cells)),
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
     )
 
 
-def _row(report: Report, id: str) -> Row:
+def _row(report: Report, id: str) -> MatrixRow:
     found = ribbon(report, id)
     case = report.case(id)
-    return Row(
+    return MatrixRow(
         ribbon=found,
         title=report.title(id),
         tags=case.tags if case is not None else (),
-        kinds=" ".join(place.sign.status for place in found.places),
-        behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.places),
+        kinds=" ".join(place.sign.status for place in found.cells),
+        behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.cells),
     )
 
 
-def _keys(signs: Iterable[Sign]) -> Iterable[Key]:
+def _legend(signs: Iterable[CellSign]) -> Iterable[LegendEntry]:
     counts = Counter(sign.status for sign in signs)
     for status, mark in MARKS.items():
         if counts[status]:
-            yield Key(status, mark.glyph, WORDS[status], mark.word, counts[status])
+            yield LegendEntry(status, mark.glyph, WORDS[status], mark.word, counts[status])

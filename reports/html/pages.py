@@ -1,4 +1,4 @@
-"""The pages of a report, one after the other, each as the HTML between its head and its foot."""
+"""The pages of a report, each as the HTML of its body."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from conformance.core.wording import counted
 from reports.analysis.change import Changes
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
@@ -20,10 +21,10 @@ from reports.html.behaviours_page import behaviours_page
 from reports.html.case_page import case_page
 from reports.html.checkpoints import checkpoints
 from reports.html.comparison import comparison
-from reports.html.headline import headline
 from reports.html.matrix_page import matrix_page
 from reports.html.timeline import COUNTS
-from reports.html.visible import visible
+from reports.html.visible import cut, visible
+from reports.results.known_bug import KnownBug
 from reports.results.records import Target
 
 TABS = (("index", "What changes"), ("matrix", "Matrix"), ("behaviours", "Behaviours"), ("about", "About this run"))
@@ -46,7 +47,7 @@ class PairCell:
     heat: int
     """From 0, nothing, to 4, most."""
     href: str
-    told: str
+    title: str
     current: bool
 
 
@@ -58,7 +59,7 @@ class PairRow:
 
 @cache
 def templates() -> Environment:
-    """The templates; what they print is text, whatever is in it."""
+    """The templates; everything they print is escaped."""
     found = Environment(
         loader=PackageLoader("reports.html"),
         autoescape=True,
@@ -67,29 +68,29 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
-    found.filters.update(short=short, slug=slug, px=_pixels)
+    found.filters.update(short=short, slug=slug, px=_pixels, cut=cut)
     return found
 
 
 def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
-    """Every page, the one that is opened first at the head."""
-    drawing = _Drawing(report, addresses)
-    yield drawing.front()
-    yield drawing.matrix()
-    yield drawing.behaviours()
-    yield drawing.about()
-    yield from (drawing.compare(pair) for pair in report.pairs)
-    yield from (drawing.case(id) for id in report.matrix.cases)
+    """Every page, the front page first."""
+    renderer = _Renderer(report, addresses)
+    yield renderer.front()
+    yield renderer.matrix()
+    yield renderer.behaviours()
+    yield renderer.about()
+    yield from (renderer.compare(pair) for pair in report.pairs)
+    yield from (renderer.case(id) for id in report.matrix.cases)
 
 
-class _Drawing:
+class _Renderer:
     def __init__(self, report: Report, addresses: Addresses) -> None:
         self._report = report
         self._addresses = addresses
         self._summary = summary(report.matrix)
 
     def front(self) -> Page:
-        pair = self._report.foremost
+        pair = self._report.front_pair
         return self._comparison("index", "What changes", pair, headline=headline(self._report, pair), front=True)
 
     def compare(self, pair: Changes) -> Page:
@@ -125,7 +126,7 @@ class _Drawing:
         )
 
     def _filtered(self, name: str, value: str) -> str:
-        """What an address of the matrix is followed by to show a part of it."""
+        """The suffix of an address of the matrix that filters it."""
         fragment = self._addresses.page("matrix", "matrix", "")
         return f"{'' if fragment.startswith('#') else '#'}?{name}={value}"
 
@@ -162,7 +163,7 @@ class _Drawing:
             count=count,
             heat=0 if not count else 1 + 3 * (count - 1) // max(most, 1),
             href=self._addresses.page(compare_key(pair.before.name, pair.after.name), seen_from),
-            told=f"{pair.before.title} to {pair.after.title}",
+            title=f"{pair.before.title} to {pair.after.title}",
             current=current,
         )
 
@@ -186,5 +187,44 @@ class _Drawing:
 
 
 def _pixels(number: float) -> str:
-    """A length without more digits than can be seen."""
+    """A length, to a tenth of a pixel."""
     return f"{number:.1f}".removesuffix(".0")
+
+
+def headline(report: Report, pair: Changes | None) -> str:
+    """The report in one sentence.
+
+    ``16 Spark versions, 214 cases: 11 results change between 3.3.4 and 4.3.0; 6 releases have known bugs that a later release
+    fixes.``
+    """
+    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(report.matrix.cases), 'case')}"
+    parts = []
+    if pair is not None and pair.compared:
+        count = len(pair.changes)
+        between = f"between {pair.before.title} and {pair.after.title}"
+        parts.append(
+            f"{counted(count, 'result')} change{'s' * (count == 1)} {between}"
+            if count
+            else f"nothing changes {between}"
+        )
+    handed = checkpoints(report, pair) if pair is not None else None
+    if handed is not None and handed.listed:
+        parts.append(f"{counted(len(handed.listed), 'checkpoint')} that do not resume normally")
+    bugs = len(releases_with_bugs(report))
+    if bugs:
+        parts.append(
+            f"{counted(bugs, 'release')} {'has' if bugs == 1 else 'have'} known bugs that a later release fixes"
+        )
+    counts = report.matrix.totals
+    if counts["violates"]:
+        parts.append(f"{counted(counts['violates'], 'cell')} not as expected")
+    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
+        parts.append(f"{counted(open_, 'cell')} without a result")
+    return f"{size}: {'; '.join(parts)}." if parts else f"{size}."
+
+
+def releases_with_bugs(report: Report) -> tuple[str, ...]:
+    """Names of the targets with a known bug that a later release fixes."""
+    spark = {target.name: target.spark for target in report.targets}
+    bugs = ((cell.target, KnownBug.of(cell, spark[cell.target])) for cell in report.matrix.cells.values())
+    return tuple(sorted({name for name, bug in bugs if bug is not None and bug.gone_in is not None}))

@@ -1,4 +1,4 @@
-"""The query of a case as one would write it in PySpark: to read, and to copy."""
+"""The query of a case as PySpark code, to read and copy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.core.query import Operation, Pipeline
 
 INDENT = "    "
 LONGEST_LINE = 64
-"""Characters: what a page shows without scrolling."""
+"""Characters that a page shows without scrolling."""
 
 
 def pyspark(case: Case) -> str:
-    """The streams, the query and how it is started, without a line end."""
+    """The streams, the query and its start, without a final newline."""
     lines = ["from pyspark.sql.functions import expr", ""]
     for name, schema in case.streams.items():
         source = [f"spark.readStream.schema({_text(schema.ddl)})", f".json({_text(name + '/')})"]
@@ -33,7 +33,7 @@ def pyspark(case: Case) -> str:
 
 
 class _Writer:
-    """Turns pipelines into chains of calls; what no chain can hold becomes a statement before it."""
+    """Turns pipelines into chains of calls; everything else becomes a statement before the chain."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []

@@ -1,4 +1,4 @@
-"""A case over the versions: one sign for each, joined where neighbours behave alike, broken where they do not."""
+"""A case across the versions: one sign each, joined if neighbours behave the same."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
 from reports.analysis.change import change
-from reports.analysis.equivalence import Behaviour, alike, speaks
+from reports.analysis.equivalence import Behaviour, has_behaviour, same_behaviour
 from reports.analysis.report import Report
-from reports.html.sources import Source
+from reports.html.sources import SourceLink
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
 from reports.results.status import MARKS
 
 
 @dataclass(frozen=True)
-class Sign:
+class CellSign:
     """How one cell looks."""
 
     status: Status
     glyph: str
     word: str
-    """Short enough to stand in a cell."""
-    told: str
+    """Short enough for a cell."""
+    description: str
     """The status and its reason, in a sentence."""
 
     @classmethod
-    def of(cls, cell: Cell | None, target: Target) -> Sign:
-        """The sign of a cell; one that is not there has not run."""
+    def of(cls, cell: Cell | None, target: Target) -> CellSign:
+        """The sign of a cell; a missing cell has not run."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
         entry = cell.differs if cell is not None else None
@@ -53,67 +53,69 @@ WORDS: Mapping[Status, str] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class RibbonCell:
     """One version of one case."""
 
     target: Target
-    sign: Sign
+    sign: CellSign
     joined: bool
-    """Whether it behaves as the version before it."""
+    """Whether it behaves like the version before it."""
     breaks: bool
-    """Whether it does not, and both have answered."""
+    """Whether it behaves differently from the version before it."""
     behaviour: int | None
-    """The number of its behaviour among those of the case, from 0, newest first; None where it shows none."""
+    """The number of its behaviour among those of the case, from 0, newest first; None if it has no result."""
 
 
 @dataclass(frozen=True)
-class Turn:
-    """A version from which on a case is answered otherwise."""
+class RibbonChange:
+    """A version where the behaviour of a case changes."""
 
     target: Target
-    sources: tuple[Source, ...]
+    sources: tuple[SourceLink, ...]
 
 
 @dataclass(frozen=True)
 class Ribbon:
     case: str
-    places: tuple[Place, ...]
-    turns: tuple[Turn, ...]
+    cells: tuple[RibbonCell, ...]
+    changes: tuple[RibbonChange, ...]
 
     @property
     def differs(self) -> bool:
         """Whether any two versions behave differently."""
-        return len({place.behaviour for place in self.places if place.behaviour is not None}) > 1
+        return len({cell.behaviour for cell in self.cells if cell.behaviour is not None}) > 1
 
 
 def ribbon(report: Report, case: str) -> Ribbon:
     cells = [report.matrix.cells.get((case, target.name)) for target in report.targets]
     return Ribbon(
         case,
-        tuple(_places(report.targets, cells, report.behaviours[case])),
-        tuple(_turns(report.targets, cells)),
+        tuple(_cells(report.targets, cells, report.behaviours[case])),
+        tuple(_changes(report.targets, cells)),
     )
 
 
-def _places(
+def _cells(
     targets: Sequence[Target], cells: Sequence[Cell | None], behaviours: Sequence[Behaviour]
-) -> Iterator[Place]:
+) -> Iterator[RibbonCell]:
     numbers = {name: number for number, behaviour in enumerate(behaviours) for name in behaviour.targets}
     previous: int | None = None
     for target, cell in zip(targets, cells, strict=True):
         number = numbers.get(target.name)
         both = number is not None and previous is not None
-        yield Place(target, Sign.of(cell, target), both and number == previous, both and number != previous, number)
+        yield RibbonCell(
+            target, CellSign.of(cell, target), both and number == previous, both and number != previous, number
+        )
         previous = number
 
 
-def _turns(targets: Sequence[Target], cells: Sequence[Cell | None]) -> Iterator[Turn]:
+def _changes(targets: Sequence[Target], cells: Sequence[Cell | None]) -> Iterator[RibbonChange]:
     before: tuple[Target, Cell] | None = None
     for target, cell in zip(targets, cells, strict=True):
-        if cell is None or not speaks(cell):
+        if cell is None or not has_behaviour(cell):
             continue
-        if before is not None and not alike(before[1], cell):
+        if before is not None and not same_behaviour(before[1], cell):
             found = change(before[1], before[0], cell, target)
             links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
-            yield Turn(target, tuple(Source.of(link) for link in links))
+            yield RibbonChange(target, tuple(SourceLink.of(link) for link in links))
         before = target, cell

@@ -1,4 +1,4 @@
-"""What a case or behaviour names as its source: a ticket, a page, or a name in Spark's code."""
+"""The source of a case or behaviour: a ticket, a page, or a name in Spark's code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _TICKETS = "https://issues.apache.org/jira/browse/"
 
 
 @dataclass(frozen=True)
-class Source:
-    """Something to read."""
+class SourceLink:
+    """A source with its label and, if it has one, its link."""
 
     label: str
     href: str | None
-    """None for what is a name and no address; never anything but http and https."""
+    """None for a name; otherwise always http or https."""
 
     @classmethod
-    def of(cls, text: str) -> Source:
+    def of(cls, text: str) -> SourceLink:
         if _TICKET.fullmatch(text):
             return cls(text, _TICKETS + text)
         if not text.startswith(("https://", "http://")):

@@ -1,6 +1,6 @@
-"""From event times to heights: as far apart as they are, except that a gap without anything in it takes little room.
+"""From event times to heights, proportional except that large gaps are shortened.
 
-Cases set a row of 12:05 beside a watermark of 1970 and a row of the year 3000; drawn to scale nothing could be read.
+A case may have a row at 12:05, a watermark in 1970 and a row in the year 3000; to scale, nothing would be readable.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from itertools import pairwise
 from statistics import median
 
 LEAST, MOST = 0.5, 2.5
-"""Of the middle gap: how small and how large any gap is drawn."""
+"""Smallest and largest gap that is drawn, relative to the median gap."""
 
 
 @dataclass(frozen=True)
-class Break:
-    """A gap that is drawn shorter than it is."""
+class ScaleBreak:
+    """A gap that is shortened."""
 
     below: int
     above: int
@@ -25,15 +25,15 @@ class Break:
 
 @dataclass(frozen=True)
 class TimeScale:
-    """Instants, in microseconds, and their heights above the lowest, in units of the middle gap."""
+    """Instants, in microseconds, and their heights above the lowest, in units of the median gap."""
 
     instants: tuple[int, ...]
     heights: tuple[float, ...]
-    breaks: tuple[Break, ...]
+    breaks: tuple[ScaleBreak, ...]
 
     @classmethod
     def of(cls, instants: Iterable[int]) -> TimeScale:
-        """A scale on which each of the instants has a place."""
+        """A scale that contains each of the instants."""
         known = sorted(set(instants))
         gaps = [b - a for a, b in pairwise(known)]
         if not gaps:
@@ -43,7 +43,7 @@ class TimeScale:
         for at, gap in enumerate(gaps):
             heights.append(heights[-1] + min(max(gap / middle, LEAST), MOST))
             if gap / middle > MOST:
-                breaks.append(Break(known[at], known[at + 1]))
+                breaks.append(ScaleBreak(known[at], known[at + 1]))
         return cls(tuple(known), tuple(heights), tuple(breaks))
 
     @property
@@ -51,7 +51,7 @@ class TimeScale:
         return self.heights[-1] if self.heights else 0.0
 
     def at(self, instant: int) -> float:
-        """The height of an instant; of one between two known ones in proportion, outside them that of the nearest."""
+        """The height of an instant, interpolated between known ones and clamped outside them."""
         if not self.instants or instant <= self.instants[0]:
             return 0.0
         if instant >= self.instants[-1]:

@@ -1,7 +1,7 @@
-"""The picture of one behaviour: event time upwards, micro-batches to the right.
+"""The timeline of one behaviour: event time upwards, micro-batches to the right.
 
-Each row is a mark where it arrived, the watermark a staircase, a window a bar from its first row to the micro-batch that
-emits it. This module lays it out; ``templates/timeline.svg`` draws it.
+Each row is a dot where it arrived, the watermark a staircase, a window a bar from its first row to the micro-batch that
+emits it. This module computes the layout; ``templates/timeline.html`` draws it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.values import show, show_in_full
+from conformance.judging.divergence import Divergence
 from conformance.judging.rows import OutputSchema
-from reports.analysis.difference import Divergence
-from reports.html.arrivals import FATES, Executed, Fate, executed, tumbling
+from reports.html.arrivals import FATES, ExecutedBatch, RowFate, executed, tumbling
 from reports.html.emitted_windows import Span, WindowColumns
 from reports.html.time_scale import TimeScale
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
-"""Widths of a column at most and at least, and what all of them fill where they can."""
+"""Greatest and least width of a column, and the width that all columns fill together if they can."""
 PER_GAP, LEAST_HEIGHT, MOST_HEIGHT = 30.0, 130.0, 380.0
 HEAD, LANE, LINE, PAD = 46.0, 22.0, 17.0, 10.0
 MOST_WINDOWS = 60
@@ -29,7 +29,7 @@ COUNTS = ("read", "emitted", "dropped", "state")
 
 
 @dataclass(frozen=True)
-class Column:
+class TimelineColumn:
     """A micro-batch."""
 
     x: float
@@ -37,14 +37,14 @@ class Column:
     number: str
     no_data: bool
     counts: tuple[str, ...]
-    """In the order of ``COUNTS``; a dash where there is no such metric."""
+    """In the order of ``COUNTS``; a dash if the version has no such metric."""
     restarted: str | None
-    parts: bool
-    """Whether another version first does otherwise here."""
+    differs: bool
+    """Whether this is where another version first differs."""
 
 
 @dataclass(frozen=True)
-class Band:
+class StepBand:
     """The micro-batches of one step."""
 
     x: float
@@ -53,17 +53,15 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A row."""
-
+class DrawnRow:
     x: float
     y: float
-    fate: Fate
-    told: str
+    fate: RowFate
+    tooltip: str
 
 
 @dataclass(frozen=True)
-class Flag:
+class EmissionFlag:
     """Where a window was emitted."""
 
     x: float
@@ -72,21 +70,19 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A window."""
-
+class DrawnWindow:
     x: float
     y: float
     width: float
     height: float
     open: bool
     """Whether it was not emitted by the end of the case."""
-    told: str
-    flags: tuple[Flag, ...]
+    tooltip: str
+    flags: tuple[EmissionFlag, ...]
 
 
 @dataclass(frozen=True)
-class Tick:
+class TimeTick:
     y: float
     label: str
     full: str
@@ -95,46 +91,46 @@ class Tick:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that is drawn, in pixels, and the same in words."""
+    """Everything that is drawn, in pixels, and the same as text."""
 
     width: float
     height: float
     left: float
     top: float
     bottom: float
-    columns: tuple[Column, ...]
-    bands: tuple[Band, ...]
-    ticks: tuple[Tick, ...]
+    columns: tuple[TimelineColumn, ...]
+    bands: tuple[StepBand, ...]
+    ticks: tuple[TimeTick, ...]
     breaks: tuple[float, ...]
-    bars: tuple[Bar, ...]
-    marks: tuple[Mark, ...]
+    windows: tuple[DrawnWindow, ...]
+    rows: tuple[DrawnRow, ...]
     watermark: str
-    """The path of the staircase; empty where the query has no watermark."""
+    """The path of the staircase; empty if the query has no watermark."""
     ghost: str
-    """That of the behaviour this one is held against, where it runs elsewhere."""
+    """The path of the behaviour compared with, if it is different."""
     null_lane: float | None
     described: str
-    fates: tuple[Fate, ...]
+    fates: tuple[RowFate, ...]
     """Those that occur."""
     left_out: int
-    """Micro-batches that are not drawn, for there are too many."""
+    """Number of micro-batches that are not drawn because there are too many."""
 
 
 def timeline(
-    case: Case, observation: Observation, other: Observation | None = None, parting: Divergence | None = None
+    case: Case, observation: Observation, other: Observation | None = None, divergence: Divergence | None = None
 ) -> Timeline | None:
-    """Lay out what was observed, None where no micro-batch ran.
+    """The layout of an observation; None if no micro-batch ran.
 
     Args:
         case: what was run.
         observation: what is drawn.
-        other: another behaviour, whose watermark is drawn behind.
-        parting: where the two part.
+        other: another behaviour, whose watermark is drawn in the background.
+        divergence: where the two first differ.
     """
     everything = executed(case, observation)
     if not everything:
         return None
-    return _Layout(case, observation, everything[:MOST_COLUMNS], other, parting, len(everything)).timeline()
+    return _Layout(case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything)).timeline()
 
 
 class _Layout:
@@ -142,15 +138,15 @@ class _Layout:
         self,
         case: Case,
         observation: Observation,
-        shown: Sequence[Executed],
+        shown: Sequence[ExecutedBatch],
         other: Observation | None,
-        parting: Divergence | None,
+        divergence: Divergence | None,
         of: int,
     ) -> None:
         self._case = case
         self._shown = shown
         self._of = of
-        self._parting = parting
+        self._divergence = divergence
         self._schema = OutputSchema.of(observation.columns)
         self._window = WindowColumns.of(self._schema)
         self._others = [batch.watermark for step in other.steps for batch in step.batches] if other else []
@@ -174,8 +170,8 @@ class _Layout:
             bands=tuple(self._bands()),
             ticks=tuple(self._ticks()),
             breaks=tuple((self._y(one.below) + self._y(one.above)) / 2 for one in self._scale.breaks),
-            bars=tuple(self._bars()),
-            marks=tuple(self._marks()),
+            windows=tuple(self._windows()),
+            rows=tuple(self._rows()),
             watermark=self._staircase(
                 [one.batch.watermark for one in self._shown], self._shown[-1].batch.next_watermark
             ),
@@ -190,7 +186,7 @@ class _Layout:
         return self._left + column * self._column
 
     def _y(self, instant: int) -> float:
-        """Heights grow upwards, pixels downwards; a little air above and below."""
+        """Heights grow upwards, pixels downwards; with padding above and below."""
         whole = self._scale.height
         share = self._scale.at(instant) / whole if whole else 0.5
         return round(HEAD + PAD + (1 - share) * (self._plot - 2 * PAD), 1)
@@ -218,61 +214,61 @@ class _Layout:
         return dict(list(found.items())[:MOST_WINDOWS])
 
     def _first(self, span: Span, before: int) -> int:
-        """The column of the first row that lies in the window, else where it was emitted."""
+        """The column of the first row in the window, else of the micro-batch that emitted it."""
         for at, one in enumerate(self._shown[: before + 1]):
             if any(row.time_us is not None and span.start <= row.time_us < span.end for row in one.rows):
                 return at
         return before
 
-    def _columns(self) -> Iterator[Column]:
+    def _columns(self) -> Iterator[TimelineColumn]:
         for at, one in enumerate(self._shown):
             batch = one.batch
             read = sum(source.rows for source in batch.sources)
             dropped = "–" if batch.dropped is None else str(batch.dropped)
-            yield Column(
+            yield TimelineColumn(
                 x=self._x(at),
                 width=self._column,
                 number=str(batch.id),
                 no_data=batch.kind == "no-data",
                 counts=(str(read), str(len(batch.rows)), dropped, ", ".join(map(str, batch.state)) or "–"),
                 restarted=one.restarted,
-                parts=self._parts(at, one),
+                differs=self._differs(at, one),
             )
 
-    def _parts(self, at: int, one: Executed) -> bool:
-        where = self._parting
+    def _differs(self, at: int, one: ExecutedBatch) -> bool:
+        where = self._divergence
         if where is None or where.step != one.step:
             return False
         if where.batch is not None:
             return where.batch == one.batch.id
         return at + 1 == len(self._shown) or self._shown[at + 1].step != one.step
 
-    def _bands(self) -> Iterator[Band]:
+    def _bands(self) -> Iterator[StepBand]:
         for at, one in enumerate(self._shown):
             if at == 0 or self._shown[at - 1].step != one.step:
                 width = sum(self._column for other in self._shown if other.step == one.step)
-                yield Band(self._x(at), width, one.step)
+                yield StepBand(self._x(at), width, one.step)
 
-    def _ticks(self) -> Iterator[Tick]:
-        """The labels of as many instants as have room, watermarks before all others."""
+    def _ticks(self) -> Iterator[TimeTick]:
+        """Labels for as many instants as fit; watermarks first."""
         watermarks = {ms * 1000 for one in self._shown for ms in (one.batch.watermark, one.batch.next_watermark) if ms}
         taken: list[float] = []
         for instant in sorted(self._scale.instants, key=lambda known: (known not in watermarks, known)):
             y = self._y(instant)
             if all(abs(y - other) >= TICK_ROOM for other in taken):
                 taken.append(y)
-                yield Tick(y, show(instant), show_in_full(instant))
+                yield TimeTick(y, show(instant), show_in_full(instant))
 
-    def _marks(self) -> Iterator[Mark]:
+    def _rows(self) -> Iterator[DrawnRow]:
         lane = HEAD + self._plot + LANE / 2
         for at, one in enumerate(self._shown):
             for place, row in enumerate(one.rows, 1):
                 x = self._x(at) + self._column * place / (len(one.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
                 behind = " although behind the watermark" if row.fate == "taken" and row.behind else ""
-                yield Mark(round(x, 1), y, row.fate, f"{row.stream}: {row.text} – {FATES[row.fate]}{behind}")
+                yield DrawnRow(round(x, 1), y, row.fate, f"{row.stream}: {row.text} – {FATES[row.fate]}{behind}")
 
-    def _bars(self) -> Iterator[Bar]:
+    def _windows(self) -> Iterator[DrawnWindow]:
         inset = 3.0
         for span, (first, emitted) in sorted(self._spans.items()):
             begin = self._x(first) + inset
@@ -282,13 +278,13 @@ class _Layout:
             for at, text in emitted:
                 by_column.setdefault(at, []).append(text)
             flags = tuple(
-                Flag(self._x(at) + self._column - inset, (top + bottom) / 2, _told(texts))
+                EmissionFlag(self._x(at) + self._column - inset, (top + bottom) / 2, _flag_text(texts))
                 for at, texts in by_column.items()
             )
             told = f"window {show(span.start)} – {show(span.end)}"
             told += ", not emitted by the end of the case" if not emitted else ""
             width = self._x(last) + self._column - inset - begin
-            yield Bar(begin, top, width, max(bottom - top, 2.0), not emitted, told, flags)
+            yield DrawnWindow(begin, top, width, max(bottom - top, 2.0), not emitted, told, flags)
 
     def _staircase(self, watermarks: Sequence[int | None], after: int | None) -> str:
         path: list[str] = []
@@ -308,7 +304,7 @@ class _Layout:
         return self._staircase(self._others, None) if self._others and self._others[: len(own)] != own else ""
 
     def _sentences(self) -> Iterator[str]:
-        """The picture in words."""
+        """The timeline as text."""
         for one in self._shown:
             batch = one.batch
             again = f"After a restart ({one.restarted}): " if one.restarted else ""
@@ -323,5 +319,5 @@ class _Layout:
             )
 
 
-def _told(texts: Sequence[str]) -> str:
+def _flag_text(texts: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{len(texts)} rows"

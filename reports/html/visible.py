@@ -1,4 +1,4 @@
-"""Text as it is shown: whatever is in it, it cannot act, hide or turn the text beside it around."""
+"""Text that is safe to show: it cannot hide, or change the direction of, surrounding text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 LONGEST = 2000
-"""Characters of one value that are shown; of longer ones the length is told."""
+"""Characters of one value that are shown; longer values end with their length."""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -17,14 +17,14 @@ _INVISIBLE = re.compile(
 
 
 def visible(value: Any) -> Any:
-    """What a template prints for a value: control and direction characters by their names, never by their effect."""
+    """The value for a template: control and direction characters are replaced by their names."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _INVISIBLE.sub(_named, value)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The text, or its beginning and how long it is."""
+    """The text, or its beginning and its length."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 

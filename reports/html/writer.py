@@ -1,4 +1,4 @@
-"""A report as files: a folder of pages, or one file that holds them all."""
+"""Writes a report as a folder of pages, or as one file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_FILE = "report.html"
 
 
 class NotAFolder(OSError):
-    """There is a file where the folder of the report should be."""
+    """The folder of the report is a file."""
 
     exit_code = 2
 
@@ -28,13 +28,13 @@ class NotAFolder(OSError):
 
 
 def write(report: Report, out: Path) -> Path:
-    """Write the report as a folder of pages; what is in the folder besides stays.
+    """Write the report as a folder of pages; other files in the folder stay.
 
     Returns:
         The page to open.
 
     Raises:
-        OSError: it cannot be written; ``NotAFolder`` where there is a file of that name.
+        OSError: it cannot be written; ``NotAFolder`` if the folder is a file.
     """
     _make(out)
     for name in ASSETS:

@@ -208,7 +208,7 @@ class Cell(_Record):
             reused: whether the observation is of an earlier run.
         """
         if isinstance(case, VariedCase):
-            observations = [one and case.said_of_the_original(one) for one in observations]
+            observations = [one and case.observation_of_original(one) for one in observations]
         seen = [one and one.without_progress() for one in observations]
         runs = tuple(
             Run(

@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
-from conformance.invariants.invariant import Invariant
-from conformance.invariants.totals import StreamTotals
-from conformance.invariants.verdict import InvariantVerdict, Status
+from conformance.invariants.catalogue import Invariant
+from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
 
 MARKS: Mapping[Status, tuple[str, str]] = {
     "holds": ("●", "green"),
@@ -21,16 +20,16 @@ MARKS: Mapping[Status, tuple[str, str]] = {
 }
 """Status → glyph and style."""
 
-_INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "deserved"})
-"""Columns of the laws' answers that are ms since the epoch."""
+_INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
+"""Columns of the invariants' violations that are ms since the epoch."""
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LawRecord(_Record):
-    """The verdict on a law."""
+class InvariantRecord(_Record):
+    """The verdict on an invariant."""
 
     name: str
     sentence: str
@@ -43,16 +42,16 @@ class LawRecord(_Record):
     """The first rows that break it; instants are ms since the epoch."""
 
     @classmethod
-    def of(cls, verdict: InvariantVerdict) -> LawRecord:
-        law: Invariant = verdict.law
+    def of(cls, verdict: InvariantVerdict) -> InvariantRecord:
+        invariant: Invariant = verdict.invariant
         return cls(
-            name=law.name,
-            sentence=law.sentence,
-            source=law.source,
+            name=invariant.name,
+            sentence=invariant.sentence,
+            source=invariant.source,
             status=verdict.status,
-            looked=verdict.looked,
-            what=law.what,
-            rows=tuple(dict(row) for row in verdict.rows),
+            looked=verdict.checked,
+            what=invariant.checked_unit,
+            rows=tuple(dict(row) for row in verdict.violations),
         )
 
 
@@ -80,39 +79,39 @@ class SoakRecord(_Record):
     counted: int
     late: int
     in_state: int
-    laws: tuple[LawRecord, ...]
+    invariants: tuple[InvariantRecord, ...] = Field(alias="laws")
 
     @property
-    def books(self) -> StreamTotals:
+    def totals(self) -> StreamTotals:
         return StreamTotals(self.arrived, self.counted, self.late, self.in_state)
 
     @property
     def exit_code(self) -> int:
-        """0 if every law holds, 1 if one is broken, 3 if fewer engines were killed than requested."""
-        if not self.books.balanced or any(law.status == "broken" for law in self.laws):
+        """0 if every invariant holds, 1 if one is broken, 3 if fewer engines were killed than requested."""
+        if not self.totals.balanced or any(one.status == "broken" for one in self.invariants):
             return 1
         return 0 if self.kills == self.kills_wanted else 3
 
     def write(self, path: Path) -> None:
-        path.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        path.write_text(self.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
 
 
 def show(record: SoakRecord, console: Console) -> None:
-    """Print a line for each law, with the rows that break it, and what became of the input rows."""
-    for law in record.laws:
-        glyph, style = MARKS[law.status]
-        line = f"{glyph} {law.sentence}  ({law.looked:,} {law.what})"
+    """Print a line for each invariant, with the rows that break it, and what became of the input rows."""
+    for invariant in record.invariants:
+        glyph, style = MARKS[invariant.status]
+        line = f"{glyph} {invariant.sentence}  ({invariant.looked:,} {invariant.what})"
         console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
-        for row in law.rows:
+        for row in invariant.rows:
             values = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
             console.print(f"    {values}", markup=False, highlight=False, soft_wrap=True)
-        if law.rows:
-            console.print(f"    {law.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    books = record.books
-    sign = "=" if books.balanced else "≠"
+        if invariant.rows:
+            console.print(f"    {invariant.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
+    totals = record.totals
+    sign = "=" if totals.balanced else "≠"
     console.print(
-        f"{books.arrived:,} rows {sign} {books.counted:,} counted + {books.late:,} late + {books.in_state:,} in state",
-        style=None if books.balanced else "bold red",
+        f"{totals.arrived:,} rows {sign} {totals.counted:,} counted + {totals.late:,} late + {totals.in_state:,} in state",
+        style=None if totals.balanced else "bold red",
         markup=False,
         highlight=False,
         soft_wrap=True,

@@ -119,12 +119,14 @@ def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
 
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
     """Every unexpected cell with its findings; cells with the same findings together."""
-    alike: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
+    same_findings: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
     for cell in cells:
         if cell.status not in EXPECTED:
             evidence = (*described(cell.findings), *(f"note: {note}" for note in cell.notes))
-            alike.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(f"{cell.case}, step {cell.cut},")
-    for (origin, to, status, evidence), which in alike.items():
+            same_findings.setdefault((cell.origin, cell.to, cell.status, evidence), []).append(
+                f"{cell.case}, step {cell.cut},"
+            )
+    for (origin, to, status, evidence), which in same_findings.items():
         mark = MARKS[status]
         cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
         yield Text()
@@ -166,10 +168,10 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
             link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
             workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
             groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
-    for (reason, workaround), alike in groups.items():
+    for (reason, workaround), grouped in groups.items():
         mark = MARKS[status]
-        yield Text(f"{INDENT}{mark.glyph} {counted(len(alike), 'checkpoint')} {reason}", style=mark.style)
-        names = [cell.case for cell in alike]
+        yield Text(f"{INDENT}{mark.glyph} {counted(len(grouped), 'checkpoint')} {reason}", style=mark.style)
+        names = [cell.case for cell in grouped]
         more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
         yield Text(f"{INDENT * 2}{', '.join(names[:_MOST_CASES])}{more}")
         if workaround:

@@ -1,4 +1,4 @@
-"""The matrix on a terminal: glyph, word and colour together, and plain text where there is no terminal."""
+"""The matrix on a terminal, with glyphs, words and colours; plain text without a terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rich.text import Text
 
 from conformance.judging.finding import INDENT, described
 from conformance.judging.verdict import Status
-from reports.analysis.matrix import Matrix, summary
+from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
-from reports.results.status import GREEN, MARKS
+from reports.results.status import MARKS
 
 AS_EXPECTED = "as expected"
 NOT_AS_EXPECTED = "not as expected"
@@ -24,7 +24,7 @@ _IS_A_RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
 def show(results: Results, console: Console) -> None:
-    """Print the matrix, its legend, the findings of every cell that is not green, and the sentence that sums it up."""
+    """Print the matrix, its legend, the findings of every cell that is not green, and the summary."""
     matrix = Matrix.of(results)
     draw(matrix, console)
     for line in _findings(matrix):
@@ -35,7 +35,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def draw(matrix: Matrix, console: Console) -> None:
-    """Print the table and its legend alone."""
+    """Print only the table and its legend."""
     for line in _table(matrix, console.width):
         _print(console, line)
     if matrix.cases and matrix.targets:
@@ -45,17 +45,17 @@ def draw(matrix: Matrix, console: Console) -> None:
 
 
 def exit_code(results: Results) -> int:
-    """Of a program that has shown these results: 0 conforms, 1 does not, 3 cannot be said."""
+    """Exit code for these results: 0 everything conforms, 1 something does not, 3 results are missing."""
     return Matrix.of(results).exit_code
 
 
 def _print(console: Console, line: Text) -> None:
-    # The table is laid out to the width already; of everything else a terminal wraps what it must.
+    # The table has the width of the terminal already; the terminal wraps everything else.
     console.print(line, soft_wrap=True, highlight=False)
 
 
 def _table(matrix: Matrix, width: int) -> Iterator[Text]:
-    """Cases by family as rows, versions as columns, and how many cells are as expected in each family and version."""
+    """Cases by family as rows, versions as columns, with the number of cells as expected per family and version."""
     if not matrix.cases or not matrix.targets:
         return
     for number, part in enumerate(_parts(matrix, width)):
@@ -63,18 +63,20 @@ def _table(matrix: Matrix, width: int) -> Iterator[Text]:
             yield Text()
         yield part.row("", [Text(head, style="bold") for head in part.heads])
         for family, cases in matrix.families.items():
-            total = Text(_of(matrix.count(cases, part.names)), style="dim")
+            total = Text(_total(matrix.count(cases, part.names)), style="dim")
             yield part.row(family or "(no family)", [], total, style="bold")
             for case in cases:
                 marks = [MARKS[matrix.status(case, name)] for name in part.names]
                 yield part.row(INDENT + case.rpartition("/")[2], [Text(mark.glyph, style=mark.style) for mark in marks])
         feet = [Text(foot, style="bold") for foot in part.feet]
-        yield part.row(part.foot, feet, Text(_of(matrix.count(matrix.cases, part.names)), style="bold"), style="bold")
+        yield part.row(
+            part.foot, feet, Text(_total(matrix.count(matrix.cases, part.names)), style="bold"), style="bold"
+        )
 
 
 @dataclass(frozen=True)
-class _Part:
-    """Some columns of the matrix, as many as fit side by side."""
+class _Columns:
+    """As many columns of the matrix as fit side by side."""
 
     names: tuple[str, ...]
     """Of the targets."""
@@ -101,29 +103,30 @@ class _Part:
         return tuple(max(len(head), len(foot)) for head, foot in zip(self.heads, self.feet, strict=True))
 
 
-def _parts(matrix: Matrix, width: int) -> Iterator[_Part]:
-    """The matrix whole if it fits; else with short heads; else in several parts below each other."""
+def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
+    """The whole matrix if it fits; else with short heads; else split into several parts."""
     names = tuple(target.name for target in matrix.targets)
     counts = [matrix.count(matrix.cases, [name]) for name in names]
     wanted = max(len(text) for text in [*matrix.families, *(INDENT + case.rpartition("/")[2] for case in matrix.cases)])
     wanted = max(wanted, len(AS_EXPECTED))
-    total = len(_of(matrix.totals)) + 2
-    wide = _Part(names, _heads(matrix.targets), tuple(map(_of, counts)), AS_EXPECTED, wanted, "  ")
-    if wanted + sum(wide.columns) + 2 * len(names) + total <= width:
+    last = len(_total(matrix.totals)) + 2
+    wide = _Columns(names, _heads(matrix.targets), tuple(map(_total, counts)), AS_EXPECTED, wanted, "  ")
+    if wanted + sum(wide.columns) + 2 * len(names) + last <= width:
         yield wide
         return
-    feet = tuple(str(_counting(count) - _green(count)) for count in counts)
-    narrow = _Part(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
+    totals = map(CellTotal.of_counts, counts)
+    feet = tuple(str(total.of - total.good) for total in totals)
+    narrow = _Columns(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
     wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))
-    for at in _bands([column + 1 for column in narrow.columns], width - least - total):
-        used = sum(narrow.columns[at]) + len(names[at]) + total
+    for at in _bands([column + 1 for column in narrow.columns], width - least - last):
+        used = sum(narrow.columns[at]) + len(names[at]) + last
         room = max(least, min(wanted, width - used))
         yield replace(narrow, names=names[at], heads=narrow.heads[at], feet=narrow.feet[at], room=room)
 
 
 def _bands(widths: Sequence[int], room: int) -> Iterator[slice]:
-    """The columns in successive groups of which each fits into the room, or is a single column."""
+    """The columns in groups that fit, at least one column each."""
     begin, used = 0, 0
     for at, needed in enumerate(widths):
         if at > begin and used + needed > room:
@@ -139,27 +142,18 @@ def _heads(targets: Sequence[Target]) -> tuple[str, ...]:
 
 
 def _short_heads(targets: Sequence[Target]) -> tuple[str, ...]:
-    """``3.5.9`` as ``3.5`` where that tells it from all others."""
+    """``3.5.9`` as ``3.5`` if that is unambiguous."""
     heads = _heads(targets)
     lines = [".".join(head.split(".")[:2]) if _IS_A_RELEASE.fullmatch(head) else head for head in heads]
     return tuple(line if lines.count(line) == 1 else head for head, line in zip(heads, lines, strict=True))
 
 
-def _green(counts: Counter[Status]) -> int:
-    return sum(counts[status] for status in GREEN) - counts["not-applicable"]
-
-
-def _counting(counts: Counter[Status]) -> int:
-    return sum(counts.values()) - counts["not-applicable"]
-
-
-def _of(counts: Counter[Status]) -> str:
-    """How many cells are as expected, of how many that count."""
-    return f"{_green(counts)}/{_counting(counts)}"
+def _total(counts: Counter[Status]) -> str:
+    return str(CellTotal.of_counts(counts))
 
 
 def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
-    """The glyphs that occur, with words and how often."""
+    """The glyphs that occur, with their words and counts."""
     line = Text()
     for status, mark in MARKS.items():
         count = matrix.totals[status]
@@ -174,7 +168,7 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 
 
 def _findings(matrix: Matrix) -> Iterator[Text]:
-    """Every cell that is not green, with what was found in it; what kept many cells from an answer is told once."""
+    """Every cell that is not green with its findings; cells with the same evidence are listed together."""
     alike: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
         cell = matrix.cells.get((case, target.name))

@@ -1,4 +1,4 @@
-"""A picture of some families of the matrix, for a page: ``python -m reports.terminal.picture RESULTS OUT.svg FAMILY…``."""
+"""An SVG of some families of the matrix: ``python -m reports.terminal.picture RESULTS OUT.svg FAMILY…``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _COLUMNS = 116
 
 
 def picture(results: Results, families: Collection[str]) -> str:
-    """The rows of these families as an SVG; the same results give the same bytes."""
+    """The rows of these families as an SVG; equal results give equal bytes."""
     matrix = Matrix.of(results)
     chosen = tuple(case for family in families for case in matrix.families[family])
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     draw(replace(matrix, cases=chosen), console)
     drawn = console.export_svg(title="conformance run --spark lines", unique_id="matrix")
-    # Every system has a monospaced font; a picture that is looked at must not fetch one from somewhere.
+    # Every system has a monospaced font; the picture must not download one.
     return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
+from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
-from reports.html.reference_model import reference_model
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from conformance.suite import discovery
 from reports.analysis.gate import published
+from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
-from reports.html.reference_model import reference_model
 from reports.html.writer import write
 from reports.results.reading import Results
 from tests.browser.conftest import NAMES, QUIET

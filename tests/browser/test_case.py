@@ -36,7 +36,7 @@ def test_each_behaviour_has_its_versions_and_its_reason(reader, single):
     assert ["3.5.9, 4.3.0" in heads[0], "3.3.4" in heads[1], len(heads)] == [True, True, 2]
     older = page.locator("section.behaviour:visible").nth(1)
     assert "late rows were filtered by the micro-batch's own watermark" in older.inner_text()
-    assert "Parts from 4.3.0 at step 1, micro-batch 2" in older.inner_text()
+    assert "Differs from 4.3.0 at step 1, micro-batch 2" in older.inner_text()
 
 
 def test_the_timeline_tells_rows_watermark_windows_and_where_versions_part(reader):
@@ -75,13 +75,13 @@ def test_a_violation_is_open_and_marked_where_it_begins(reader):
     assert "emitted, not expected" in wrong.inner_text() or "expected, not emitted" in wrong.inner_text()
     step = wrong.locator("details.diverges")
     assert step.get_attribute("open") is not None
-    assert "expected, not there" in step.text_content()
+    assert "expected, not observed" in step.text_content()
     assert wrong.locator("details.step[open]").count() == 1
 
 
 def test_a_version_without_an_answer_says_why(reader):
     page = case(reader(), "late-drops/downtime-makes-no-row-late")
-    silent = page.locator("section", has=page.get_by_role("heading", name="Nothing to show"))
+    silent = page.locator("section", has=page.get_by_role("heading", name="Versions without a result"))
     assert "the engine did not answer within 60 s" in silent.inner_text()
 
 
@@ -112,16 +112,16 @@ def test_holes_of_the_catalogue_are_seen(reader, single):
     page = reader().open("behaviours" if single else "behaviours.html", single)
     holes = page.locator(".hole:visible")
     assert holes.count() >= 1
-    assert "No case pins this." in holes.first.inner_text()
-    assert "Not tested, on purpose" in page.locator(".beyond:visible").first.inner_text()
+    assert "No case tests this." in holes.first.inner_text()
+    assert "Not tested, by design" in page.locator(".beyond:visible").first.inner_text()
 
 
 @BOTH
 def test_what_the_run_was(reader, single):
     page = reader().open("about" if single else "about.html", single)
     text = page.locator("[data-page]:visible").inner_text()
-    trust = ("Can I trust it?", "case, engine and model agree", "wrong models are noticed")
-    for words in (*trust, "Suite", "container", "sha256:", "--runtime container", "Not tested, on purpose"):
+    trust = ("Can I trust it?", "case, engine and model agree", "wrong models are detected")
+    for words in (*trust, "Suite", "container", "sha256:", "--runtime container", "Not tested, by design"):
         assert words in text
 
 
@@ -129,7 +129,7 @@ def test_the_model_stands_beside_the_engine_and_tells_why(reader):
     page = case(reader(), "late-drops/window-still-open")
     agreeing, wrong = page.locator("section.behaviour").all()
     assert agreeing.locator("table.sides th", has_text="Model").count() == 3
-    assert agreeing.get_by_text("as the engine").count() == 8
+    assert agreeing.get_by_text("same as the engine").count() == 8
     assert "12:00, 12:10, 6" in wrong.locator("details.diverges tr").nth(1).locator("td").nth(2).inner_text()
-    agreeing.get_by_text("In the model's words").click()
-    assert "max 12:30 − 25 min = 12:05, above 11:35, so it moves" in agreeing.locator(".words").inner_text()
+    agreeing.get_by_text("Explanation by the reference model").click()
+    assert "max 12:30 − 25 min = 12:05, advances from 11:35" in agreeing.locator(".words").inner_text()

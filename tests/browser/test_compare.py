@@ -11,10 +11,10 @@ BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file
 def test_the_front_page_answers_in_a_sentence(reader, single):
     page = reader().open("index" if single else "index.html", single)
     head = page.locator("h1:visible").inner_text()
-    assert head.startswith("3 Spark versions, 11 cases: 3 answers change between 3.5.9 and 4.3.0")
+    assert head.startswith("3 Spark versions, 11 cases: 3 results change between 3.5.9 and 4.3.0")
     groups = page.locator("[data-group]:visible h2").all_inner_texts()
     assert [text.split("\n")[0] for text in groups] == [
-        "✗ Rows lost, added or with other values 1",
+        "✗ Rows lost, added or with different values 1",
         "+ Newly accepted 1",
         "∘ Only a metric or an error 1",
     ]
@@ -37,7 +37,7 @@ def test_the_pickers_lead_to_a_pair_whatever_their_order(reader, single):
 
 def test_a_cell_without_an_answer_is_told_before_the_changes(reader):
     page = reader().open("index.html")
-    assert "Nothing can be said of 1 cell" in page.locator(".warn").inner_text()
+    assert "1 cell has no result" in page.locator(".warn").inner_text()
 
 
 @BOTH
@@ -50,7 +50,7 @@ def test_features_of_ones_own_query_narrow_the_list_and_are_a_link(reader, singl
     other.goto(page.url)
     assert other.locator("[data-item]:visible").count() == 1
     other.locator("form[data-features]:visible").get_by_label("update mode").check()
-    assert other.locator("[data-nothing]:visible").inner_text().startswith("None of these changes touches")
+    assert other.locator("[data-nothing]:visible").inner_text().startswith("No change affects")
 
 
 @BOTH

@@ -11,7 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from harness.runtimes.containers.daemon import NoDaemon, reach
+from harness.runtimes.containers.daemon import NoDaemon, connect
 from harness.runtimes.containers.images import built
 from harness.targets.catalogue import Targets
 from tests.support.foreground import in_the_foreground
@@ -24,7 +24,7 @@ SMOKE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 def daemon():
     """Docker's own client. Without a daemon these tests say nothing, and are skipped as such; CI insists on one."""
     try:
-        return reach().client
+        return connect().client
     except NoDaemon as error:
         if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
             raise

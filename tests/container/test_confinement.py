@@ -46,7 +46,7 @@ def engine(runtime):
 
 @pytest.fixture(scope="module")
 def container(daemon, engine):
-    return daemon.containers.get(engine._link._container.id)
+    return daemon.containers.get(engine._connection.transport._container.id)
 
 
 def inside(container, *command):

@@ -60,7 +60,7 @@ def test_an_image_that_is_missing_breaks_its_column_only(conformance, spark_33, 
     assert found["spark-3.3.4", "late-drops/window-still-open"].status == "conforms"
     broken = found["spark-3.5.9", "late-drops/window-still-open"]
     assert broken.status == "broken"
-    assert "There is no image nowhere.invalid/spark:1 on this daemon, and it cannot be pulled" in run.out
+    assert "This daemon has no image nowhere.invalid/spark:1 and cannot pull it" in run.out
     assert "conformance targets build 3.5.9" in run.out
 
 
@@ -81,7 +81,7 @@ def test_an_image_without_python(conformance, image_without_python):
     image = f"3.5.9={image_without_python}"
     run = conformance("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     assert run.code == 3
-    assert f"The image {image_without_python} cannot run Spark 3.5.9: there is no python3 in it." in run.out
+    assert f"The image {image_without_python} cannot run Spark 3.5.9: it has no python3." in run.out
 
 
 def test_an_image_without_pyspark(conformance, daemon, spark_35):
@@ -93,7 +93,7 @@ def test_an_image_without_pyspark(conformance, daemon, spark_35):
     finally:
         daemon.images.remove("watermark-conformance/test:no-pyspark")
     assert run.code == 3
-    assert "cannot run Spark 3.5.9: it holds no pyspark that its python3 finds." in run.out
+    assert "cannot run Spark 3.5.9: its python3 finds no pyspark." in run.out
 
 
 def _without_pyspark(daemon, image):
@@ -107,13 +107,13 @@ def _without_pyspark(daemon, image):
 def test_an_image_of_another_spark(conformance, spark_33):
     run = conformance("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_33}")
     assert run.code == 3
-    assert f"The image {spark_33} cannot run Spark 3.5.9: what is in it is Spark 3.3.4." in run.out
+    assert f"The image {spark_33} cannot run Spark 3.5.9: it contains Spark 3.3.4." in run.out
 
 
 def test_an_image_for_no_version(conformance):
     run = conformance("run", SMOKE, "--runtime", "container", "--image", "newst=x:1")
     assert run.code == 2
-    assert "an image for 'newst', which is no version, line or `all`." in run.said
+    assert "an image is set for 'newst', which is not a version, line or `all`." in run.said
 
 
 def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.runtimes.containers.daemon import NoDaemon, reach
+from harness.runtimes.containers.daemon import NoDaemon, connect
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -43,7 +43,7 @@ def run(command, folder):
 def test_commands_of_the_documentation(lines, tmp_path):
     if any(NEEDS_A_DAEMON.search(line) for line in lines):
         try:
-            reach()
+            connect()
         except NoDaemon as error:
             if os.environ.get("CONFORMANCE_REQUIRE_DAEMON"):
                 raise

@@ -119,11 +119,13 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
     engine = LocalRuntime(tmp_path).start(target, on_progress=ignore_progress)
     try:
-        children = subprocess.run(["pgrep", "-P", str(engine._link.pid)], capture_output=True, text=True, check=True)
+        children = subprocess.run(
+            ["pgrep", "-P", str(engine._connection.transport.pid)], capture_output=True, text=True, check=True
+        )
         for child in children.stdout.split():
             os.kill(int(child), signal.SIGKILL)
         case = case_of(tmp_path, "title: x\nstreams: {a: n INT}\nquery: [{from: a}]\nsteps: [{add: {a: [[4]]}}]\n")
-        with pytest.raises(EngineDied, match="ended with exit code 70"):
+        with pytest.raises(EngineDied, match="the engine's JVM stopped answering at"):
             observe(engine, case)
     finally:
         engine.close()

@@ -44,7 +44,7 @@ def test_a_target_is_prepared_and_its_spark_answers(tmp_path: Path) -> None:
     assert said[-1] == "ready"
     assert environment.pyspark == str(target.version)
     assert environment.spark_home.is_relative_to(tmp_path)
-    assert provision.is_prepared(target, environ=environ)
+    assert provision.prepared(target, environ=environ) is not None
     assert _answer(environment) == f"{target.version} {environment.java_version} 3"
 
 

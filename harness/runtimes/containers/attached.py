@@ -1,4 +1,4 @@
-"""A driver in a container, spoken to through its standard input, output and error."""
+"""A driver in a container, connected through its standard input, output and error."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from harness.runtimes.containers.leftovers import remove_container
 _ENDING_SECONDS = 10
 
 
-class AttachedLink:
-    """Attached to a container that was created and does not run yet, so that no word of it is missed.
+class AttachedTransport:
+    """Attached to a container before it starts, so that no output is missed.
 
     Args:
         container: docker's container object; started by `start`, removed by `close`.
-        memory: its limit, for the message where it was too little.
+        memory: its limit, for an error message.
     """
 
     def __init__(self, container: Any, *, memory: str) -> None:
@@ -32,14 +32,14 @@ class AttachedLink:
         self._api = container.client.api
         self._memory = memory
         self._socket = self._api.attach_socket(container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
-        # An SSH channel is its own socket.
+        # An SSH channel is itself the socket.
         self._wire = getattr(self._socket, "_sock", self._socket)
-        # The client's patience with requests is not for a conversation: an engine may think for minutes.
+        # The client's timeout is for requests; an engine may be silent for minutes.
         self._api._disable_socket_timeout(self._socket)
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._log: queue.Queue[str | None] = queue.Queue()
         self._closed = threading.Lock()
-        self._pump = threading.Thread(target=self._sort, daemon=True)
+        self._pump = threading.Thread(target=self._split_frames, daemon=True)
 
     def start(self) -> None:
         """Start the container.
@@ -67,9 +67,9 @@ class AttachedLink:
             self._container.wait(timeout=_ENDING_SECONDS)
             self._container.reload()
         except NotFound:
-            return "its container removed by somebody else"
+            return "its container removed by another process"
         except (DockerException, requests.exceptions.RequestException):
-            return "its container still running, but silent"
+            return "its container still running but silent"
         state = self._container.attrs["State"]
         if state.get("OOMKilled"):
             return f"its container out of memory: the limit is {self._memory}, --memory raises it"
@@ -84,7 +84,7 @@ class AttachedLink:
         """Remove the container, running or not."""
         if not self._closed.acquire(blocking=False):
             return
-        with contextlib.suppress(APIError):  # a paused container is not killed by every engine
+        with contextlib.suppress(APIError):  # not every container engine kills a paused container
             self._container.unpause()
         remove_container(self._api, self._container.id)
         with contextlib.suppress(OSError):
@@ -95,8 +95,8 @@ class AttachedLink:
         self._answers.put(None)
         self._log.put(None)
 
-    def _sort(self) -> None:
-        """Take the daemon's frames apart into lines of both outputs."""
+    def _split_frames(self) -> None:
+        """Split the daemon's frames into lines of both outputs."""
         rest = {True: b"", False: b""}
         with contextlib.suppress(OSError, SocketError, ValueError, requests.exceptions.RequestException):
             for stream, data in frames_iter(self._socket, tty=False):

@@ -1,4 +1,4 @@
-"""Builds an image of a Spark version from PyPI's pyspark: ``harness/runtimes/containers/images/Dockerfile``, with its secrets."""
+"""Builds an image of a Spark version from PyPI's pyspark, with ``harness/runtimes/containers/images/Dockerfile`` and its secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from harness.environments import package_index
-from harness.environments.subprocess_output import run_telling
+from harness.environments.subprocess_output import run_streaming
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.runtimes.containers.images import built
@@ -24,27 +24,27 @@ from harness.targets.target import Target
 _TAIL_LINES = 12
 _LINE_WIDTH = 200
 _PROGRESS = re.compile(r"#\d+ (sha256:|DONE|transferring|resolve )")
-"""Lines of BuildKit's that tell nobody why a build failed."""
+"""Lines of BuildKit that do not help to explain a failure."""
 _CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-"""Where a machine behind a proxy has its CA bundle; the build needs it for the same reason."""
-_ABOUT_THE_INDEX = ("index-url", "extra-index-url", "trusted-host")
-_BUILDKIT_BY_ITSELF = 23
-"""From this version on docker's client builds with its plugin buildx, and with nothing else."""
+"""Variables that name the CA bundle of a machine behind a proxy; the build needs it too."""
+_INDEX_SETTINGS = ("index-url", "extra-index-url", "trusted-host")
+_BUILDKIT_DEFAULT = 23
+"""From this version on docker's client builds only with its plugin buildx."""
 
 
 class NoBuilder(HarnessError):
-    """Nothing here builds images with secrets."""
+    """No program here builds images with secrets."""
 
     def __init__(self, tried: Sequence[str]) -> None:
         super().__init__(
-            "Building an image takes docker with BuildKit, or podman. "
+            "Building an image requires docker with BuildKit, or podman. "
             + (f"Found: {'; '.join(tried)}.\n" if tried else "Neither is installed.\n")
             + "Install docker's plugin (docker-buildx-plugin, docker-buildx) or podman."
         )
 
 
 class BuildFailed(HarnessError):
-    """The build ran and failed."""
+    """The build failed."""
 
     def __init__(self, image: str, base: str, tail: Sequence[str]) -> None:
         lines = "\n".join(f"  {line}" for line in tail)
@@ -53,17 +53,17 @@ class BuildFailed(HarnessError):
 
 
 class NoBundle(HarnessError):
-    """The CA bundle is not where it was said to be."""
+    """The CA bundle does not exist."""
 
     exit_code = 2
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"there is no CA bundle at {path}")
+        super().__init__(f"no CA bundle at {path}")
 
 
 @dataclass(frozen=True)
 class Builder:
-    """A command line that builds with secrets."""
+    """A program that builds with secrets."""
 
     program: str
     environ: Mapping[str, str]
@@ -71,10 +71,10 @@ class Builder:
 
     @classmethod
     def find(cls, environ: Mapping[str, str] | None = None) -> Builder:
-        """The first of docker's clients on PATH that can, else podman.
+        """The first suitable docker client on PATH, else podman.
 
         Raises:
-            NoBuilder: none can.
+            NoBuilder: there is none.
         """
         environ = os.environ if environ is None else environ
         tried = []
@@ -82,7 +82,7 @@ class Builder:
             if _succeeds([docker, "buildx", "version"]):
                 return cls(docker, environ)
             major = _client_major(docker)
-            if major is not None and major < _BUILDKIT_BY_ITSELF:
+            if major is not None and major < _BUILDKIT_DEFAULT:
                 return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
             tried.append(f"{docker} without its plugin buildx")
         podman = shutil.which("podman", path=environ.get("PATH"))
@@ -106,13 +106,12 @@ def build(
 
     Args:
         target: the Spark version.
-        base: a Debian or Ubuntu; what it lacks of Python and Java is installed from the distribution. By default that of
-            the target.
-        ca: a CA bundle in PEM, by default the one this machine's variables name.
-        index_url: the package index, by default the one this machine's pip uses.
-        requirements: what is installed, by default the target's pyspark and what it needs.
-        tag: the image's name, by default that under which a run finds it.
-        on_progress: hears the steps of the build.
+        base: a Debian or Ubuntu image; missing Python and Java are installed from the distribution. By default the target's.
+        ca: a CA bundle in PEM, by default the one that this machine's variables name.
+        index_url: the package index, by default that of this machine's pip.
+        requirements: by default the target's pyspark and the packages it needs.
+        tag: the image's name, by default the one that runs use.
+        on_progress: takes the steps of the build.
 
     Raises:
         NoBuilder, NoBundle, BuildFailed: see each.
@@ -140,14 +139,14 @@ def build(
             ),
             context,
         ]
-        tail = run_telling(command, builder.environ, lambda line: _hear(line, on_progress), keep=_TAIL_LINES)
+        tail = run_streaming(command, builder.environ, lambda line: _report(line, on_progress), keep=_TAIL_LINES)
     if tail is not None:
         raise BuildFailed(name, base, tail)
     return name
 
 
-def _hear(line: str, on_progress: ProgressCallback) -> str | None:
-    """Tell the steps, and keep what may say why a build failed."""
+def _report(line: str, on_progress: ProgressCallback) -> str | None:
+    """Report the steps; returns what may explain a failure."""
     if not line.strip() or _PROGRESS.search(line):
         return None
     if "[" in line or "Collecting" in line or "Downloading" in line:
@@ -178,10 +177,10 @@ def _bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
-    said = {name: value for name, value in package_index.settings(environ).items() if name in _ABOUT_THE_INDEX}
+    configured = {name: value for name, value in package_index.settings(environ).items() if name in _INDEX_SETTINGS}
     if index_url:
-        said["index-url"] = index_url
-    return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in said.items()) if said else ""
+        configured["index-url"] = index_url
+    return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in configured.items()) if configured else ""
 
 
 def _all(program: str, environ: Mapping[str, str]) -> Iterator[str]:
@@ -192,10 +191,10 @@ def _all(program: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _client_major(docker: str) -> int | None:
-    asked = subprocess.run(
+    answer = subprocess.run(
         [docker, "version", "--format", "{{.Client.Version}}"], capture_output=True, text=True, check=False
     )
-    major = asked.stdout.strip().partition(".")[0]
+    major = answer.stdout.strip().partition(".")[0]
     return int(major) if major.isdigit() else None
 
 
@@ -203,12 +202,13 @@ def _succeeds(command: Sequence[str]) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def _advice(said: str) -> str:
-    lowered = said.lower()
+def _advice(output: str) -> str:
+    """What to do about a failure, guessed from the build's output: its exit code does not tell failures apart."""
+    lowered = output.lower()
     if "certificate" in lowered:
-        return "A proxy signs with a CA of its own? Give its bundle: --ca bundle.pem"
+        return "If a proxy uses its own CA, name its bundle: --ca bundle.pem"
     if "no matching distribution" in lowered or "could not find a version" in lowered:
-        return "The index lacks a package, or the base's Python is one this Spark does not support: --index-url, --base"
+        return "The index lacks a package, or this Spark does not support the base's Python: --index-url, --base"
     if "pull access denied" in lowered or "failed to resolve" in lowered or "failed to do request" in lowered:
-        return "The base image cannot be pulled. Name one that is on this machine or your mirror: --base registry/debian:tag"
+        return "The base image cannot be pulled. Name one on this machine or your mirror: --base registry/debian:tag"
     return "Behind a mirror, name a base image with Python and Java (--base), a CA bundle (--ca) and an index (--index-url)."

@@ -1,4 +1,4 @@
-"""What people say about images: ``--image 3.5.9=registry/spark:tag``, and ``images:`` in ``conformance.yaml``."""
+"""The user's choice of images: ``--image 3.5.9=registry/spark:tag``, and ``images:`` in ``conformance.yaml``."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from typing import ClassVar
 from conformance.core.versions import NotAVersion, SparkVersion
 
 EVERY = "all"
-"""The name under which one image stands for every target; its reference then holds ``{spark}``."""
+"""The name for an image of every target; its reference then contains ``{spark}``."""
 
 
 class NotAnImage(ValueError):
-    """What was said names no image for a target."""
+    """A choice of image is invalid."""
 
     exit_code: ClassVar[int] = 2
 
 
 def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str, str]:
-    """What ``--image`` says: version, line or ``all`` → reference.
+    """Parse the values of ``--image``: version, line or ``all`` → reference.
 
     Raises:
-        NotAnImage: no ``=``, no reference, or something before it that is no version, line or ``all``.
+        NotAnImage: no ``=``, no reference, or a name that is not a version, line or ``all``.
     """
-    said = {}
+    images = {}
     for assignment in assignments:
-        name, there, reference = assignment.partition("=")
-        if not there or not reference.strip():
-            raise NotAnImage(f"{assignment!r} names no image; write VERSION=REFERENCE, like 3.5.9=registry/spark:tag")
-        said[name.strip().removeprefix("spark-")] = reference.strip()
-    check(said, known)
-    return said
+        name, equals, reference = assignment.partition("=")
+        if not equals or not reference.strip():
+            raise NotAnImage(f"{assignment!r} is not VERSION=REFERENCE, like 3.5.9=registry/spark:tag")
+        images[name.strip().removeprefix("spark-")] = reference.strip()
+    check(images, known)
+    return images
 
 
-def check(said: Mapping[str, str], known: Iterable[SparkVersion]) -> None:
-    """See that each image is for something there is.
+def check(images: Mapping[str, str], known: Iterable[SparkVersion]) -> None:
+    """Check that each image is for a known version or line.
 
     Raises:
-        NotAnImage: for a name that is no version, line or ``all``.
+        NotAnImage: a name is not a version, line or ``all``.
     """
     versions = tuple(known)
     names = [EVERY, *dict.fromkeys(version.line for version in versions), *map(str, versions)]
-    for name in said:
+    for name in images:
         if name not in names and not _is_version(name):
             near = get_close_matches(name, names, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
-            raise NotAnImage(f"an image for {name!r}, which is no version, line or `{EVERY}`.{meant}")
+            raise NotAnImage(f"an image is set for {name!r}, which is not a version, line or `{EVERY}`.{meant}")
 
 
 def _is_version(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a container may do: nothing that Spark in local mode does not need."""
+"""What a container may do: only what Spark in local mode needs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 from harness.runtimes.containers.daemon import Abilities
 
 WORK = "/conformance"
-"""Where the run's volume is, in every container: checkpoints hold absolute paths, and may be resumed in another one."""
+"""The path of the run's volume in every container: checkpoints hold absolute paths and may be resumed in another container."""
 
 _SIZE = re.compile(r"\d+[kmg]?", re.IGNORECASE)
 
 _ENVIRONMENT: Mapping[str, str] = {
-    # The JVM finds out its own address by its own name, and there is no network to ask.
+    # The JVM looks up its own address by host name, and there is no network.
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_LOCAL_HOSTNAME": "localhost",
-    # Official images give their user no home it can write to.
+    # The home of the user in official images is not writable.
     "HOME": "/tmp",
     "JAVA_TOOL_OPTIONS": "-Duser.home=/tmp",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -27,7 +27,7 @@ _ENVIRONMENT: Mapping[str, str] = {
 
 
 class NotALimit(ValueError):
-    """What was given as a limit is none."""
+    """A limit is invalid."""
 
     exit_code = 2
 
@@ -40,23 +40,23 @@ class Confinement:
     """The limits of one container."""
 
     memory: str = "3g"
-    """Of the driver, its JVM (1 GiB of heap) and its Python workers, and of what they keep in ``/tmp``."""
+    """For the driver, its JVM (1 GiB of heap), its Python workers, and their files in ``/tmp``."""
     cpus: float = 2.0
     processes: int = 2048
     scratch: str = "512m"
-    """Of ``/tmp``, in memory: native libraries are unpacked there."""
+    """Size of ``/tmp``, in memory: native libraries are unpacked there."""
     volume: Mapping[str, str] = field(default_factory=dict)
-    """Options of the ``local`` volume driver, for working files on a disk of one's choice."""
+    """Options of the ``local`` volume driver, for working files on another disk."""
 
     def __post_init__(self) -> None:
         for option, size in (("--memory", self.memory), ("scratch", self.scratch)):
             if not _SIZE.fullmatch(size):
-                raise NotALimit(option, size, "give a size in bytes, or with k, m or g behind it, such as 3g")
+                raise NotALimit(option, size, "not a size; use bytes or a number with k, m or g, such as 3g")
         if self.cpus <= 0:
-            raise NotALimit("--cpus", self.cpus, "give how many processors a container may use, such as 2 or 0.5")
+            raise NotALimit("--cpus", self.cpus, "not a positive number of processors, such as 2 or 0.5")
 
     def arguments(self, abilities: Abilities) -> dict[str, Any]:
-        """What docker is asked for, as far as the daemon can keep it."""
+        """Arguments for the creation of a container, with the limits that the daemon can enforce."""
         limits: dict[str, Any] = {}
         if abilities.memory:
             limits["mem_limit"] = self.memory
@@ -72,7 +72,7 @@ class Confinement:
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "read_only": True,
-            # Libraries unpacked there are loaded from there.
+            # Native libraries are loaded from there.
             "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={self.scratch}"},
             "environment": dict(_ENVIRONMENT),
             **limits,

@@ -1,4 +1,4 @@
-"""The container engine's daemon: Docker's, or Podman's that speaks the same API."""
+"""The container engine's daemon: Docker's, or Podman's with the same API."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from testcontainers.core.docker_client import DockerClient
 
 from harness.errors import HarnessError
 
-_PATIENCE = 120
-"""Seconds a request may take; removing what Spark left behind takes longest."""
+_TIMEOUT_S = 120
+"""For requests; removing containers and volumes takes longest."""
 
 
 class NoDaemon(HarnessError):
-    """No container engine answers."""
+    """No container engine is reachable."""
 
     def __init__(self, why: str) -> None:
-        asked = os.environ.get("DOCKER_HOST", "the default socket; DOCKER_HOST is not set")
+        address = os.environ.get("DOCKER_HOST", "the default socket; DOCKER_HOST is not set")
         super().__init__(
-            f"No container engine answers at {asked}: {why}\n"
+            f"No container engine answers at {address}: {why}\n"
             "Start one (`systemctl start docker`, or `systemctl --user start podman.socket` with "
             "DOCKER_HOST=unix://$XDG_RUNTIME_DIR/podman/podman.sock), or run without: --runtime local."
         )
@@ -30,7 +30,7 @@ class NoDaemon(HarnessError):
 
 
 class DaemonRefused(HarnessError):
-    """The daemon answered, and would not."""
+    """The daemon refused a request."""
 
     def __init__(self, doing: str, error: Exception) -> None:
         super().__init__(f"The container engine refused {doing}: {explained(error)}")
@@ -39,7 +39,7 @@ class DaemonRefused(HarnessError):
 
 @dataclass(frozen=True)
 class Abilities:
-    """Which limits the daemon can keep; a rootless one on cgroup v1 keeps none."""
+    """The limits that the daemon can enforce; a rootless one on cgroup v1 enforces none."""
 
     memory: bool
     swap: bool
@@ -48,19 +48,19 @@ class Abilities:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The limits a container would run without."""
+        """The limits that it cannot enforce."""
         known = {"memory": self.memory, "CPU": self.cpu, "processes": self.pids}
         return tuple(name for name, there in known.items() if not there)
 
 
-def reach() -> DockerClient:
-    """The daemon that ``DOCKER_HOST``, the docker context or the default socket names.
+def connect() -> DockerClient:
+    """A client of the daemon that ``DOCKER_HOST``, the docker context or the default socket names.
 
     Raises:
-        NoDaemon: none answers.
+        NoDaemon: it is not reachable.
     """
     try:
-        client = DockerClient(timeout=_PATIENCE)
+        client = DockerClient(timeout=_TIMEOUT_S)
         client.client.ping()
     except (DockerException, requests.exceptions.RequestException, OSError, ValueError) as error:
         raise NoDaemon(explained(error)) from None
@@ -68,22 +68,22 @@ def reach() -> DockerClient:
 
 
 def abilities(client: DockerClient) -> Abilities:
-    """What the daemon says it can limit."""
-    said: dict[str, Any] = client.client.info()
+    """The limits that the daemon reports."""
+    info: dict[str, Any] = client.client.info()
     return Abilities(
-        memory=bool(said.get("MemoryLimit", True)),
-        swap=bool(said.get("SwapLimit", True)),
-        cpu=bool(said.get("CpuCfsQuota", True)),
-        pids=bool(said.get("PidsLimit", True)),
+        memory=bool(info.get("MemoryLimit", True)),
+        swap=bool(info.get("SwapLimit", True)),
+        cpu=bool(info.get("CpuCfsQuota", True)),
+        pids=bool(info.get("PidsLimit", True)),
     )
 
 
 def explained(error: Exception) -> str:
-    """What an error of the client says, without the addresses and status codes around it."""
+    """The message of a client's error, without addresses and status codes."""
     explanation = getattr(error, "explanation", None)
     if explanation:
         return str(explanation).strip()
-    # requests wraps what really happened in two more errors, each quoting the one inside it.
+    # requests wraps the actual error in two more, each quoting the inner one.
     innermost: BaseException = error
     while innermost.__context__ is not None:
         innermost = innermost.__context__

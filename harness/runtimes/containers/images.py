@@ -1,4 +1,4 @@
-"""Which image a target runs in, and getting it."""
+"""The image of a target, and the user its driver runs as."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from typing import Any
 from docker.errors import APIError, ImageNotFound
 from testcontainers.core.docker_client import DockerClient
 
+from conformance.core.wording import counted
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes.containers.choice import EVERY
 from harness.runtimes.containers.daemon import DaemonRefused, explained
 from harness.targets.target import Target
 
+_SPARK_UID = 185
+"""The uid of the user ``spark`` in Apache's images."""
+
 
 class NoImage(HarnessError):
-    """The daemon does not have the image and cannot get it."""
+    """The daemon does not have the image and cannot pull it."""
 
     def __init__(self, reference: str, target: Target, why: str) -> None:
         super().__init__(
-            f"There is no image {reference} on this daemon, and it cannot be pulled: {why}\n"
+            f"This daemon has no image {reference} and cannot pull it: {why}\n"
             f"Build one from PyPI: conformance targets build {target.version}\n"
             f"or name another: --image {target.version}=registry/spark:tag, or `images:` in conformance.yaml"
         )
@@ -29,11 +33,11 @@ class NoImage(HarnessError):
 
 
 class NoOfficialImage(HarnessError):
-    """Apache publishes none for this version."""
+    """Apache publishes no image for this version."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(
-            f"Apache publishes no image with Python of Spark {target.version}.\n"
+            f"Apache publishes no image of Spark {target.version} with Python.\n"
             f"Build one from PyPI: conformance targets build {target.version}\n"
             f"or name another: --image {target.version}=registry/spark:tag, or `images:` in conformance.yaml"
         )
@@ -41,16 +45,16 @@ class NoOfficialImage(HarnessError):
 
 @dataclass(frozen=True)
 class Image:
-    """An image that is on the daemon."""
+    """An image on the daemon."""
 
     reference: str
-    """What it was asked for by."""
+    """As requested."""
     id: str
     """``sha256:…``"""
     digest: str
-    """``registry/name@sha256:…`` where it came from a registry, else its id."""
+    """``registry/name@sha256:…`` if it came from a registry, else its id."""
     user: str
-    """As configured in it: empty, ``spark``, ``185`` or ``185:0``."""
+    """The configured user: empty, ``spark``, ``185`` or ``185:0``."""
 
     @classmethod
     def of(cls, reference: str, found: Any) -> Image:
@@ -68,33 +72,33 @@ class Image:
 class Images:
     """The choice of images.
 
-    In this order: what was said for the version, for its line, for all; the image that ``targets build`` made, where the
-    daemon has it; the official one.
+    In this order: the user's for the version, for its line, for all; the one that ``targets build`` made, if the daemon has it;
+    the official one.
     """
 
-    said: Mapping[str, str] = field(default_factory=dict)
+    chosen: Mapping[str, str] = field(default_factory=dict)
     """Version (``3.5.9``), line (``3.5``) or ``all`` → reference; ``{spark}`` in it is the version."""
 
     def reference(self, target: Target, client: DockerClient) -> str:
         """The reference of the image for a target.
 
         Raises:
-            NoOfficialImage: nothing was said, none is built, and Apache publishes none.
+            NoOfficialImage: none is chosen or built, and Apache publishes none.
         """
         for name in (str(target.version), target.version.line, EVERY):
-            if name in self.said:
-                return self.said[name].replace("{spark}", str(target.version))
+            if name in self.chosen:
+                return self.chosen[name].replace("{spark}", str(target.version))
         if _has(client, built(target)):
             return built(target)
         if target.image is None:
             raise NoOfficialImage(target)
         return target.image
 
-    def at_hand(self, target: Target, client: DockerClient) -> Image | None:
-        """The image for a target where the daemon has it already; nothing is pulled.
+    def available(self, target: Target, client: DockerClient) -> Image | None:
+        """The image for a target if the daemon has it; nothing is pulled.
 
         Raises:
-            DaemonRefused: the daemon does not tell.
+            DaemonRefused: the daemon refuses the request.
         """
         try:
             reference = self.reference(target, client)
@@ -103,11 +107,11 @@ class Images:
         return Image.of(reference, client.client.images.get(reference)) if _has(client, reference) else None
 
     def get(self, target: Target, client: DockerClient, on_progress: ProgressCallback) -> Image:
-        """The image for a target, pulled where the daemon lacks it.
+        """The image for a target, pulled if the daemon does not have it.
 
         Raises:
             NoImage, NoOfficialImage: there is none.
-            DaemonRefused: the daemon does not tell.
+            DaemonRefused: the daemon refuses the request.
         """
         reference = self.reference(target, client)
         if not _has(client, reference):
@@ -121,7 +125,7 @@ class Images:
 
 
 def built(target: Target) -> str:
-    """The name ``conformance targets build`` gives its images."""
+    """The name of the image that ``conformance targets build`` makes."""
     return f"watermark-conformance/spark:{target.version}"
 
 
@@ -147,6 +151,48 @@ def _pull(client: DockerClient, reference: str, target: Target, on_progress: Pro
                 raise NoImage(reference, target, event["error"])
             if event.get("status") == "Pull complete":
                 done.add(event["id"])
-                on_progress(f"pulling {reference}: {len(done)} layers are here")
+                on_progress(f"pulling {reference}: {counted(len(done), 'layer')} done")
     except (APIError, OSError) as error:
         raise NoImage(reference, target, explained(error)) from error
+
+
+@dataclass(frozen=True)
+class Account:
+    """A line of ``/etc/passwd``."""
+
+    name: str
+    uid: int
+    gid: int
+
+    def __str__(self) -> str:
+        return f"{self.uid}:{self.gid}"
+
+
+def accounts(passwd: str) -> tuple[Account, ...]:
+    """The accounts in the text of an ``/etc/passwd``; other lines are skipped."""
+    found = []
+    for line in passwd.splitlines():
+        parts = line.split(":")
+        if len(parts) >= 4 and parts[2].isdigit() and parts[3].isdigit():
+            found.append(Account(parts[0], int(parts[2]), int(parts[3])))
+    return tuple(found)
+
+
+def choose_account(passwd: str, configured: str) -> Account | None:
+    """The user of the driver: the image's own, else ``spark``, else ``nobody``; None if the image has no user but root.
+
+    Hadoop's login needs the user's name, so a number that is not in ``/etc/passwd`` does not work. Images of Spark 3.1 and 3.2 run as
+    such a number, those of 3.3 as root.
+
+    Args:
+        passwd: the text of the image's ``/etc/passwd``.
+        configured: the user in the image's configuration: empty, ``spark``, ``185`` or ``185:0``.
+    """
+    known = [account for account in accounts(passwd) if account.uid != 0]
+    own = configured.partition(":")[0]
+    preferences = (
+        lambda account: own in (account.name, str(account.uid)),
+        lambda account: account.uid == _SPARK_UID,
+        lambda account: account.name == "nobody",
+    )
+    return next((account for fits in preferences for account in known if fits(account)), None)

@@ -1,4 +1,4 @@
-"""The ``container`` runtime: each engine in a container, confined, without network, removed when it is done."""
+"""The ``container`` runtime: each engine in its own confined container without network, removed afterwards."""
 
 from __future__ import annotations
 
@@ -16,28 +16,25 @@ from docker.types import LogConfig
 
 from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineDied, EngineLocation
-from harness.environments.pythons import spelled
+from harness.engine.engine import Engine, EngineDied, EngineLocation, EngineNotStarted
+from harness.engine.protocol import FailureReason
+from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
+from harness.runtimes import program
 from harness.runtimes.containers import leftovers
-from harness.runtimes.containers.accounts import Account, choose
-from harness.runtimes.containers.attached import AttachedLink
-from harness.runtimes.containers.code import modules
+from harness.runtimes.containers.attached import AttachedTransport
 from harness.runtimes.containers.confinement import WORK, Confinement
-from harness.runtimes.containers.daemon import DaemonRefused, abilities, explained, reach
-from harness.runtimes.containers.images import Image, Images
-from harness.runtimes.containers.labels import Owner
-from harness.runtimes.containers.volume import Volume, packed
+from harness.runtimes.containers.daemon import DaemonRefused, abilities, connect, explained
+from harness.runtimes.containers.images import Account, Image, Images, choose_account
+from harness.runtimes.containers.leftovers import Owner
+from harness.runtimes.containers.volume import Volume, modules, packed
 from harness.targets.target import Target
-from harness.targets.tuning import settings
-
-_START_SECONDS = 180.0
-_NO_PROGRAM = ("executable file not found", "no such file or directory")
+from harness.targets.tuning import tuning
 
 
 class UnusableImage(HarnessError):
-    """The image is there, and no driver can run in it."""
+    """The driver cannot run in the image."""
 
     def __init__(self, image: Image, target: Target, why: str) -> None:
         super().__init__(f"The image {image.reference} cannot run Spark {target.version}: {why}")
@@ -49,13 +46,13 @@ class ContainerRuntime:
 
     Args:
         images: which image each target runs in.
-        confinement: what a container may use.
-        keep: a folder that gets a copy of the working files when the runtime is closed; None keeps none.
-        plain: leave Spark's defaults as they are, instead of the settings of ``tuning.yaml``.
-        code_path: folder for modules that ``call`` names, None where the user did not allow code.
+        confinement: the limits of a container.
+        keep: a folder for a copy of the working files when the runtime is closed; None for no copy.
+        plain: keep Spark's defaults instead of the settings of ``tuning.yaml``.
+        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
 
     Raises:
-        NoDaemon: no container engine answers.
+        NoDaemon: no container engine is reachable.
     """
 
     name = "container"
@@ -74,7 +71,7 @@ class ContainerRuntime:
         self._keep = keep
         self._plain = plain
         self._code_path = code_path
-        self._client = reach()
+        self._client = connect()
         self._abilities = abilities(self._client)
         self._unlimited = self._abilities.missing
         self._owner = Owner.new()
@@ -84,11 +81,11 @@ class ContainerRuntime:
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
-    def lacks(self, _case: Case, _target: Target) -> None:
-        """Nothing: the driver is in the engine."""
+    def unsupported(self, _case: Case, _target: Target) -> None:
+        """Nothing: the driver runs inside the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
-        image = self._images.at_hand(target, self._client)
+        image = self._images.available(target, self._client)
         return json.dumps([self.name, image.id, self._settings(target)]) if image else None
 
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
@@ -96,13 +93,13 @@ class ContainerRuntime:
         account = self._account(image, target)
         volume = self._shared_volume()
         on_progress(f"starting in {image.reference}")
-        self._say_once_what_is_not_limited(on_progress)
+        self._report_missing_limits(on_progress)
         work = f"{target.key}-{next(self._numbers)}"
         container = self._create(image, target, account, volume, f"{WORK}/{work}")
         try:
             volume.put(container, self._files(work))
             self._copied_through = image
-            transport = AttachedLink(container, memory=self._confinement.memory)
+            transport = AttachedTransport(container, memory=self._confinement.memory)
         except BaseException:
             leftovers.remove_container(self._client.client.api, container.id)
             raise
@@ -120,17 +117,17 @@ class ContainerRuntime:
             raise UnusableImage(
                 image,
                 target,
-                f"what is in it is Spark {engine.identity.spark}. "
-                f"Name another: --image {target.version}=registry/spark:tag",
+                f"it contains Spark {engine.identity.spark}. "
+                f"Choose another: --image {target.version}=registry/spark:tag",
             )
         if engine.identity.python not in target.python:
             on_progress(
-                f"Python {engine.identity.python} is none that Spark {target.version} supports: {spelled(target.python)}"
+                f"Spark {target.version} does not support Python {engine.identity.python}, only {specifier(target.python)}"
             )
         return engine
 
     def close(self) -> None:
-        """Remove every container of this run, keep the working files where that was asked for, remove the volume."""
+        """Remove every container of this run, copy the working files if requested, remove the volume."""
         try:
             for leftover in leftovers.find(self._client, self._owner):
                 if leftover.kind == "container":
@@ -153,27 +150,28 @@ class ContainerRuntime:
         finally:
             volume.remove()
 
-    def _engine(self, transport: AttachedLink, image: Image, target: Target, work: str) -> DriverEngine:
+    def _engine(self, transport: AttachedTransport, image: Image, target: Target, work: str) -> DriverEngine:
         try:
             return DriverEngine(
                 transport,
                 work=work,
                 place=EngineLocation(self.name, image.reference, image.digest),
                 code_path=f"{work}/code" if self._code_path else None,
-                start_timeout=_START_SECONDS,
+                start_timeout=program.START_SECONDS,
             )
         except EngineDied as error:
-            if "there is no pyspark" in str(error):
-                raise UnusableImage(image, target, "it holds no pyspark that its python3 finds.") from error
-            if "No module named" in str(error) or "SyntaxError" in str(error):
+            reason = error.reason if isinstance(error, EngineNotStarted) else None
+            if reason is FailureReason.PYSPARK_MISSING:
+                raise UnusableImage(image, target, "its python3 finds no pyspark.") from error
+            if reason is FailureReason.PYTHON_UNSUPPORTED or _python_rejects_driver(error.log):
                 raise UnusableImage(image, target, f"its python3 cannot run the driver.\n{error}") from error
             raise
 
-    def _say_once_what_is_not_limited(self, on_progress: ProgressCallback) -> None:
+    def _report_missing_limits(self, on_progress: ProgressCallback) -> None:
         with self._lock:
             missing, self._unlimited = self._unlimited, ()
         if missing:
-            on_progress(f"this container engine does not limit {' and '.join(missing)}")
+            on_progress(f"this container engine cannot limit {' and '.join(missing)}")
 
     def _shared_volume(self) -> Volume:
         with self._lock:
@@ -182,7 +180,7 @@ class ContainerRuntime:
             return self._volume
 
     def _create(self, image: Image, target: Target, account: Account, volume: Volume, work: str) -> Any:
-        """The container, not started: nobody listens to it yet."""
+        """The container, not started yet: its output is not read before it is attached."""
         arguments = self._confinement.arguments(self._abilities)
         try:
             return self._client.create(
@@ -207,12 +205,12 @@ class ContainerRuntime:
             raise DaemonRefused(f"a container of {image.reference}", error) from error
 
     def _settings(self, target: Target) -> dict[str, str]:
-        tuned = {} if self._plain else settings(target.version)
-        # Directories must be writable for the users of other images too, that may resume a query.
+        tuned = {} if self._plain else tuning(target.version)
+        # The users of other images may resume a query, so they need to write to its directories too.
         return {**tuned, "spark.hadoop.fs.permissions.umask-mode": "000"}
 
     def _bare(self, image: Image, volume: Volume | None = None) -> Any:
-        """A container that never runs: to copy out of."""
+        """A container that never runs, to copy files from."""
         return self._client.create(
             image.reference,
             command=["true"],
@@ -224,11 +222,9 @@ class ContainerRuntime:
 
     def _account(self, image: Image, target: Target) -> Account:
         if image.id not in self._accounts:
-            account = choose(self._passwd(image), image.user)
+            account = choose_account(self._passwd(image), image.user)
             if account is None:
-                raise UnusableImage(
-                    image, target, "its /etc/passwd names no user but root; add one, by the name of spark."
-                )
+                raise UnusableImage(image, target, "its /etc/passwd has no user but root; add one named spark.")
             self._accounts[image.id] = account
         return self._accounts[image.id]
 
@@ -253,12 +249,19 @@ class ContainerRuntime:
 
 
 def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:
+    # The daemon reports a missing program only in the text of the container runtime's error.
     why = explained(error)
-    if any(sign in why for sign in _NO_PROGRAM) and "python3" in why:
-        return UnusableImage(image, target, "there is no python3 in it.")
+    missing = any(text in why for text in ("executable file not found", "no such file or directory"))
+    if missing and "python3" in why:
+        return UnusableImage(image, target, "it has no python3.")
     return DaemonRefused(f"to start a container of {image.reference}", error)
 
 
+def _python_rejects_driver(log: str) -> bool:
+    """Whether Python's own message says so: an interpreter that cannot parse or import the driver ends before it can send one of ours."""
+    return "No module named" in log or "SyntaxError" in log
+
+
 def _is_release(spark: str, target: Target) -> bool:
-    """Whether a version is the target's; a vendor's suffix makes no other release of it."""
+    """Whether a version is the target's, apart from a vendor's suffix."""
     return spark == str(target.version) or spark.startswith((f"{target.version}-", f"{target.version}."))

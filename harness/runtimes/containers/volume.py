@@ -1,15 +1,16 @@
 """The working files of a run: one volume, at the same path in every container of the run.
 
-A volume and no folder of the host's: it works where the daemon is on another machine, and nothing on this machine ever
-belongs to a container's user. What is wanted here comes by copy, and belongs to the person who runs the suite.
+A volume instead of a bind mount: it works with a daemon on another machine, and no file on this machine belongs to a container's user.
+Files that are needed here are copied, and belong to the user who runs the suite.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from testcontainers.core.docker_client import DockerClient
 
 from harness.runtimes.containers.confinement import WORK
 from harness.runtimes.containers.daemon import DaemonRefused
-from harness.runtimes.containers.labels import Owner
+from harness.runtimes.containers.leftovers import Owner
 
 _ANYBODY = 0o777
-"""Containers of several images share the volume, and their users have different numbers."""
+"""Containers of several images share the volume, and their users have different ids."""
+
+_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages"}
 
 
 class Volume:
@@ -41,14 +44,14 @@ class Volume:
 
     @property
     def mounts(self) -> dict[str, dict[str, str]]:
-        """For the daemon."""
+        """The mount, as the daemon takes it."""
         return {self.name: {"bind": WORK, "mode": "rw"}}
 
     def put(self, container: Any, archive: bytes) -> None:
-        """Unpack an archive into the volume, through a container that has it and does not run yet.
+        """Unpack an archive into the volume, through a container that mounts it and does not run yet.
 
         Raises:
-            DaemonRefused: it does not take it.
+            DaemonRefused: the daemon does not accept it.
         """
         try:
             container.put_archive(WORK, archive)
@@ -56,15 +59,15 @@ class Volume:
             raise DaemonRefused("the driver's files", error) from error
 
     def fetch(self, container: Any, folder: Path) -> None:
-        """Copy everything in the volume into a folder of this machine, through any container that has it."""
+        """Copy the content of the volume to a folder of this machine, through any container that mounts it."""
         stream, _ = container.get_archive(f"{WORK}/.")
         with tarfile.open(fileobj=_Stream(stream), mode="r|*") as archive:
             for member in archive:
-                if not member.issym():  # the `data` filter refuses links that lead out of the folder
+                if not member.issym():  # the `data` filter rejects links out of the folder
                     archive.extract(member, folder, filter="data")
 
     def remove(self) -> None:
-        """Remove it with all it holds; its containers must be gone."""
+        """Remove it with its content; its containers must have been removed."""
         with contextlib.suppress(NotFound):
             self._client.client.api.remove_volume(self.name, force=True)
 
@@ -74,7 +77,7 @@ def packed(work: str, trees: Iterable[tuple[str, Path, Iterable[Path]]]) -> byte
 
     Args:
         work: the engine's directory, relative to the volume.
-        trees: name below it, folder on this machine, and the files in it that are wanted.
+        trees: name of a directory in it, folder on this machine, and the files to copy from there.
     """
     into = io.BytesIO()
     with tarfile.open(fileobj=into, mode="w") as archive:
@@ -101,8 +104,19 @@ def _folder(name: str) -> tarfile.TarInfo:
     return entry
 
 
+def modules(folder: Path) -> Iterator[Path]:
+    """Every ``.py`` below a folder, for cases that call their author's code; not in hidden folders and virtual environments."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _SKIPPED_FOLDERS and not Path(here, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
+
+
 class _Stream(io.RawIOBase):
-    """The chunks of an answer, read as a file."""
+    """The chunks of a response, read as a file."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

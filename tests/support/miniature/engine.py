@@ -194,6 +194,9 @@ def main(mode):
     if mode == "does-not-start":
         on_progress(json.dumps({"kind": "failed", "message": "Traceback: no JAVA_HOME"}))
         return
+    if mode == "has-no-pyspark":
+        on_progress(json.dumps({"kind": "failed", "reason": "pyspark-missing", "message": "no pyspark"}))
+        return
     protocol = 99 if mode == "speaks-another-protocol" else 1
     identity = {
         "protocol": protocol,
@@ -211,6 +214,9 @@ def main(mode):
     for number, line in enumerate(sys.stdin):
         if mode == "driver-fails":
             on_progress(json.dumps({"kind": "failed", "message": "Traceback: KeyError"}))
+        elif mode == "loses-its-jvm":
+            on_progress(json.dumps({"kind": "failed", "reason": "engine-lost", "message": "Py4JNetworkError: refused"}))
+            os._exit(70)
         elif mode == "dies-of-poison":
             request = json.loads(line)
             run(request, "dies" if "poison" in request["case"] else "right", on_progress)
@@ -218,7 +224,8 @@ def main(mode):
             time.sleep(0.02)
             run(json.loads(line), "right", on_progress)
         elif mode == "is-busy-at-first" and number < 2:
-            busy = {"kind": "failed", "case": json.loads(line)["case"], "message": "no time", "passing": True}
+            busy = {"kind": "failed", "case": json.loads(line)["case"], "message": "no time"}
+            busy["reason"] = "machine-overloaded"
             on_progress(json.dumps(busy))
         elif mode == "loses-an-executor-at-first":
             run(json.loads(line), "right" if number else "loses-executors", on_progress)

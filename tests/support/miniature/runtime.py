@@ -23,7 +23,7 @@ class MiniatureRuntime:
         self._fingerprint = fingerprint
         self.started = 0
 
-    def lacks(self, case, target):
+    def unsupported(self, case, target):
         return None
 
     def fingerprint(self, target):

@@ -3,7 +3,6 @@
 from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
-from harness.targets.java_need import JavaNeed
-from harness.targets.target import Target
+from harness.targets.target import JavaRequirement, Target
 
-SPARK_359 = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8"), JavaNeed(majors=(17,)))
+SPARK_359 = Target(SparkVersion(3, 5, 9), SpecifierSet(">=3.8"), JavaRequirement(majors=(17,)))

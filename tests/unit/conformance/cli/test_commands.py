@@ -146,7 +146,7 @@ def test_a_command_mistyped():
     [
         (["run", "--sprak", "3.5"], "conformance run: No such option: --sprak"),
         (["gate", "--from", "3.5"], "conformance gate: Missing option '--to'"),
-        (["run", "--spark", "3.5.99"], "conformance: '3.5.99' is no Spark release the suite knows"),
+        (["run", "--spark", "3.5.99"], "conformance: '3.5.99' is not a known Spark release"),
         (["run", "--tag", "smoek"], "conformance: no case has the tag smoek. Did you mean smoke?"),
         (["run", "nowhere"], "nowhere: no such file or folder"),
         (["diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),

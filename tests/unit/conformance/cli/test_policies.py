@@ -11,9 +11,9 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.core.case import Case
+from conformance.policies.case import check
 from conformance.policies.catalogue import POLICIES
-from conformance.policies.checking import check
-from conformance.policies.view import view
+from conformance.policies.tables import view
 from conformance.suite.discovery import load
 
 PAGE = (Path(__file__).parents[4] / "docs" / "watermark-policies.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_a_spark_case_under_sparks_rules(capsys: pytest.CaptureFixture[str]) -> 
     assert code == 0
     assert lines(out)[:8] == [
         ["spark (delay 20000, multipleWatermarkPolicy min): Spark"],
-        ["entry", "clock", "watermark", "operators have", "late"],
+        ["entry", "clock", "watermark", "downstream", "late"],
         ["2 event 00:01", "00:01", "–", "00:00"],
         ["3 batch", "00:01", "00:00:40", "→ 00:00:40"],
         ["5 event 00:00:41", "00:01:20", "00:00:40", "00:00:40"],
@@ -116,10 +116,10 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["late-drops/window-still-open", "--policy", "limiting-lull"], "did you mean 'limiting-lag-and-lull'?"),
-        (["late-drops/window-still-open", "--policy", "x"], "it must be one of spark, quantile, "),
+        (["late-drops/window-still-open", "--policy", "x"], "use one of spark, quantile, "),
         (["output-modes/update-sql-distinct-repeats-rows"], "its query has no withWatermark"),
         (["late-drops/window-stil-open"], "Did you mean late-drops/window-still-open"),
-        (["no-such-thing-at-all"], "'no-such-thing-at-all' is neither a case of the suite nor a file"),
+        (["no-such-thing-at-all"], "is neither a case of the suite nor a file"),
         (["a", "b"], "pass one case, or add --check"),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_folder_of_several_is_not_one_case(
         (tmp_path / "mine" / f"{name}.yaml").write_text(WRONG)
     code, _, err = run(capsys, "mine")
     assert code == 2
-    assert "mine has 2 cases" in err
+    assert "mine contains 2 cases" in err
 
 
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     (tmp_path / "wrong.yaml").write_text(WRONG)
     assert run(capsys, "--check", "wrong.yaml") == (
         1,
-        "wrong.yaml:3: step 1: watermark is expected to be 5 and is 4\n",
+        "wrong.yaml:3: step 1: expected watermark 5, but it is 4\n",
         "1 case on policies, 1 disagreement\n",
     )
 
@@ -197,5 +197,5 @@ def test_every_policy_is_in_the_documentation() -> None:
 def test_the_view_of_a_case_for_other_commands() -> None:
     case = next(case for case in load().cases if case.id == "late-drops/window-still-open")
     assert isinstance(case, Case)
-    assert [reading.rules.name for reading in view(case).readings] == ["spark"]
+    assert [replayed.rules.name for replayed in view(case).replays] == ["spark"]
     assert len(list(view(case, "all").renderables())) == 3

@@ -95,7 +95,7 @@ def test_since_runs_what_was_touched(here):
     ("arguments", "said"),
     [
         (["--shard", "6/5"], "'6/5' is not a shard; write 2/5 for the second of five parts"),
-        (["--since", "HEAD"], "git does not tell what has changed"),
+        (["--since", "HEAD"], "git cannot list the changes"),
     ],
 )
 def test_wrong_usage(here, monkeypatch, arguments, said):
@@ -121,11 +121,11 @@ def test_a_cluster_that_cannot_be(here, arguments, said):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--master", "local[4]"], "'local[4]' is no master of a cluster: write spark://host:7077"),
-        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is no setting: write --conf spark."),
+        (["--master", "local[4]"], "'local[4]' is not a master URL: use spark://host:7077"),
+        (["--conf", "executor.memory=2g"], "'executor.memory=2g' is not a Spark setting; write one like --conf spark."),
     ],
 )
-def test_what_is_no_master_and_no_setting(here, arguments, said):
+def test_an_invalid_master_or_setting_is_refused(here, arguments, said):
     assert said in here.run(*arguments, code=2)
 
 

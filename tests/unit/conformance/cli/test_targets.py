@@ -17,12 +17,12 @@ from harness.environments.provision import prepare
 from harness.targets import catalogue
 from harness.targets.catalogue import Targets
 from harness.targets.installed import NoPyspark
-from harness.targets.java_need import JavaNeed
+from harness.targets.target import JavaRequirement
 from tests.support.environments import TARGET, FakeInstaller
 
 Run = Callable[..., Result]
 OLDER = replace(TARGET, version=SparkVersion(3, 4, 4))
-NEWER = replace(TARGET, version=SparkVersion(4, 0, 5), java=JavaNeed(majors=(21,)))
+NEWER = replace(TARGET, version=SparkVersion(4, 0, 5), java=JavaRequirement(majors=(21,)))
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_target_is_wrong_usage(run: Run) -> None:
     answer = run("prepare", "3.6")
     assert answer.exit_code == 2
-    assert "'3.6' is no target. Did you mean 3.5 or 3.4?" in answer.stderr
+    assert "'3.6' is not a target. Did you mean 3.5 or 3.4?" in answer.stderr
 
 
 def test_without_a_target_is_wrong_usage(run: Run) -> None:

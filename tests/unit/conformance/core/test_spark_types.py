@@ -88,24 +88,24 @@ def test_a_simple_string_may_repeat_a_name() -> None:
         ("a", 1, "a type is missing at the end"),
         ("a INT,", 6, "a column name is missing at the end"),
         ("a TIMESTMP", 2, "'TIMESTMP' is not a Spark type"),
-        ("a INT b INT", 6, "'b' is left over after the type: is a comma missing?"),
-        ("a INT, A INT", 7, "column 'A' is there twice"),
-        ("a STRUCT<b INT", 14, "'>' is missing: STRUCT< is still open"),
-        ("a STRUCT<b INT, b INT>", 16, "column 'b' is there twice"),
-        ("a INT;", 5, "';' has no place in a schema"),
-        ("a: INT", 1, "between a column and its type stands a blank, not ':'"),
+        ("a INT b INT", 6, "unexpected 'b' after the type: is a comma missing?"),
+        ("a INT, A INT", 7, "duplicate column 'A'"),
+        ("a STRUCT<b INT", 14, "'>' is missing: STRUCT< is not closed"),
+        ("a STRUCT<b INT, b INT>", 16, "duplicate column 'b'"),
+        ("a INT;", 5, "unexpected ';' in a schema"),
+        ("a: INT", 1, "write a space, not ':', between a column and its type"),
         ("a DECIMAL(39)", 2, "DECIMAL(39,0): precision 1 to 38, scale 0 to precision"),
         ("a DECIMAL(4, 5)", 2, "DECIMAL(4,5): precision 1 to 38, scale 0 to precision"),
         ("a DECIMAL(4", 11, "')' is missing"),
         ("a DECIMAL(x)", 10, "'x' is not a whole number"),
         ("a ARRAY", 2, "ARRAY needs its element types: ARRAY<INT>"),
         ("a MAP<STRING>", 12, "MAP needs a key and a value type: MAP<STRING, INT>"),
-        ("a ARRAY<INT", 11, "'>' is missing: ARRAY< is still open"),
+        ("a ARRAY<INT", 11, "'>' is missing: ARRAY< is not closed"),
         ("<a> INT", 0, "'<' is not a column name"),
-        ("a INT COMMENT x", 14, "COMMENT needs a quoted text, not 'x'"),
+        ("a INT COMMENT x", 14, "COMMENT needs quoted text, not 'x'"),
         ("a INT COMMENT", 13, "the text of the comment is missing at the end"),
         ("a `INT`", 2, "'`INT`' is not a Spark type"),
-        ("`a INT", 0, "'`' has no place in a schema"),
+        ("`a INT", 0, "unexpected '`' in a schema"),
     ],
 )
 def test_what_is_wrong_and_where(ddl: str, offset: int, reason: str) -> None:
@@ -117,7 +117,7 @@ def test_what_is_wrong_and_where(ddl: str, offset: int, reason: str) -> None:
 
 
 def test_a_type_is_all_there_is() -> None:
-    with pytest.raises(NotAType, match="left over"):
+    with pytest.raises(NotAType, match="unexpected ','"):
         parse_type("int, int")
 
 

@@ -8,22 +8,20 @@ import pytest
 
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.cached_prediction import FAILS, model_says
-from conformance.fuzzing.campaign import Campaign, Listener
+from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
 from conformance.fuzzing.comparison import ByEachOther, ByTheModel
-from conformance.fuzzing.coverage import reached
+from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.model_oracle import FAILS, ModelOracle, predict_or_fail
 from conformance.fuzzing.oracle import OracleAnswer
-from conformance.judging.divergence import Apart, apart
+from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
-from conformance.language import read_case
-from conformance.language.plain import case_from
+from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.prediction import judged, predict
+from conformance.oracle.prediction import predict, verdict_on
 from conformance.strategies import NoSuchFamily
 from conformance.suite.discovery import ID
 
@@ -44,8 +42,8 @@ def test_a_wrong_model_is_found_and_the_case_is_small():
     _, finds = hunt_for([wrong_voice("a time equal to the watermark is not late")], ByTheModel(), 200)
     found = next(finds)
     assert (found.steps, found.rows) <= (2, 3)
-    assert found.difference.other.who == "model-4.3.0"
-    assert apart(found.difference.one.observation, found.difference.other.observation)
+    assert found.difference.other.oracle == "model-4.3.0"
+    assert divergence(found.difference.one.observation, found.difference.other.observation)
 
 
 def test_the_right_model_is_never_found():
@@ -55,7 +53,7 @@ def test_the_right_model_is_never_found():
     assert len(campaign.tally.rules) > 25
 
 
-def test_versions_that_differ_as_the_model_says_are_counted_by_rule():
+def test_versions_that_differ_as_the_predict_or_fail_are_counted_by_rule():
     campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), 120)
     assert [*finds] == []
     assert "late_watermark" in {name for rules in campaign.tally.known for name, _ in rules}
@@ -108,7 +106,7 @@ def test_a_difference_between_engines_of_one_version_is_a_find():
     ]
     campaign, finds = hunt_for(oracles, ByTheModel(alone=False), 60)
     found = next(finds)
-    assert {found.difference.one.who, found.difference.other.who} == {"one", "other"}
+    assert {found.difference.one.oracle, found.difference.other.oracle} == {"one", "other"}
     assert not campaign.tally.known
 
 
@@ -177,16 +175,16 @@ def test_a_model_that_fails_ends_no_hunt(monkeypatch):
     def broken(*_):
         raise TypeError("oh")
 
-    monkeypatch.setattr("conformance.fuzzing.cached_prediction.predict", broken)
+    monkeypatch.setattr("conformance.fuzzing.model_oracle.predict", broken)
     case = case_from(
         {"title": "t", "streams": {"e": "t TIMESTAMP"}, "query": [{"from": "e"}], "steps": [{"idle": {}}]}, "x"
     )
     with pytest.raises(Unpredictable, match=FAILS):
-        model_says(case, V359)
+        predict_or_fail(case, V359)
 
 
 def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
-    class Stopped(Listener):
+    class Stopped(CampaignListener):
         smaller = 0
 
         def shrinking(self, written, tally):
@@ -200,7 +198,7 @@ def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
         for _ in finds:
             pass
     (found,) = campaign.tally.finds
-    assert not found.whole
+    assert not found.fully_shrunk
     assert found.written != found.drawn
     case_from(found.written, "kept")
 
@@ -222,10 +220,10 @@ def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path):
     assert ID.fullmatch(file.stem)
     assert case.strength == "observed"
     for version in (V334, V344):
-        assert judged(case, predict(case, version)).status in AS_THE_CASE_SAYS
+        assert verdict_on(case, predict(case, version)).status in AS_THE_CASE_SAYS
     assert case.differs_on(V334).link == "SPARK-40925"
-    assert "The rule that separates them: late_watermark (SPARK-40925)" in text
-    assert "Find it again: conformance fuzz --seed 3" in text
+    assert "Explained by the rule late_watermark (SPARK-40925)" in text
+    assert "Find again: conformance fuzz --seed 3" in text
     assert written_into(tmp_path / "found", found, "x").stem == f"{file.stem}-2"
 
 
@@ -233,7 +231,7 @@ def test_a_find_against_the_model_expects_what_the_engine_did(tmp_path):
     _, finds = hunt_for([wrong_voice("a row is late by the start of its window")], ByTheModel(), 200)
     file = written_into(tmp_path, next(finds), "again")
     case = read_case(file, file.stem)
-    assert judged(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
+    assert verdict_on(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
     assert "conformance explain" in file.read_text()
     assert not case.differs
 
@@ -269,16 +267,16 @@ CASE = {
 
 
 def test_a_case_reaches_the_rules_it_is_decided_by():
-    what = reached(case_from(CASE, "x"), V359)
+    what = coverage_of(case_from(CASE, "x"), V359)
     assert {"is_over", "is_late", "node_watermark_ms", "append_emits"} <= what.rules
     assert not {"session_end_us", "within_expires_us", "join_state_goes"} & what.rules
     assert any(trait.startswith("is_late: True") for trait in what.traits)
     assert any(trait.startswith("is_over: False") for trait in what.traits)
 
 
-def test_answers_are_apart_where_anybody_could_see_it():
+def test_answers_diverge_in_every_field_of_a_micro_batch():
     said = predict(case_from(CASE, "x"), V359).observation
-    assert apart(said, said) is None
+    assert divergence(said, said) is None
     last = said.steps[-1]
 
     def changed(**what):
@@ -288,7 +286,11 @@ def test_answers_are_apart_where_anybody_could_see_it():
 
     for what, value in (("rows", (["x"],)), ("state", (7,)), ("dropped", 9), ("watermark", 1), ("kind", "no-data")):
         if getattr(last.batches[-1], what) != value:
-            assert apart(said, changed(**{what: value})) == Apart(3, what)
-    assert apart(said, changed(dropped=None)) is None
-    assert apart(said, changed(dropped=9), upto=2) is None
-    assert apart(said, said.model_copy(update={"steps": said.steps[:-1]})) == Apart(3, "end")
+            found = divergence(said, changed(**{what: value}))
+            assert found is not None
+            assert (found.step, found.what) == (3, what)
+    assert divergence(said, changed(dropped=None)) is None
+    assert divergence(said, changed(dropped=9), upto=2) is None
+    found = divergence(said, said.model_copy(update={"steps": said.steps[:-1]}))
+    assert found is not None
+    assert (found.step, found.what) == (3, "steps")

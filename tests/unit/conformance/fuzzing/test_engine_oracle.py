@@ -6,7 +6,7 @@ import pytest
 
 from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.engine_oracle import EngineOracle
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359

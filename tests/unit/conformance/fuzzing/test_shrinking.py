@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.reductions import cost, ways
+from conformance.fuzzing.reductions import REDUCTIONS, cost
 from conformance.fuzzing.shrinking import shrunk
-from conformance.language.plain import case_from
+from conformance.language import case_from
 from conformance.model.catalogue import rules_of
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES
@@ -106,8 +106,8 @@ def test_the_smallest_of_all_is_found_where_anything_shows_it(family):
         assert small.keys() <= {"title", "streams", "query", "steps"}
 
 
-def test_no_way_changes_what_it_is_given():
+def test_no_reduction_changes_its_argument():
     before = repr(BIG)
-    for way in ways():
-        assert [*way(BIG)]
+    for reduce in REDUCTIONS:
+        assert [*reduce(BIG)]
         assert repr(BIG) == before

@@ -1,14 +1,12 @@
-"""Each law holds of an engine that does right, under either rule for late rows, and is broken by one wrong entry."""
+"""Each invariant holds of a correct engine, under either rule for late rows, and is broken by one wrong entry."""
 
 import re
 from dataclasses import fields
 
 import pytest
 
-from conformance.invariants.catalogue import INVARIANTS
-from conformance.invariants.invariant import Invariant
-from conformance.invariants.totals import STREAM_TOTALS, StreamTotals
-from conformance.invariants.verdict import judge
+from conformance.invariants.catalogue import INVARIANTS, Invariant
+from conformance.invariants.verdict import STREAM_TOTALS, StreamTotals, judge
 from tests.support.soak_tables import Soaked
 
 ARRIVALS = [
@@ -18,15 +16,15 @@ ARRIVALS = [
     [(4, 1), (29, 0), (60, 1)],
     [(100, 0)],
 ]
-NAMES = [law.name for law in INVARIANTS]
+NAMES = [invariant.name for invariant in INVARIANTS]
 
 
 def verdicts(soaked):
     found = {}
-    for law in INVARIANTS:
-        columns, rows = soaked.answer(law.broken)
-        _, ((looked,),) = soaked.answer(law.looked)
-        found[law.name] = judge(law, looked, columns, rows)
+    for invariant in INVARIANTS:
+        columns, rows = soaked.answer(invariant.violations_sql)
+        _, ((checked,),) = soaked.answer(invariant.checked_sql)
+        found[invariant.name] = judge(invariant, checked, columns, rows)
     return found
 
 
@@ -39,18 +37,18 @@ def soaked(request):
     return Soaked(ARRIVALS, late_by_the_batch_before=request.param, replayed=3)
 
 
-def test_of_an_engine_that_does_right_every_law_holds(soaked):
+def test_every_invariant_holds_of_a_correct_engine(soaked):
     assert {name: verdict.status for name, verdict in verdicts(soaked).items()} == dict.fromkeys(NAMES, "holds")
 
 
-def test_the_books_balance(soaked):
+def test_the_totals_balance(soaked):
     columns, (row,) = soaked.answer(STREAM_TOTALS)
-    books = StreamTotals(*row)
+    totals = StreamTotals(*row)
     assert columns == [field.name for field in fields(StreamTotals)]
-    assert books.balanced
-    assert books.arrived == sum(map(len, ARRIVALS))
-    assert books.late > 0
-    assert books.in_state == 1
+    assert totals.balanced
+    assert totals.arrived == sum(map(len, ARRIVALS))
+    assert totals.late > 0
+    assert totals.in_state == 1
     soaked.tables["emitted"].pop()
     _, (row,) = soaked.answer(STREAM_TOTALS)
     assert not StreamTotals(*row).balanced
@@ -144,7 +142,7 @@ def the_watermark_is_a_second_ahead(tables):
 
 
 @pytest.mark.parametrize(
-    ("law", "wrong"),
+    ("invariant", "wrong"),
     [
         ("nothing-twice", a_row_comes_again_later),
         ("replays-agree", a_replay_counts_one_more),
@@ -168,20 +166,20 @@ def the_watermark_is_a_second_ahead(tables):
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
-def test_what_is_wrong_breaks_its_law(soaked, law, wrong):
+def test_a_wrong_entry_breaks_its_invariant(soaked, invariant, wrong):
     wrong(soaked.tables)
-    assert law in broken(soaked)
+    assert invariant in broken(soaked)
 
 
-def test_a_row_that_breaks_a_law_says_where(soaked):
+def test_a_violation_has_its_place(soaked):
     a_row_comes_again_later(soaked.tables)
     batch, window_end, sensor, _ = soaked.tables["emitted"][0]
-    assert verdicts(soaked)["nothing-twice"].rows == (
+    assert verdicts(soaked)["nothing-twice"].violations == (
         {"window_end": window_end, "sensor": sensor, "times": 2, "first_batch": batch, "last_batch": batch + 1},
     )
 
 
-def test_a_law_that_was_held_against_nothing_says_nothing():
+def test_an_invariant_without_anything_to_check_is_silent():
     whole = Soaked(ARRIVALS)
     whole.tables["told"] = [(*row[:4], None) for row in whole.tables["told"]]
     found = verdicts(whole)
@@ -190,10 +188,10 @@ def test_a_law_that_was_held_against_nothing_says_nothing():
     assert {verdict.status for name, verdict in found.items() if name not in silent} == {"holds"}
 
 
-@pytest.mark.parametrize("law", INVARIANTS, ids=NAMES)
-def test_a_law_says_what_holds_and_who_promises_it(law: Invariant):
-    assert len({law.name for law in INVARIANTS}) == len(INVARIANTS)
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", law.name)
-    assert law.sentence[0].islower()
-    assert not law.sentence.endswith(".")
-    assert re.fullmatch(r"SPARK-\d+|https://spark\.apache\.org/docs/latest/\S+#[a-z-]+", law.source)
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=NAMES)
+def test_an_invariant_has_a_sentence_and_a_source(invariant: Invariant):
+    assert len({invariant.name for invariant in INVARIANTS}) == len(INVARIANTS)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)+", invariant.name)
+    assert invariant.sentence[0].islower()
+    assert not invariant.sentence.endswith(".")
+    assert re.fullmatch(r"SPARK-\d+|https://spark\.apache\.org/docs/latest/\S+#[a-z-]+", invariant.source)

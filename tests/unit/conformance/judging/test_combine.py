@@ -32,7 +32,7 @@ def test_runs_that_disagree_are_flaky_and_keep_their_evidence(runs: tuple[Verdic
     assert verdict.notes == (f"{len(runs)} runs of this cell showed 2 behaviours",)
 
 
-def test_a_run_that_broke_takes_the_cell_with_it_unless_the_others_disagree() -> None:
+def test_a_broken_run_breaks_the_cell_unless_the_others_disagree() -> None:
     lost = broken(CASE, NEWEST, "the engine was lost")
     assert combine([RIGHT, lost]).status == "broken"
     assert combine([RIGHT, lost]).notes == ("the engine was lost",)
@@ -54,7 +54,7 @@ def test_the_text_shows_every_run() -> None:
     )
 
 
-def test_only_of_one_cell() -> None:
+def test_runs_of_different_cells_cannot_be_combined() -> None:
     other = judge(CASE, OLD, observed(step(1, batch(0, window("12:00", "12:10", 1)))))
     with pytest.raises(ValueError, match="several cells"):
         combine([RIGHT, other])

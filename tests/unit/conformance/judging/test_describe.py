@@ -56,7 +56,7 @@ def test_a_verdict_that_differs_gives_its_reason() -> None:
     assert verdict.describe() == (
         "late-drops/window-still-open on 3.0.3: differs\n"
         "  it was so (SPARK-1)\n"
-        "  note: dropped is not compared: numRowsDroppedByWatermark is reported from 3.1 on (SPARK-24634)"
+        "  note: dropped is not compared: numRowsDroppedByWatermark is reported since 3.1 (SPARK-24634)"
     )
 
 
@@ -137,5 +137,5 @@ def test_a_plan_is_cut() -> None:
     seen = observed(step(1, plan=plan))
     (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
     lines = list(finding.body())
-    assert lines[:2] == ["plan: /Save$/ is not found in", "  line 0"]
+    assert lines[:2] == ["plan: /Save$/ is not found in the plan:", "  line 0"]
     assert lines[-2:] == ["  line 11", "  … 2 more lines"]

@@ -220,7 +220,7 @@ class TestUnsupported:
             "late-drops/window-still-open on 3.0.3: violates\n"
             "  late-drops/window-still-open.yaml:30\n"
             f"    stale differs entry for <3.4: {text}\n"
-            "      it says: unsupported, it arrived in 3.4 (SPARK-1)"
+            "      the entry says: unsupported, it arrived in 3.4 (SPARK-1)"
         )
 
     def test_other_versions_are_not_excused(self) -> None:
@@ -262,7 +262,7 @@ class TestStale:
         assert stale.describe() == (
             "late-drops/window-still-open.yaml:30\n"
             "  stale differs entry for <3.4: this version behaves as the newest does\n"
-            "    it says: it was so (SPARK-1)"
+            "    the entry says: it was so (SPARK-1)"
         )
 
     def test_not_where_neither_is_matched(self) -> None:

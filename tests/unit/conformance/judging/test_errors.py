@@ -70,7 +70,7 @@ def test_the_case_ends_at_an_expected_error() -> None:
     assert judge(of_two, NEWEST, observed(failed(1, "X"))).status == "conforms"
 
 
-def test_an_error_that_did_not_come() -> None:
+def test_an_expected_error_that_does_not_happen() -> None:
     of_two = case(expect(error={"class": ["AnalysisException"]}), expect())
     (finding,) = judge(of_two, NEWEST, observed(step(1, batch(0)), step(2))).findings
     assert finding.describe() == (
@@ -100,7 +100,7 @@ def test_an_error_before_the_expected_one_fails() -> None:
     assert judge(of_two, NEWEST, observed(step(1), failed(2, "X"))).status == "conforms"
 
 
-def test_an_observation_that_goes_on_after_an_error_is_broken() -> None:
+def test_an_observation_that_continues_after_an_error_is_broken() -> None:
     verdict = judge(case(expect(), expect()), NEWEST, observed(failed(1, "X"), step(2)))
     assert verdict.notes == ("step 1 failed, and the observation continues after it",)
 

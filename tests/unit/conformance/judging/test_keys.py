@@ -63,7 +63,7 @@ class TestRows:
         ("row", "problem"),
         [
             (["12:00", "12:10"], "it has 2 values for 3 columns"),
-            ({"start": "12:00", "end": "12:10"}, "it says nothing of column total"),
+            ({"start": "12:00", "end": "12:10"}, "column total is missing"),
             ({"begin": "12:00"}, "there is no column begin"),
             (["12:00", "12:10", "one"], "total is bigint: "),
             (["late", "12:10", 1], "start is timestamp: "),
@@ -170,7 +170,7 @@ class TestDropped:
         verdict = judged(expectation, batch(0, dropped=None), version=OLD)
         assert verdict.status == "conforms"
         assert verdict.notes == (
-            "dropped is not compared: numRowsDroppedByWatermark is reported from 3.1 on (SPARK-24634)",
+            "dropped is not compared: numRowsDroppedByWatermark is reported since 3.1 (SPARK-24634)",
         )
 
     def test_a_version_that_should_have_the_metric_is_held_to_it(self) -> None:
@@ -193,7 +193,7 @@ class TestState:
         assert judged({"state": 3}, batch(0, state=(1, 2))).status == "conforms"
         assert judged({"state": 2}, batch(0, state=(1, 2))).status == "violates"
 
-    @pytest.mark.parametrize(("held", "because"), [((1, 2), "held per operator: [1, 2]"), ((3,), None)])
+    @pytest.mark.parametrize(("held", "because"), [((1, 2), "per operator: [1, 2]"), ((3,), None)])
     def test_several_operators_are_told_apart_in_the_finding(self, held: tuple[int, ...], because: str | None) -> None:
         (finding,) = judged({"state": 7}, batch(0, state=held)).findings
         assert isinstance(finding, ValueDiffers)
@@ -273,7 +273,7 @@ class TestProgress:
         verdict = judged(path, batch(0), version=OLD)
         assert verdict.status == "conforms"
         assert verdict.notes == (
-            "progress.stateOperators.0.numRowsRemoved is not compared: numRowsRemoved is reported from 3.2 on (SPARK-35896)",
+            "progress.stateOperators.0.numRowsRemoved is not compared: numRowsRemoved is reported since 3.2 (SPARK-35896)",
         )
         assert judged(path, batch(0)).status == "violates"
 
@@ -292,7 +292,7 @@ class TestPlan:
     def test_a_harness_that_did_not_take_it_is_broken(self) -> None:
         verdict = judged({"plan": ["x"]}, batch(0))
         assert verdict.status == "broken"
-        assert verdict.notes == ("step 1 expects something of the plan and the observation has no plan",)
+        assert verdict.notes == ("step 1 has a plan expectation, but the observation has no plan",)
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,10 @@ class TestFound:
 
     def test_one_that_is_not_there(self, folder: Path) -> None:
         (problem,) = discovery.load([folder / "joins" / "x.booth.timestamp.yaml"]).problems
-        assert problem.message == "unknown case of its matrix 'booth.timestamp': did you mean 'both.timestamp'?"
+        assert problem.message == "unknown case of the matrix 'booth.timestamp': did you mean 'both.timestamp'?"
 
     def test_an_id_that_another_file_has(self, folder: Path) -> None:
         text = (Path(__file__).parent / "valid" / "example.yaml").read_text()
         (folder / "joins" / "x.both.timestamp.yaml").write_text(text)
         (problem,) = discovery.load([folder]).problems
-        assert problem.message == "x.both.timestamp.yaml has the id 'joins/x.both.timestamp' already"
+        assert problem.message == "duplicate id 'joins/x.both.timestamp', already used by x.both.timestamp.yaml"

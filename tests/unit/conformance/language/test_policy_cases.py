@@ -11,10 +11,10 @@ from conformance.core.case import Case
 from conformance.language import InvalidCase, read_any, read_case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
-from conformance.policies.idle_timeout import IdleTimeout
-from conformance.policies.trace import Boundary, Clock, Event, Idle
+from conformance.policies.engines.jet import IdleTimeout
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
-from conformance.suite.discovery import load
+from conformance.suite.discovery import load, shipped
 
 HERE = Path(__file__).parent
 
@@ -32,12 +32,12 @@ def test_every_key_is_read() -> None:
     assert case.throttle == ("emit-by-frame", {"frame": 2, "offset": 1})
     assert (case.trace.inputs, case.trace.clock_unit, case.trace.window) == (("left", "right"), "ns", 10)
     assert case.trace.entries == (
-        Clock(7),
+        ClockReading(7),
         Event(10, "left"),
         Event(-5, "right"),
         Event(12, "left"),
-        Idle(),
-        Idle("right"),
+        IdlePoll(),
+        IdlePoll("right"),
         Boundary(),
     )
     rules = case.rules()
@@ -99,12 +99,12 @@ def test_ids_are_unique_over_both_sorts(tmp_path: Path) -> None:
         "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
     )
     suite = load([tmp_path / "one", tmp_path / "two"])
-    assert [problem.message.partition(" has ")[2] for problem in suite.problems] == ["the id 'a' already"]
+    assert [problem.message.partition(", already used by")[0] for problem in suite.problems] == ["duplicate id 'a'"]
 
 
 def test_they_count_for_the_statements_they_pin() -> None:
     suite = load()
-    catalogue = Catalogue.at(suite.roots[0])
+    catalogue = Catalogue.at(shipped())
     assert catalogue is not None
     statements = next(one for one in coverage(suite.policy_cases, catalogue) if one.name == "founding statements")
     of_policies = {id for id, entry in (catalogue.statements or {}).items() if entry["concerns"] == "policies"}
@@ -119,7 +119,7 @@ def test_a_suite_asks_for_links_and_known_ids(tmp_path: Path) -> None:
     text = "title: x\nmirrors: [S36]\ntags: [smok]\npolicy: {stream-time: {grace: 1}}\ntrace: [event: 1]\n"
     (tmp_path / "a.yaml").write_text(text)
     assert [problem.message for problem in load([tmp_path]).problems] == [
-        "strength is documented and `links` is missing: name the promise under `links`, or write `strength: observed`",
-        "unknown mirror 'S36': it is not in statements.yaml",
+        "`links` is missing for strength `documented`: add `links` that document it, or write `strength: observed`",
+        "unknown mirror 'S36': not in statements.yaml",
         "unknown tag 'smok': did you mean 'smoke'?",
     ]

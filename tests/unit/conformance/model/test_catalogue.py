@@ -1,40 +1,39 @@
-"""The rules as data: each once, with its source, and one value for every release."""
+"""The rules as data: each has a source, and exactly one value for every release."""
 
 import re
+from dataclasses import fields
 
 import pytest
 
 from conformance.core.versions import SparkVersion, releases
-from conformance.model.catalogue import catalogue, catalogued, rules_of
-from conformance.model.features import features
-from conformance.model.refusals import refusals
+from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import holds
+from conformance.model.versioned_data import applies, features, refusals
 
 SOURCE = re.compile(r"SPARK-\d{5}|https://spark\.apache\.org/docs/\S+#\S+")
 
 
-def test_every_field_of_a_set_of_rules_is_a_rule_of_the_catalogue() -> None:
-    assert set(catalogue()) == catalogued()
+def test_every_field_of_the_rules_is_in_the_catalogue() -> None:
+    assert set(catalogue()) == {field.name for field in fields(Rules)} - {"refusals", "features"}
 
 
 @pytest.mark.parametrize("rule", catalogue().values(), ids=lambda rule: rule.name)
 def test_a_rule_has_a_source_and_exactly_one_value_on_every_release(rule) -> None:
     assert SOURCE.fullmatch(rule.source)
     for version in releases():
-        assert len([held for held in rule.held if holds(held.spark, version)]) == 1, version
-    assert all(held.says.endswith(".") for held in rule.held)
+        assert len([one for one in rule.values if applies(one.spark, version)]) == 1, version
+    assert all(one.says.endswith(".") for one in rule.values)
 
 
 @pytest.mark.parametrize("refusal", refusals(), ids=lambda refusal: refusal.name)
-def test_a_refusal_is_worded_in_one_way_on_a_release(refusal) -> None:
+def test_a_refusal_has_at_most_one_wording_on_a_release(refusal) -> None:
     for version in releases():
         rules = rules_of(version)
-        worded = [wording for wording in refusal.wordings if holds(wording.spark, version)]
-        assert worded == [rules.refusals[refusal.name]] if refusal.name in rules.refusals else not worded
+        wordings = [wording for wording in refusal.wordings if applies(wording.spark, version)]
+        assert wordings == [rules.refusals[refusal.name]] if refusal.name in rules.refusals else not wordings
 
 
-def test_features_come_and_stay() -> None:
+def test_a_feature_is_not_lost_in_a_later_release() -> None:
     before: frozenset[str] = frozenset()
     for version in releases():
         assert before <= rules_of(version).features or version.patch == 0

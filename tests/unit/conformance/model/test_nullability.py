@@ -11,10 +11,10 @@ from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
-from conformance.model.nullability import not_null_in_state
 from conformance.model.optimizer import optimized
 from conformance.model.plan import Join
-from conformance.model.pruning import needed
+from conformance.model.pruning import required_columns
+from conformance.model.state_format import not_null_in_state
 
 RULES = rules_of(SparkVersion.parse("3.5.9"))
 EQUAL = "key = okey"
@@ -85,12 +85,15 @@ def test_columns_of_a_join(query, watermarks, both, left_alone, right_alone):
     assert isinstance(plan, Join)
     names = [one.name for side in plan.children for one in side.columns]
     for silent, seen in ((), both), (("right",), left_alone), (("left",), right_alone):
-        known = not_null_in_state(plan, frozenset(silent), needed(plan), RULES)
+        known = not_null_in_state(plan, frozenset(silent), required_columns(plan), RULES)
         assert " ".join(f"{name}{'!' if one else '?'}" for name, one in zip(names, known, strict=True)) == seen
 
 
 def test_a_projection_that_computes_knows_nothing_of_what_it_hands_on():
     """Windows are never NULL, and that never changes; the keys beside them are taken as they were analysed."""
     plan = optimized(windows(*streams(watermarks=True)).plan, RULES)
-    told = {not_null_in_state(plan, frozenset(silent), needed(plan), RULES) for silent in ((), ("left",), ("right",))}
+    told = {
+        not_null_in_state(plan, frozenset(silent), required_columns(plan), RULES)
+        for silent in ((), ("left",), ("right",))
+    }
     assert len(told) == 1

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, releases
 from conformance.model.catalogue import rules_of
-from conformance.model.checkpoint import Checkpoint
+from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Ids
+from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.query import Query, Settings
-from conformance.model.refusals import Refused
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.query import Query, QuerySettings
 
 SECOND = 1_000_000
 SCHEMA = parse_schema("t TIMESTAMP, id STRING")
@@ -34,7 +33,7 @@ def windowed(version):
 
 
 def started(frame, mode="append", trigger="default", checkpoint=None, **conf):
-    return Query(frame.plan, Settings(mode, trigger, conf), checkpoint or Checkpoint(), frame.rules)
+    return Query(frame.plan, QuerySettings(mode, trigger, conf), checkpoint or ModelCheckpoint(), frame.rules)
 
 
 def played(query, trace):
@@ -64,8 +63,8 @@ def test_in_append_mode_a_window_comes_out_once_and_no_row_is_lost(version, trac
     assert max(ends.values(), default=1) == 1
     emitted = sum(count for story in stories for _, count in story.emitted)
     late = sum(one.rows for story in stories for operator in story.operators for one in operator.late)
-    held = sum(value for one in stories[-1].operators[0].state for name, _, value in one.what if name == "n")
-    assert emitted + late + held == sum(1 for rows in trace for time, _ in rows if time is not None)
+    state_rows = sum(value for one in stories[-1].operators[0].state for name, _, value in one.what if name == "n")
+    assert emitted + late + state_rows == sum(1 for rows in trace for time, _ in rows if time is not None)
 
 
 @settings(deadline=None, max_examples=60)
@@ -109,7 +108,7 @@ def test_without_a_watermark_nothing_is_late_and_nothing_goes(version, trace) ->
     frame = Frame.read("events", SCHEMA, rules_of(version), Ids()).drop_duplicates()
     stories = played(started(frame), trace)
     assert all(story.dropped == 0 and story.watermark_ms == 0 and story.kind == "data" for story in stories)
-    assert stories[-1].operators[0].held == len({row for rows in trace for row in rows})
+    assert stories[-1].operators[0].state_rows == len({row for rows in trace for row in rows})
 
 
 def test_once_runs_one_batch_and_available_now_until_all_is_read() -> None:

@@ -7,19 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.core.versions import SparkVersion
+from conformance.model.aggregation import windows_of
 from conformance.model.catalogue import rules_of
-from conformance.model.columns import BIGINT, INT, TIMESTAMP, Column
+from conformance.model.columns import BIGINT, INT, TIMESTAMP, Attribute
+from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import evaluate
 from conformance.model.intervals import DAY_US, Interval, NotAnInterval, parse_interval
 from conformance.model.parsing import parse
-from conformance.model.refusals import Refused
 from conformance.model.sessions import Session, merged
-from conformance.model.unpredictable import Unpredictable
-from conformance.model.windows import windows_of
 
 NEWEST = rules_of(SparkVersion(4, 3, 0))
 SECOND = 1_000_000
-T, N, W = (Column(1, "t", TIMESTAMP, delay_ms=10), Column(2, "n", INT), Column(3, "wide", BIGINT))
+T, N, W = (Attribute(1, "t", TIMESTAMP, delay_ms=10), Attribute(2, "n", INT), Attribute(3, "wide", BIGINT))
 INSTANTS = st.integers(-(10**15), 10**15)
 
 
@@ -83,7 +82,7 @@ def test_a_name_must_be_there_and_mean_one_thing() -> None:
     with pytest.raises(Refused, match="seen_at"):
         parse("seen_at", (T, N), NEWEST)
     with pytest.raises(Unpredictable, match="ambiguous"):
-        parse("n", (N, Column(4, "N", INT)), NEWEST)
+        parse("n", (N, Attribute(4, "N", INT)), NEWEST)
 
 
 @settings(deadline=None, max_examples=60)

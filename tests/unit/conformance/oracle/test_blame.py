@@ -1,4 +1,4 @@
-"""The three-way verdict: expectation, engine and model; a wrong model plays the engine."""
+"""Which of expectation, engine and model is probably wrong; a wrong model stands in for the engine."""
 
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
@@ -37,24 +37,27 @@ def said(case, observation):
 def test_a_wrong_engine_is_alone() -> None:
     case = CASES[OPEN]
     side, step = said(case, engine(case, "the delay is one millisecond too long"))
-    assert side == "the reference model says what the case expects"
-    assert step == "the model on step 1: emits [12:00, 12:10, 1]; watermark 11:35; dropped 0; state [1]"
+    assert side == "The model agrees with the expectation; the engine is probably wrong."
+    assert step == "The model predicts for step 1: emits [12:00, 12:10, 1]; watermark 11:35; dropped 0; state [1]"
 
 
 def test_a_wrong_expectation_is_alone() -> None:
     case = expecting_otherwise(CASES[OPEN])
     side, step = said(case, engine(case))
-    assert side == "the reference model says what the engine did: doubt the expectation"
-    assert step.startswith("the model on step 2: emits [12:30, 12:40, 1]; watermark 12:05")
+    assert side == "The model agrees with the engine; the expectation is probably wrong."
+    assert step.startswith("The model predicts for step 2: emits [12:30, 12:40, 1]; watermark 12:05")
 
 
 def test_nobody_agrees() -> None:
     case = expecting_otherwise(CASES[OPEN])
-    assert said(case, engine(case, "there is no delay"))[0] == "the reference model says otherwise than both"
+    assert (
+        said(case, engine(case, "there is no delay"))[0]
+        == "The model agrees with neither the expectation nor the engine."
+    )
 
 
 def test_an_error_has_its_place() -> None:
     case = CASES["event-time-column/second-watermark-on-a-branch-is-refused"]
     side, step = said(case, engine(case, "a watermark may be defined twice"))
-    assert side == "the reference model says what the case expects"
-    assert step == "the model on step 1: fails at run: AnalysisException: Redefining watermark is disallowed."
+    assert side == "The model agrees with the expectation; the engine is probably wrong."
+    assert step == "The model predicts for step 1: fails at run: AnalysisException: Redefining watermark is disallowed."

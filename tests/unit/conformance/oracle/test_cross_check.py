@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import cross_check, uses_state_functions
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
@@ -27,3 +27,23 @@ def test_a_construct_the_model_does_not_know_is_named() -> None:
     with pytest.raises(Unpredictable) as unknown:
         predict(case, VERSIONS[-1])
     assert unknown.value.construct == "applyInPandasWithState"
+
+
+def test_a_disagreement_is_reported_once_with_its_versions() -> None:
+    case = next(case for case in CASES if case.id == "late-drops/late-by-the-watermark-of-the-batch-before")
+    checked = cross_check([case.model_copy(update={"differs": ()})], reversed(VERSIONS))
+    old = tuple(version for version in sorted(VERSIONS) if version.line < "3.4")
+    without, with_metric = checked.disagreements  # 3.0 has no metric for dropped rows
+    assert (*without.versions, *with_metric.versions) == old
+    assert {version.line for version in without.versions} == {"3.0"}
+    assert checked.ranges(with_metric.versions) == f"{with_metric.versions[0]} – {old[-1]}"
+    for one in (without, with_metric):
+        assert [rule.name for rule in one.settled_by] == ["late_watermark"]
+
+
+def test_ranges_of_versions() -> None:
+    first, second, third, fourth, *_ = versions = sorted(VERSIONS)
+    checked = cross_check([], versions)
+    assert checked.ranges((first, second, fourth)) == f"{first} – {second}, {fourth}"
+    assert checked.ranges((third,)) == str(third)
+    assert checked.ranges(()) == ""

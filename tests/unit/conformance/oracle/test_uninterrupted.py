@@ -6,7 +6,7 @@ from conformance.core.case import Add, Restart
 from conformance.core.observation import Observation
 from conformance.core.versions import releases
 from conformance.judging.verdict import not_applicable
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
 from tests.support.observations import batch, failed, observed, step, window

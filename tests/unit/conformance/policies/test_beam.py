@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.catalogue import rules
-from conformance.policies.int64 import MIN
-from conformance.policies.limited_delay import LimitedDelay
-from conformance.policies.reading import read
-from conformance.policies.trace import Boundary, Clock, Event, Idle, Trace
+from conformance.policies.catalogue import rules_for
+from conformance.policies.engines.beam import LimitedDelay
+from conformance.policies.policy import MIN
+from conformance.policies.replay import replay
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
 
 NOW = 1_700_000_000_000
 POLICY = LimitedDelay(60_000)
@@ -52,13 +52,21 @@ def test_the_watermark_never_goes_back() -> None:
 
 
 def test_an_idle_partition_follows_the_clock() -> None:
-    entries = (Clock(NOW), Event(NOW), Boundary(), Clock(NOW + 60_000), Idle(), Clock(NOW + 60_001), Idle())
-    reading = read(Trace(entries), rules("limited-delay", {"maxDelay": 60_000}))
-    assert [moment.downstream - NOW for moment in reading.moments[2:]] == [-60_000, -60_000, -60_000, -60_000, 1]
+    entries = (
+        ClockReading(NOW),
+        Event(NOW),
+        Boundary(),
+        ClockReading(NOW + 60_000),
+        IdlePoll(),
+        ClockReading(NOW + 60_001),
+        IdlePoll(),
+    )
+    replayed = replay(Trace(entries), rules_for("limited-delay", {"maxDelay": 60_000}))
+    assert [step.downstream - NOW for step in replayed.steps[2:]] == [-60_000, -60_000, -60_000, -60_000, 1]
 
 
 def test_a_window_is_expired_when_the_watermark_has_left_it() -> None:
-    trace = Trace((Clock(100), Event(5), Event(10), Boundary(), Event(3)), window=10)
-    reading = read(trace, rules("limited-delay", {"maxDelay": 0}))
-    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 4}
-    assert [moment.number for moment in reading.late] == [5]
+    trace = Trace((ClockReading(100), Event(5), Event(10), Boundary(), Event(3)), window=10)
+    replayed = replay(trace, rules_for("limited-delay", {"maxDelay": 0}))
+    assert {end: step.number for end, step in replayed.completions.items()} == {10: 4}
+    assert [step.number for step in replayed.late] == [5]

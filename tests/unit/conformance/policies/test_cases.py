@@ -1,4 +1,4 @@
-"""The cases that ship under ``cases/policies``: each agrees with its reading, and would notice if it did not."""
+"""The cases under ``cases/policies``: each agrees with its replay, and detects a changed parameter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.policies.case import PolicyCase
+from conformance.policies.case import PolicyCase, check
 from conformance.policies.catalogue import POLICIES
-from conformance.policies.checking import check
 from conformance.suite.discovery import load, shipped
 
 ROOT = Path(__file__).parents[4]
@@ -20,12 +19,12 @@ CASES = load([shipped() / "policies"]).policy_cases
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_it_agrees_with_its_reading(case: PolicyCase) -> None:
+def test_it_agrees_with_its_replay(case: PolicyCase) -> None:
     assert list(map(str, check(case))) == []
 
 
 def bumped(case: PolicyCase) -> Iterator[PolicyCase]:
-    """The case under the same policy with one parameter one more, or of the other release, or among several the other way."""
+    """The case with one parameter changed: one higher, the other release, or the other choice of inputs."""
     for name, parameter in POLICIES[case.policy].parameters.items():
         value = case.given.get(name, parameter.default)
         if parameter.words:
@@ -42,7 +41,7 @@ HOLDS_FOR_ANY_PARAMETER = {"policies/lag-and-lull-without-an-event-has-no-waterm
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_it_would_notice_another_parameter(case: PolicyCase) -> None:
+def test_it_detects_another_parameter(case: PolicyCase) -> None:
     assert any(check(one) for one in bumped(case)) is (case.id not in HOLDS_FOR_ANY_PARAMETER)
 
 
@@ -50,7 +49,7 @@ def test_every_policy_has_a_case() -> None:
     assert {case.policy for case in CASES} == set(POLICIES)
 
 
-def test_what_is_said_of_a_disagreement(tmp_path: Path) -> None:
+def test_the_message_of_a_mismatch(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(
         "title: x\n"
         "policy: {with-fixed-lag: {lag: 3}}\n"
@@ -65,32 +64,32 @@ def test_what_is_said_of_a_disagreement(tmp_path: Path) -> None:
     )
     (case,) = load([tmp_path]).policy_cases
     assert [(one.line, str(one)) for one in check(case)] == [
-        (6, "step 1: watermark is expected to be {a: 6, b: 0} and is {a: 7, b: none}"),
-        (6, "step 1: downstream is expected to be 7 and is none"),
-        (6, "step 1: late is expected to be true and is false"),
-        (9, "step 2: emitted is expected to be 8 and is none"),
-        (10, "step 2: closed is expected to be [10] and is []"),
+        (6, "step 1: expected watermark {a: 6, b: 0}, but it is {a: 7, b: none}"),
+        (6, "step 1: expected downstream 7, but it is none"),
+        (6, "step 1: expected late true, but it is false"),
+        (9, "step 2: expected emitted 8, but it is none"),
+        (10, "step 2: expected closed [10], but it is []"),
     ]
 
 
 @cache
-def pytest_says(*arguments: str) -> str:
+def pytest_output(*arguments: str) -> str:
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
 def test_pytest_collects_them_for_the_model_alone() -> None:
-    said = pytest_says("cases/policies", "--spark", "newest")
-    assert f"{len(CASES)} passed" in said
-    assert "cases/policies/lowest-of-all-substreams.yaml::[model] PASSED" in said
-    assert "[spark-" not in said
+    output = pytest_output("cases/policies", "--spark", "newest")
+    assert f"{len(CASES)} passed" in output
+    assert "cases/policies/lowest-of-all-substreams.yaml::[model] PASSED" in output
+    assert "[spark-" not in output
 
 
-def test_pytest_shows_what_disagrees(tmp_path: Path) -> None:
+def test_pytest_shows_mismatches(tmp_path: Path) -> None:
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "wrong.yaml").write_text(
         "title: A watermark that is not\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 5}}]\n"
     )
-    said = pytest_says(str(tmp_path / "cases"), "--rootdir", str(tmp_path), "--spark", "newest")
-    assert "1 failed" in said
-    assert "A watermark that is not\nstep 1: watermark is expected to be 5 and is 4\n" in said
+    output = pytest_output(str(tmp_path / "cases"), "--rootdir", str(tmp_path), "--spark", "newest")
+    assert "1 failed" in output
+    assert "A watermark that is not\nstep 1: expected watermark 5, but it is 4\n" in output

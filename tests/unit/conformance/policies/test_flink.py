@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.bounded_out_of_orderness import BoundedOutOfOrderness
-from conformance.policies.catalogue import rules
-from conformance.policies.idleness import IdlenessTimer, WithIdleness
-from conformance.policies.int64 import MIN
-from conformance.policies.policy import NotAPolicy, Policy
-from conformance.policies.reading import read
-from conformance.policies.trace import Boundary, Clock, Event, Idle, Trace
+from conformance.policies.catalogue import rules_for
+from conformance.policies.engines.flink import BoundedOutOfOrderness, IdlenessTimer, WithIdleness
+from conformance.policies.policy import MIN, InvalidParameter, Policy
+from conformance.policies.replay import replay
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
 
 
 @pytest.mark.parametrize(
@@ -65,39 +63,51 @@ def test_the_idleness_timer(timeout: int, steps: list[int | str], idle: list[boo
 @pytest.mark.parametrize("timeout", [0, -1])
 def test_the_timeout_is_positive(timeout: int) -> None:
     """testZeroTimeout, testNegativeTimeout"""
-    with pytest.raises(NotAPolicy):
+    with pytest.raises(InvalidParameter):
         WithIdleness.of(BoundedOutOfOrderness(10), timeout)
 
 
 def test_an_idle_input_is_left_out_until_its_next_event() -> None:
     entries = (
-        *(Clock(0), Event(1000, "a"), Event(500, "b"), Boundary()),
-        *(Clock(200), Event(1200, "a"), Boundary()),
-        *(Clock(400), Event(1400, "a"), Boundary()),
-        *(Clock(401), Event(1500, "b"), Event(1600, "a"), Boundary()),
+        *(ClockReading(0), Event(1000, "a"), Event(500, "b"), Boundary()),
+        *(ClockReading(200), Event(1200, "a"), Boundary()),
+        *(ClockReading(400), Event(1400, "a"), Boundary()),
+        *(ClockReading(401), Event(1500, "b"), Event(1600, "a"), Boundary()),
     )
-    reading = read(Trace(entries, ("a", "b")), rules("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100}))
-    boundaries = [moment for moment in reading.moments if isinstance(moment.entry, Boundary)]
-    assert [moment.downstream for moment in boundaries] == [499, 499, 1399, 1499]
-    assert [moment.idle for moment in boundaries] == [(), (), ("b",), ()]
+    replayed = replay(
+        Trace(entries, ("a", "b")), rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100})
+    )
+    boundaries = [step for step in replayed.steps if isinstance(step.entry, Boundary)]
+    assert [step.downstream for step in boundaries] == [499, 499, 1399, 1499]
+    assert [step.idle for step in boundaries] == [(), (), ("b",), ()]
 
 
 def test_where_all_are_idle_the_watermark_stays() -> None:
-    entries = (Event(1000, "a"), Event(500, "b"), Idle(), Clock(1), Idle(), Clock(102), Idle())
-    reading = read(Trace(entries, ("a", "b")), rules("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100}))
-    assert reading.moments[-1].idle == ("a", "b")
-    assert reading.downstream == 499
+    entries = (
+        Event(1000, "a"),
+        Event(500, "b"),
+        IdlePoll(),
+        ClockReading(1),
+        IdlePoll(),
+        ClockReading(102),
+        IdlePoll(),
+    )
+    replayed = replay(
+        Trace(entries, ("a", "b")), rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100})
+    )
+    assert replayed.steps[-1].idle == ("a", "b")
+    assert replayed.downstream == 499
 
 
 @pytest.mark.parametrize(("at", "late"), [(9, True), (10, False)])
 def test_an_event_at_the_watermark_is_late(at: int, late: bool) -> None:
-    reading = read(Trace((Event(10), Boundary(), Event(at))), rules("bounded-out-of-orderness", {"bound": 0}))
-    assert reading.downstream == 9
-    assert reading.moments[-1].late is late
+    replayed = replay(Trace((Event(10), Boundary(), Event(at))), rules_for("bounded-out-of-orderness", {"bound": 0}))
+    assert replayed.downstream == 9
+    assert replayed.steps[-1].late is late
 
 
 def test_a_window_fires_at_its_last_millisecond() -> None:
     trace = Trace((Event(5), Event(9), Boundary(), Event(10), Boundary(), Event(3)), window=10)
-    reading = read(trace, rules("bounded-out-of-orderness", {"bound": 0}))
-    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 5}
-    assert [moment.number for moment in reading.late] == [6]
+    replayed = replay(trace, rules_for("bounded-out-of-orderness", {"bound": 0}))
+    assert {end: step.number for end, step in replayed.completions.items()} == {10: 5}
+    assert [step.number for step in replayed.late] == [6]

@@ -1,4 +1,4 @@
-"""Spark cases as traces: what becomes of rows, micro-batches and times, and that Spark's rules then say what the cases say."""
+"""Spark cases converted to traces: rows, micro-batches and times, and that Spark's rules then give what the cases expect."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from conformance.core.case import Add, Backlog, Case, Idle
 from conformance.core.values import instant_ms
 from conformance.policies import trace
-from conformance.policies.catalogue import POLICIES, comparable, rules
+from conformance.policies.catalogue import POLICIES, comparable, rules_for
 from conformance.policies.from_case import NoTrace, trace_of
-from conformance.policies.reading import read
-from conformance.policies.trace import Boundary, Clock, Event
+from conformance.policies.replay import replay
+from conformance.policies.trace import Boundary, ClockReading, Event
 from conformance.suite.discovery import load
 
 SPARK_CASE = """
@@ -45,31 +45,35 @@ def test_rows_are_events_and_micro_batches_boundaries(tmp_path: Path) -> None:
     assert made.delay == 10_000
     assert (made.trace.inputs, made.trace.window) == (("left", "right"), 5_000)
     assert made.trace.entries == (
-        *(Clock(100_000), Event(100_000, "left"), Event(90_500, "left"), Boundary()),
-        *(Clock(110_000), Event(110_000, "left"), Event(7_000, "right"), Boundary()),
-        *(Clock(120_000), Boundary()),
-        *(Clock(130_000), trace.Idle()),
+        *(ClockReading(100_000), Event(100_000, "left"), Event(90_500, "left"), Boundary()),
+        *(ClockReading(110_000), Event(110_000, "left"), Event(7_000, "right"), Boundary()),
+        *(ClockReading(120_000), Boundary()),
+        *(ClockReading(130_000), trace.IdlePoll()),
     )
     assert made.trace.assumptions == (
-        "The clock, which a Spark case has not, starts at the highest event time of the first micro-batch and is 10 s "
-        "further at each step.",
-        "Left out, for want of an event time: 1 row.",
-        "Restarts are left out.",
+        "A Spark case has no clock: it is assumed to start at the highest event time of the first micro-batch and to "
+        "advance 10 s per step.",
+        "Omitted, because the event time is null: 1 row.",
+        "Restarts are omitted.",
     )
 
 
 @pytest.mark.parametrize(
     ("group", "other", "said"),
     [
-        ("window(at, '5 seconds')", "20 seconds", "Left out, for want of a watermark with the same delay: right."),
+        (
+            "window(at, '5 seconds')",
+            "20 seconds",
+            "Omitted, because they have no watermark with the same delay: right.",
+        ),
         (
             "window(at, '10 seconds', '5 seconds')",
             "10 seconds",
-            "Only tumbling windows on the event time are read, and this query has others: rows are judged one by one.",
+            "The query has windows other than tumbling ones on the event time: lateness is decided row by row.",
         ),
     ],
 )
-def test_what_is_left_out_is_said(tmp_path: Path, group: str, other: str, said: str) -> None:
+def test_assumptions_say_what_is_omitted(tmp_path: Path, group: str, other: str, said: str) -> None:
     assert said in trace_of(case(tmp_path, SPARK_CASE.format(group=group, other=other))).trace.assumptions
 
 
@@ -78,14 +82,17 @@ def test_what_is_left_out_is_said(tmp_path: Path, group: str, other: str, said: 
     [
         ("deduplication/distinct-needs-no-watermark", "its query has no withWatermark"),
         ("event-time-column/negative-delay-is-refused", "its delay '-1 seconds' is negative"),
-        ("event-time-column/delay-that-is-no-interval-is-refused", "its delay 'ten minutes' is no interval"),
-        ("event-time-column/other-types-are-refused.string", "is no TIMESTAMP column of the stream 'events'"),
-        ("event-time-column/unknown-column-is-refused", "its event time 'seen_at' is no column of the stream 'events'"),
+        ("event-time-column/delay-that-is-no-interval-is-refused", "its delay 'ten minutes' is not an interval"),
+        ("event-time-column/other-types-are-refused.string", "is not a TIMESTAMP column of the stream 'events'"),
+        (
+            "event-time-column/unknown-column-is-refused",
+            "its event time 'seen_at' is not a column of the stream 'events'",
+        ),
     ],
 )
 def test_no_trace(id: str, why: str) -> None:
     found = next(one for one in suite() if one.id == id)
-    with pytest.raises(NoTrace, match=f"^{id} cannot be read under watermark policies: .*{why}"):
+    with pytest.raises(NoTrace, match=f"^{id} cannot be replayed under watermark policies: .*{why}"):
         trace_of(found)
 
 
@@ -94,7 +101,7 @@ def suite() -> tuple[Case, ...]:
     return load().cases
 
 
-def readable() -> list[Case]:
+def convertible() -> list[Case]:
     found = []
     for one in suite():
         try:
@@ -105,13 +112,13 @@ def readable() -> list[Case]:
     return found
 
 
-def test_most_cases_can_be_read_under_every_policy() -> None:
-    cases = readable()
+def test_most_cases_can_be_replayed_under_every_policy() -> None:
+    cases = convertible()
     assert len(cases) > 0.8 * len(suite())
     for one in cases:
         made = trace_of(one)
         for name in POLICIES:
-            assert len(read(made.trace, comparable(name, made.delay)).moments) == len(made.trace.entries)
+            assert len(replay(made.trace, comparable(name, made.delay)).steps) == len(made.trace.entries)
 
 
 HIDDEN_FILTERS = {
@@ -123,23 +130,21 @@ HIDDEN_FILTERS = {
     "join-delays/rows-filtered-in-the-condition-do-not-move-the-watermark": "the condition of a join does",
     "late-drops/limit-hides-the-rows-it-does-not-read-from-the-watermark": "a limit does not read them",
 }
-"""Cases whose watermark a trace of all rows cannot tell, though nothing says so."""
+"""Cases whose watermark a trace of all rows does not reproduce, although no assumption says so."""
 
 
-def test_spark_s_rules_say_what_the_cases_say() -> None:
-    """The watermark after each step, wherever a case for Spark expects one: two accounts of the same engine."""
+def test_the_rules_of_spark_agree_with_the_cases() -> None:
+    """Compares the watermark after each step, wherever a Spark case expects one, with the replay."""
     compared, different = 0, set()
-    for one in readable():
+    for one in convertible():
         made = trace_of(one)
-        if any(
-            word in said for word in ("want of a watermark", "filters", "Restarts") for said in made.trace.assumptions
-        ):
+        if any(word in said for word in ("no watermark", "filters", "Restarts") for said in made.trace.assumptions):
             continue
         policy = one.conf.get("spark.sql.streaming.multipleWatermarkPolicy", "min").lower()
         if policy not in ("min", "max"):
             continue
-        reading = read(made.trace, rules("spark", {"delay": made.delay, "multipleWatermarkPolicy": policy}))
-        batches = [moment for moment in reading.moments if isinstance(moment.entry, Boundary | trace.Idle)]
+        replayed = replay(made.trace, rules_for("spark", {"delay": made.delay, "multipleWatermarkPolicy": policy}))
+        batches = [step for step in replayed.steps if isinstance(step.entry, Boundary | trace.IdlePoll)]
         done = 0
         for step in one.steps:
             match step.action:

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from conformance.policies.catalogue import rules
-from conformance.policies.int64 import MIN
-from conformance.policies.reading import Reading, read
-from conformance.policies.trace import Clock, Entry, Event, Idle, Trace
+from conformance.policies.catalogue import rules_for
+from conformance.policies.policy import MIN
+from conformance.policies.replay import Replay, replay
+from conformance.policies.trace import ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 
 def wm(watermark: int) -> str:
     return f"wm({watermark})"
 
 
-def output(reading: Reading) -> list[Any]:
+def output(replayed: Replay) -> list[Any]:
     found: list[Any] = []
-    for moment in reading.moments:
-        if moment.emitted is not None:
-            found.append(wm(moment.emitted))
-        if isinstance(moment.entry, Event) and not moment.late:
-            found.append(moment.entry.at)
+    for step in replayed.steps:
+        if step.emitted is not None:
+            found.append(wm(step.emitted))
+        if isinstance(step.entry, Event) and not step.late:
+            found.append(step.entry.at)
     return found
 
 
@@ -62,31 +62,42 @@ TABLES: list[tuple[str, str, Any, Any, list[int], list[Any]]] = [
 )
 def test_insert_watermarks(release: str, given: Any, throttle: Any, events: list[int], expected: list[Any]) -> None:
     trace = Trace(tuple(Event(at) for at in events))
-    assert output(read(trace, rules("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle))) == expected
+    assert (
+        output(replay(trace, rules_for("with-fixed-lag", {**given, "release": f"jet-{release}"}, throttle))) == expected
+    )
 
 
 def test_an_event_behind_the_wall_clock_is_dropped() -> None:
     """when_zeroLag with limitingTimestampAndWallClockLag, the clock at 100."""
     given = {"timestampLag": 0, "wallClockLag": 0}
-    reading = read(Trace((Clock(100), Event(99))), rules("limiting-timestamp-and-wall-clock-lag", given))
-    assert output(reading) == [wm(100)]
+    replayed = replay(Trace((ClockReading(100), Event(99))), rules_for("limiting-timestamp-and-wall-clock-lag", given))
+    assert output(replayed) == [wm(100)]
 
 
 def partitions(
-    entries: list[Entry], inputs: int, timeout: int, lag: int = 3
+    entries: list[TraceEntry], inputs: int, timeout: int, lag: int = 3
 ) -> list[tuple[int | None, tuple[str, ...]]]:
     """What is emitted and which partitions are idle, entry by entry; the clock starts at 0."""
     names = tuple(f"p{number}" for number in range(inputs))
     given = {"lag": lag, "release": "jet-0.6", "idleTimeout": timeout}
-    moments = read(Trace((Clock(0), *entries), names), rules("with-fixed-lag", given)).moments[1:]
-    return [(moment.emitted, moment.idle) for moment in moments if not isinstance(moment.entry, Clock)]
+    steps = replay(Trace((ClockReading(0), *entries), names), rules_for("with-fixed-lag", given)).steps[1:]
+    return [(step.emitted, step.idle) for step in steps if not isinstance(step.entry, ClockReading)]
 
 
 class TestPartitions:
     """EventTimeMapperTest, lag 3; IDLE_MESSAGE shows as all partitions being idle."""
 
     def test_smoke(self) -> None:
-        entries = [Clock(1), Idle(), Clock(5), Idle(), Idle(), Event(100, "p0"), Event(90, "p0"), Event(101, "p0")]
+        entries = [
+            ClockReading(1),
+            IdlePoll(),
+            ClockReading(5),
+            IdlePoll(),
+            IdlePoll(),
+            Event(100, "p0"),
+            Event(90, "p0"),
+            Event(101, "p0"),
+        ]
         both, second = ("p0", "p1"), ("p1",)
         assert partitions(entries, 2, timeout=5) == [
             (None, ()),
@@ -98,7 +109,7 @@ class TestPartitions:
         ]
 
     def test_smoke_with_the_timeout_off(self) -> None:
-        entries: list[Entry] = [Idle()]
+        entries: list[TraceEntry] = [IdlePoll()]
         entries += [
             Event(10, "p0"),
             Event(11, "p0"),
@@ -111,13 +122,21 @@ class TestPartitions:
         assert partitions(entries, 2, timeout=0) == [(one, ()) for one in emitted]
 
     def test_idle_event_idle(self) -> None:
-        entries = [Event(10, "p0"), Clock(10), Idle(), Event(10, "p0"), Idle(), Clock(20), Idle()]
+        entries = [
+            Event(10, "p0"),
+            ClockReading(10),
+            IdlePoll(),
+            Event(10, "p0"),
+            IdlePoll(),
+            ClockReading(20),
+            IdlePoll(),
+        ]
         alone = ("p0",)
         assert partitions(entries, 1, timeout=10) == [(7, ()), (None, alone), (None, ()), (None, ()), (None, alone)]
 
     def test_when_all_are_idle_the_highest_is_forwarded(self) -> None:
         """when_eventInOneOfTwoPartitions_then_wmAndIdleMessageForwardedAfterTimeout"""
-        entries = [Event(10, "p0"), Clock(10), Idle()]
+        entries = [Event(10, "p0"), ClockReading(10), IdlePoll()]
         assert partitions(entries, 2, timeout=10) == [(None, ()), (7, ("p0", "p1"))]
 
     def test_the_lowest_partition_counts(self) -> None:
@@ -126,10 +145,10 @@ class TestPartitions:
 
     def test_three_partitions_of_which_one_falls_idle(self) -> None:
         """when_threePartitions_laggingOneRemoved_secondLaggingOneIdle_then_noWmForwarded, without the removal"""
-        entries = [Event(10, "p0"), Clock(1), Event(11, "p1"), Event(12, "p2"), Clock(5), Idle()]
+        entries = [Event(10, "p0"), ClockReading(1), Event(11, "p1"), Event(12, "p2"), ClockReading(5), IdlePoll()]
         assert partitions(entries, 3, timeout=5, lag=0) == [(None, ()), (None, ()), (10, ()), (11, ("p0",))]
 
 
 def test_0_5_waits_for_an_input_that_never_sends() -> None:
-    trace = Trace((Event(10, "a"), Clock(10**9), Idle()), ("a", "b"))
-    assert read(trace, rules("with-fixed-lag", LAG_3)).downstream == MIN
+    trace = Trace((Event(10, "a"), ClockReading(10**9), IdlePoll()), ("a", "b"))
+    assert replay(trace, rules_for("with-fixed-lag", LAG_3)).downstream == MIN

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.fixed_lag import FixedLag
-from conformance.policies.int64 import MAX, MIN
-from conformance.policies.limiting_lag_and_delay import LimitingLagAndDelay
-from conformance.policies.limiting_lag_and_lull import LimitingLagAndLull
-from conformance.policies.limiting_timestamp_and_wall_clock_lag import LimitingTimestampAndWallClockLag
-from conformance.policies.policy import NotAPolicy, Policy
+from conformance.policies.engines.jet import (
+    FixedLag,
+    LimitingLagAndDelay,
+    LimitingLagAndLull,
+    LimitingTimestampAndWallClockLag,
+)
+from conformance.policies.policy import MAX, MIN, InvalidParameter, Policy
 
 OUT_OF_ORDER = [(timestamp, i - 10) for i in range(10) for timestamp in (i, i - 1, i - 2)]
 """when_outOfOrderEvents_then_monotonicWm of withFixedLag, lag 10: event → watermark."""
@@ -47,7 +48,7 @@ class TestFixedLag:
         assert FixedLag(10, guarded).event(MIN + 7, 0).watermark == watermark
 
     def test_the_lag_is_not_negative(self) -> None:
-        with pytest.raises(NotAPolicy, match="lag of with-fixed-lag is -1: it must be at least 0"):
+        with pytest.raises(InvalidParameter, match="lag of with-fixed-lag is -1: it must be at least 0"):
             FixedLag(-1)
 
 

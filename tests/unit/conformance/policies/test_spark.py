@@ -6,42 +6,44 @@ from decimal import Decimal
 
 import pytest
 
-from conformance.policies.catalogue import rules
-from conformance.policies.int64 import MIN
-from conformance.policies.max_minus_delay import MaxMinusDelay
-from conformance.policies.policy import NotAPolicy, Policy
-from conformance.policies.quantile import Quantile
-from conformance.policies.reading import Reading, read
-from conformance.policies.trace import Boundary, Entry, Event, Trace
+from conformance.policies.catalogue import rules_for
+from conformance.policies.engines.spark import MaxMinusDelay, Quantile
+from conformance.policies.policy import MIN, InvalidParameter, Policy
+from conformance.policies.replay import Replay, replay
+from conformance.policies.trace import Boundary, Event, Trace, TraceEntry
 
 
-def batches(*all_rows: list[int], input: str = "events") -> list[Entry]:
+def batches(*all_rows: list[int], input: str = "events") -> list[TraceEntry]:
     return [entry for rows in all_rows for entry in (*(Event(at, input) for at in rows), Boundary())]
 
 
-def spark(entries: list[Entry], delay: int = 10, inputs: tuple[str, ...] = ("events",), policy: str = "min") -> Reading:
-    return read(Trace(tuple(entries), inputs), rules("spark", {"delay": delay, "multipleWatermarkPolicy": policy}))
+def spark(
+    entries: list[TraceEntry], delay: int = 10, inputs: tuple[str, ...] = ("events",), policy: str = "min"
+) -> Replay:
+    return replay(
+        Trace(tuple(entries), inputs), rules_for("spark", {"delay": delay, "multipleWatermarkPolicy": policy})
+    )
 
 
-def at_boundaries(reading: Reading) -> list[int]:
-    return [moment.downstream for moment in reading.moments if isinstance(moment.entry, Boundary)]
+def at_boundaries(replayed: Replay) -> list[int]:
+    return [step.downstream for step in replayed.steps if isinstance(step.entry, Boundary)]
 
 
 def test_it_moves_when_a_micro_batch_has_ended() -> None:
-    reading = spark(batches([25, 15], [10], [40], []))
-    assert at_boundaries(reading) == [15, 15, 30, 30]
-    assert [moment.downstream for moment in reading.moments[:2]] == [0, 0]
+    replayed = spark(batches([25, 15], [10], [40], []))
+    assert at_boundaries(replayed) == [15, 15, 30, 30]
+    assert [step.downstream for step in replayed.steps[:2]] == [0, 0]
 
 
 def test_it_starts_at_the_epoch_and_stays_above() -> None:
     assert at_boundaries(spark(batches([5]))) == [0]
-    assert spark(batches([0])).moments[0].late is True
-    assert spark(batches([1])).moments[0].late is False
+    assert spark(batches([0])).steps[0].late is True
+    assert spark(batches([1])).steps[0].late is False
 
 
 @pytest.mark.parametrize(("at", "late"), [(15, True), (16, False)])
 def test_a_row_at_the_watermark_is_late(at: int, late: bool) -> None:
-    assert spark(batches([25], [at])).moments[2].late is late
+    assert spark(batches([25], [at])).steps[2].late is late
 
 
 def test_rows_of_one_micro_batch_do_not_make_each_other_late() -> None:
@@ -56,10 +58,10 @@ def test_several_watermarks(policy: str, watermarks: list[int]) -> None:
 
 def test_a_window_is_complete_when_the_watermark_has_reached_its_end() -> None:
     trace = Trace(tuple(batches([5], [19], [20], [3])), window=10)
-    reading = read(trace, rules("spark", {"delay": 10}))
-    assert {end: moment.number for end, moment in reading.closings.items()} == {10: 6}
-    assert [moment.number for moment in reading.late] == [7]
-    assert reading.open == (20, 30)
+    replayed = replay(trace, rules_for("spark", {"delay": 10}))
+    assert {end: step.number for end, step in replayed.completions.items()} == {10: 6}
+    assert [step.number for step in replayed.late] == [7]
+    assert replayed.open == (20, 30)
 
 
 QUANTILES = [
@@ -93,5 +95,5 @@ def test_the_share_1_is_the_maximum() -> None:
 
 @pytest.mark.parametrize("share", ["0", "1.01", "-1"])
 def test_no_quantile(share: str) -> None:
-    with pytest.raises(NotAPolicy, match="above 0 and at most 1"):
+    with pytest.raises(InvalidParameter, match="above 0 and at most 1"):
         Quantile(Decimal(share))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.frames import Frames
-from conformance.policies.int64 import MAX, MIN
-from conformance.policies.policy import NotAPolicy
-from conformance.policies.throttling import ByFrame, FrameBorder, MinStep, SuppressDuplicates, Throttle
+from conformance.policies.policy import MAX, MIN, InvalidParameter
+from conformance.policies.throttling import ByFrame, FrameBorder, Frames, MinStep, SuppressDuplicates, Throttle
 
 TUMBLING_3 = Frames(3)
 BY_MIN_STEP = [(2, 2), (3, None), (4, 4), (6, 6), (9, 9), (10, None), (11, 11)]
@@ -34,48 +32,46 @@ def test_what_is_emitted(throttle: Throttle, table: list[tuple[int, int | None]]
         last = last if found is None else found
 
 
-FRAMES: dict[tuple[int, int], list[tuple[int, int, int]]] = {
+FRAMES: dict[tuple[int, int], list[tuple[int, int]]] = {
     (4, 0): [
-        (-5, -8, -4),
-        *((ts, -4, 0) for ts in range(-4, 0)),
-        *((ts, 0, 4) for ts in range(4)),
-        *((ts, 4, 8) for ts in range(4, 8)),
-        (8, 8, 12),
+        (-5, -8),
+        *((ts, -4) for ts in range(-4, 0)),
+        *((ts, 0) for ts in range(4)),
+        *((ts, 4) for ts in range(4, 8)),
+        (8, 8),
     ],
     (4, 1): [
-        (-4, -7, -3),
-        *((ts, -3, 1) for ts in range(-3, 1)),
-        *((ts, 1, 5) for ts in range(1, 5)),
-        *((ts, 5, 9) for ts in range(5, 9)),
-        (9, 9, 13),
+        (-4, -7),
+        *((ts, -3) for ts in range(-3, 1)),
+        *((ts, 1) for ts in range(1, 5)),
+        *((ts, 5) for ts in range(5, 9)),
+        (9, 9),
     ],
     (4, 2): [
-        *((ts, -6, -2) for ts in (-4, -3)),
-        *((ts, -2, 2) for ts in range(-2, 2)),
-        *((ts, 2, 6) for ts in range(2, 6)),
-        *((ts, 6, 10) for ts in range(6, 10)),
+        *((ts, -6) for ts in (-4, -3)),
+        *((ts, -2) for ts in range(-2, 2)),
+        *((ts, 2) for ts in range(2, 6)),
+        *((ts, 6) for ts in range(6, 10)),
     ],
 }
-"""WindowDefinitionTest: length and offset → timestamp, border at or below, border above."""
+"""WindowDefinitionTest: length and offset → timestamp, and the border at or below it."""
 
 
 @pytest.mark.parametrize(
-    ("frames", "timestamp", "floor", "higher"),
+    ("frames", "timestamp", "floor"),
     [pytest.param(Frames(*frames), *row, id=f"{frames}: {row[0]}") for frames, rows in FRAMES.items() for row in rows],
 )
-def test_borders_of_frames(frames: Frames, timestamp: int, floor: int, higher: int) -> None:
-    assert (frames.floor(timestamp), frames.higher(timestamp)) == (floor, higher)
+def test_borders_of_frames(frames: Frames, timestamp: int, floor: int) -> None:
+    assert frames.floor(timestamp) == floor
 
 
 def test_borders_at_the_ends_of_time() -> None:
     assert Frames(3).floor(MIN) == MIN
     assert Frames(4, 3).floor(MIN + 2) == MIN
     assert Frames(4, 3).floor(MAX) == MAX
-    assert Frames(4, 2).higher(MAX - 1) == MAX
-    assert Frames(4, 2).higher(MIN) == MIN + 2
 
 
 @pytest.mark.parametrize(("length", "offset"), [(0, 0), (4, 4), (4, -1)])
 def test_no_frames(length: int, offset: int) -> None:
-    with pytest.raises(NotAPolicy):
+    with pytest.raises(InvalidParameter):
         Frames(length, offset)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.int64 import MIN
-from conformance.policies.policy import NotAPolicy
-from conformance.policies.timestamp_history import TimestampHistory
+from conformance.policies.engines.jet import TimestampHistory
+from conformance.policies.policy import MIN, InvalidParameter
 
 TABLES: dict[str, tuple[int, int, list[tuple[int, int, int]]]] = {
     "time advances by one": (
@@ -36,11 +35,11 @@ def test_the_oldest_value(name: str) -> None:
 
 
 def test_a_delay_shorter_than_its_samples_has_no_interval() -> None:
-    with pytest.raises(NotAPolicy, match="maxDelay of TimestampHistory is 2: it must be at least its 3 samples"):
+    with pytest.raises(InvalidParameter, match="maxDelay of TimestampHistory is 2: it must be at least its 3 samples"):
         TimestampHistory(2, 3)
 
 
 @pytest.mark.parametrize("samples", [0, 10**12])
 def test_samples_are_kept_and_so_not_too_many(samples: int) -> None:
-    with pytest.raises(NotAPolicy, match=r"samples of TimestampHistory is .*: it must be from 1 to 10000"):
+    with pytest.raises(InvalidParameter, match=r"samples of TimestampHistory is .*: it must be from 1 to 10000"):
         TimestampHistory(10**18, samples)

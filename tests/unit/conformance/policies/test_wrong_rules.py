@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from conformance.policies import catalogue
-from conformance.policies.bounded_out_of_orderness import BoundedOutOfOrderness
-from conformance.policies.checking import check
-from conformance.policies.coalescing import Lowest, LowestOfActive, SparkGlobal
-from conformance.policies.fixed_lag import FixedLag
-from conformance.policies.idle_timeout import IdleTimeout
-from conformance.policies.idleness import IdlenessTimer
-from conformance.policies.int64 import MIN
-from conformance.policies.lateness import BeamLateness, BelowOwnWatermark, FlinkLateness, OnlyByWindow, SparkLateness
-from conformance.policies.limited_delay import LimitedDelay
-from conformance.policies.limiting_lag_and_delay import LimitingLagAndDelay
-from conformance.policies.limiting_lag_and_lull import LimitingLagAndLull
-from conformance.policies.limiting_timestamp_and_wall_clock_lag import LimitingTimestampAndWallClockLag
-from conformance.policies.max_minus_delay import MaxMinusDelay
-from conformance.policies.quantile import Quantile
-from conformance.policies.stream_time import StreamTime
+from conformance.policies.case import check
+from conformance.policies.engine_rules import LateByWindow, Lowest, LowestOfActive
+from conformance.policies.engines.beam import BeamLateness, LimitedDelay
+from conformance.policies.engines.flink import BoundedOutOfOrderness, FlinkLateness, IdlenessTimer
+from conformance.policies.engines.jet import (
+    BelowOwnWatermark,
+    FixedLag,
+    IdleTimeout,
+    LimitingLagAndDelay,
+    LimitingLagAndLull,
+    LimitingTimestampAndWallClockLag,
+)
+from conformance.policies.engines.kafka import StreamTime
+from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
+from conformance.policies.policy import MIN
 from conformance.policies.throttling import ByFrame, FrameBorder, MinStep
 from conformance.suite.discovery import load, shipped
 
@@ -56,10 +56,10 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
             else replace(self, watermark=max(self.watermark, self.highest - self.delay - 1), highest=None)
         ),
     ),
-    "spark: starts before the epoch": (SparkGlobal, "initial", property(lambda self: MIN)),
+    "spark: starts before the epoch": (SparkCoalescing, "initial", property(lambda self: MIN)),
     "spark: the highest of several": (
-        SparkGlobal,
-        "together",
+        SparkCoalescing,
+        "combined",
         lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
     ),
     "quantile: the maximum": (
@@ -132,28 +132,28 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
     "by frame: the watermark in 0.6": (FrameBorder, "emit", ByFrame.emit),
     "several: the highest": (
         Lowest,
-        "together",
+        "combined",
         lambda self, inputs, before: max(before, *(one.watermark for one in inputs)),
     ),
     "several: idle ones count": (
         LowestOfActive,
-        "together",
+        "combined",
         lambda self, inputs, before: max(before, min(one.watermark for one in inputs)),
     ),
     "several: idle ones are all forgotten": (
         LowestOfActive,
-        "together",
+        "combined",
         lambda self, inputs, before: max(
             before, min((one.watermark for one in inputs if not one.idle), default=before)
         ),
     ),
-    "jet 0.6: idle a moment later": (
+    "jet 0.6: idle a step later": (
         IdleTimeout,
         "idle",
         lambda self, now: self.timeout > 0 and self.idle_from < now,
     ),
     "jet 0.6 and kafka: a window that ends at the watermark is open": (
-        OnlyByWindow,
+        LateByWindow,
         "late",
         lambda self, at, window, own, downstream: window is not None and window < downstream,
     ),
@@ -200,7 +200,7 @@ WRONG: dict[str, tuple[type, str, Callable[..., Any]]] = {
         "at",
         lambda self, now, backlog, checked: now - self.max_delay,
     ),
-    "beam: goes back": (LimitedDelay, "_kept", lambda self, said: replace(self, watermark=said)),
+    "beam: goes back": (LimitedDelay, "_never_decreasing", lambda self, said: replace(self, watermark=said)),
     "beam: an event at the watermark is late": (
         BeamLateness,
         "late",

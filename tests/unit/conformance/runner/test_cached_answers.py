@@ -1,4 +1,4 @@
-"""Nothing is asked twice: answers are kept by what they depend on, and by nothing else."""
+"""No engine runs the same cell twice: answers are cached by everything they depend on, and by nothing else."""
 
 import random
 import subprocess
@@ -59,7 +59,7 @@ def test_a_second_run_starts_no_engine_and_gives_the_same(tmp_path, cache):
     assert after == before
 
 
-def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, cache):
+def test_a_changed_expectation_is_judged_without_an_engine(tmp_path, cache):
     run(tmp_path, cache, case_of(tmp_path, TEXT))
     changed = case_of(tmp_path, TEXT.replace("dropped: 1", "dropped: 0"))
     seen, started = run(tmp_path, cache, changed)
@@ -76,13 +76,13 @@ def test_another_expectation_is_judged_anew_without_an_engine(tmp_path, cache):
         ("title:", "outputMode: update\ntitle:"),
     ],
 )
-def test_whatever_an_engine_is_told_makes_another_question(tmp_path, was, becomes):
+def test_every_part_of_a_request_changes_the_key(tmp_path, was, becomes):
     assert was in TEXT
     before = question_digest(case_of(tmp_path, TEXT))
     assert question_digest(case_of(tmp_path, TEXT.replace(was, becomes))) != before
 
 
-def test_titles_sources_and_expectations_do_not(tmp_path):
+def test_titles_sources_and_expectations_do_not_change_the_key(tmp_path):
     before = question_digest(case_of(tmp_path, TEXT))
     for text in (
         TEXT.replace("title: ", "title: Now "),
@@ -93,13 +93,13 @@ def test_titles_sources_and_expectations_do_not(tmp_path):
         assert question_digest(case_of(tmp_path, text)) == before
 
 
-def test_raw_progress_is_kept_for_who_compares_it_and_so_is_another_question(tmp_path):
+def test_expecting_raw_progress_changes_the_key(tmp_path):
     before = question_digest(case_of(tmp_path, TEXT))
     wanting = TEXT.replace("dropped: 1", "dropped: 1, progress: {numInputRows: 1}")
     assert question_digest(case_of(tmp_path, wanting)) != before
 
 
-def test_engine_driver_settings_and_cut_count(tmp_path, monkeypatch):
+def test_engine_driver_settings_and_cut_change_the_key(tmp_path, monkeypatch):
     case = case_of(tmp_path, TEXT)
     keys = {
         answer_key(question_digest(case), ["an engine"]),
@@ -113,14 +113,14 @@ def test_engine_driver_settings_and_cut_count(tmp_path, monkeypatch):
     assert len(keys) == 6
 
 
-def test_state_functions_are_part_of_the_question_where_they_run():
+def test_state_functions_are_part_of_the_key_only_if_they_run():
     assert cache_key.driver_digest(True) != cache_key.driver_digest(False)
     running = {case.id for case in discovery.load().cases if cache_key._runs_state_functions(case)}
     assert "arbitrary-state/null-key-comes-out" in running
     assert len(running) < len(discovery.load().cases) / 4
 
 
-def test_a_case_under_another_name_is_the_same_question(tmp_path, cache):
+def test_a_renamed_case_has_the_same_key(tmp_path, cache):
     case = case_of(tmp_path, TEXT)
     run(tmp_path, cache, case)
     twins = [case.model_copy(update={"id": name}) for name in ("late-drops/renamed", "late-drops/twin")]
@@ -130,13 +130,13 @@ def test_a_case_under_another_name_is_the_same_question(tmp_path, cache):
     assert {run.observations[0].case for run in seen.runs.values()} == {twin.id for twin in twins}
 
 
-def test_an_engine_nobody_can_tell_apart_is_always_asked(tmp_path, cache):
+def test_an_engine_without_a_fingerprint_always_runs(tmp_path, cache):
     for _ in range(2):
         _, started = run(tmp_path, cache, fingerprint=None)
         assert started == 1
 
 
-def test_what_is_no_answer_is_not_kept(tmp_path, cache):
+def test_failures_are_not_cached(tmp_path, cache):
     seen, _ = run(tmp_path, cache, mode="driver-fails")
     assert [verdict.status for verdict in seen.verdicts.values()] == ["broken"]
     seen, started = run(tmp_path, cache)
@@ -144,7 +144,7 @@ def test_what_is_no_answer_is_not_kept(tmp_path, cache):
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
 
 
-def test_fresh_asks_again_and_keeps_the_new_answer(tmp_path, cache):
+def test_fresh_runs_again_and_caches_the_new_answer(tmp_path, cache):
     run(tmp_path, cache, mode="keeps-late-rows")
     with AnswerCache(tmp_path / "answers.sqlite", fresh=True) as forgetful:
         _, started = run(tmp_path, forgetful)
@@ -154,14 +154,14 @@ def test_fresh_asks_again_and_keeps_the_new_answer(tmp_path, cache):
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
 
 
-def test_a_case_that_calls_its_author_s_code_is_always_asked(tmp_path, cache, monkeypatch):
+def test_a_case_that_calls_code_of_its_author_always_runs(tmp_path, cache, monkeypatch):
     monkeypatch.setattr("conformance.runner.cached_answers.calls_code", lambda case: True)
     for _ in range(2):
         _, started = run(tmp_path, cache)
         assert started == 1
 
 
-def test_a_file_that_is_no_database_is_made_anew(tmp_path):
+def test_a_corrupt_cache_file_is_replaced(tmp_path):
     path = tmp_path / "answers.sqlite"
     path.write_text("this is no database, however long it is " * 100)
     with AnswerCache(path) as cache:
@@ -170,7 +170,7 @@ def test_a_file_that_is_no_database_is_made_anew(tmp_path):
     assert started == 0
 
 
-def test_answers_nobody_used_for_a_season_go(tmp_path, monkeypatch):
+def test_unused_answers_expire(tmp_path, monkeypatch):
     path = tmp_path / "answers.sqlite"
     with AnswerCache(path) as cache:
         run(tmp_path, cache)
@@ -208,7 +208,7 @@ def many(number):
     ]
 
 
-def test_a_run_that_is_killed_ten_times_goes_on_where_it_was(tmp_path, cache):
+def test_a_run_that_is_killed_ten_times_loses_no_answer(tmp_path, cache):
     """At random moments; the seed is printed."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

@@ -4,39 +4,38 @@ import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
 from harness.soak.engine import SoakEngine
-from harness.soak.kill_schedule import moments
 from harness.soak.messages import Generate, Stream
-from harness.soak.soak import Soak
-from tests.support.soak_engines import FakeLink, Garage, Watching
+from harness.soak.soak import Soak, kill_moments
+from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
 
 STREAM = Stream(rows=200, seed=1, batches=20, files=1)
 
 
-def soaked(garage, kills, stream=STREAM):
+def soaked(engines, kills, stream=STREAM):
     watching = Watching()
-    return Soak(garage.start, "/soak", stream, kills, watching).run(), watching
+    return Soak(engines.start, "/soak", stream, kills, watching).run(), watching
 
 
 def test_one_engine_reads_everything():
-    garage = Garage()
-    done, watching = soaked(garage, 0)
+    engines = FakeEngines()
+    done, watching = soaked(engines, 0)
     assert (done.rows, done.kills) == (200, 0)
-    assert [request["kind"] for request in garage.links[0].requests] == ["generate", "run"]
+    assert [request["kind"] for request in engines.transports[0].requests] == ["generate", "run"]
     assert watching.rows[-1] == (200, 0)
-    assert garage.links[0].closed
+    assert engines.transports[0].closed
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_engine_but_the_last_is_killed_and_the_next_goes_on(seed):
-    garage = Garage()
-    done, watching = soaked(garage, 3, STREAM.model_copy(update={"seed": seed}))
+    engines = FakeEngines()
+    done, watching = soaked(engines, 3, STREAM.model_copy(update={"seed": seed}))
     assert done.kills == 3
-    assert [transport.killed for transport in garage.links] == [True, True, True, False]
-    assert all(transport.closed for transport in garage.links)
+    assert [transport.killed for transport in engines.transports] == [True, True, True, False]
+    assert all(transport.closed for transport in engines.transports)
     # Nobody generates twice, and each says which attempt it is.
-    asked = [[request["kind"] for request in transport.requests] for transport in garage.links]
+    asked = [[request["kind"] for request in transport.requests] for transport in engines.transports]
     assert asked == [["generate", "run"], ["run"], ["run"], ["run"]]
-    assert [transport.requests[-1]["attempt"] for transport in garage.links] == [0, 1, 2, 3]
+    assert [transport.requests[-1]["attempt"] for transport in engines.transports] == [0, 1, 2, 3]
     # A micro-batch that is replayed does not count twice.
     assert done.rows == 200
     assert [rows for rows, _ in watching.rows] == sorted(rows for rows, _ in watching.rows)
@@ -44,25 +43,25 @@ def test_every_engine_but_the_last_is_killed_and_the_next_goes_on(seed):
 
 def test_a_kill_that_comes_too_late_is_not_counted():
     # A micro-batch that says it took a minute: the moment after it never comes.
-    garage = Garage(ms=60_000)
+    engines = FakeEngines(ms=60_000)
     seed = next(
-        seed for seed in range(100) if [moment.when for moment in moments(2, 200, seed)] == ["emitted", "anywhere"]
+        seed for seed in range(100) if [moment.when for moment in kill_moments(2, 200, seed)] == ["emitted", "anywhere"]
     )
-    done, _ = soaked(garage, 2, STREAM.model_copy(update={"seed": seed}))
+    done, _ = soaked(engines, 2, STREAM.model_copy(update={"seed": seed}))
     assert done.kills == 1
-    assert len(garage.links) == 2
+    assert len(engines.transports) == 2
 
 
 def test_an_engine_that_dies_by_itself_is_no_kill():
-    garage = Garage(dies_at=7)
+    engines = FakeEngines(dies_at=7)
     with pytest.raises(EngineDied, match="exit code 70") as caught:
-        soaked(garage, 0)
+        soaked(engines, 0)
     assert "OutOfMemoryError" in str(caught.value)
-    assert garage.links[-1].closed
+    assert engines.transports[-1].closed
 
 
 def ask(**kind):
-    engine = SoakEngine(FakeLink({}, **kind), patience=0.2)
+    engine = SoakEngine(FakeTransport({}, **kind), patience=0.2)
     try:
         return list(engine.ask(Generate(folder="/soak", stream=STREAM)))
     finally:
@@ -70,12 +69,12 @@ def ask(**kind):
 
 
 def test_an_engine_that_says_nothing_is_ended():
-    with pytest.raises(StepTimedOut, match=r"no word from the engine for 0\.2 s"):
+    with pytest.raises(StepTimedOut, match=r"no answer within 0\.2 s"):
         ask(silent=True)
 
 
 def test_an_engine_that_babbles_is_ended():
-    with pytest.raises(ProtocolBroken, match="no message: 'Exception in thread"):
+    with pytest.raises(ProtocolBroken, match="not a message: 'Exception in thread"):
         ask(says="Exception in thread main\n")
 
 
@@ -85,10 +84,10 @@ def test_what_goes_wrong_in_the_program_is_told():
 
 
 def test_moments_follow_from_the_seed():
-    assert moments(5, 1000, 7) == moments(5, 1000, 7) != moments(5, 1000, 8)
-    assert moments(0, 1000, 7) == ()
+    assert kill_moments(5, 1000, 7) == kill_moments(5, 1000, 7) != kill_moments(5, 1000, 8)
+    assert kill_moments(0, 1000, 7) == ()
     for seed in range(50):
-        found = moments(3, 1000, seed)
+        found = kill_moments(3, 1000, seed)
         assert [moment.rows for moment in found] == sorted(moment.rows for moment in found)
         assert all(50 <= moment.rows <= 900 for moment in found)
         assert found[0].when == "emitted"

@@ -1,4 +1,4 @@
-"""Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose on the way what they must not."""
+"""Checkpoints handed from one miniature engine to another: real processes, no JVM; some lose what they must keep."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEW = replace(SPARK_359, version=SparkVersion(4, 0, 5))
 
 
 class TwoVersions:
-    """A runtime whose engines are miniatures, each version wrong in its own way."""
+    """A runtime of miniature engines, each version with its own fault."""
 
     name = "miniature"
 
@@ -100,7 +100,7 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     return seen, runtime
 
 
-def test_a_checkpoint_goes_on_at_every_cut_and_every_version_has_one_engine(tmp_path):
+def test_checkpoints_resume_at_every_cut_with_one_engine_per_version(tmp_path):
     seen, runtime = handed_over(tmp_path, case_with(tmp_path), back=True, jobs=2)
     assert {key[1:]: verdict.status for key, verdict in seen.verdicts.items()} == {
         (OLD.name, NEW.name, 2): "resumes",
@@ -112,7 +112,7 @@ def test_a_checkpoint_goes_on_at_every_cut_and_every_version_has_one_engine(tmp_
     assert all(engine.ended for engine in runtime.engines)
 
 
-def test_each_goes_on_from_a_copy_of_its_own(tmp_path):
+def test_each_version_resumes_from_its_own_copy(tmp_path):
     case = case_with(tmp_path)
     third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
     runtime, seen = TwoVersions(tmp_path, {}), Recorder()
@@ -131,14 +131,14 @@ def test_each_goes_on_from_a_copy_of_its_own(tmp_path):
     assert left == ["1-mine.saved"]
 
 
-def test_state_that_is_forgotten_on_the_way_is_found(tmp_path):
+def test_lost_state_violates(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), new="forgets-on-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
 
 
-def test_what_two_engines_have_answered_is_not_asked_again(tmp_path):
+def test_cached_answers_of_two_engines_are_reused(tmp_path):
     case = case_with(tmp_path)
     pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=5.0, side_by_side=2)
     ran, reused, asked = [], [], 0
@@ -166,21 +166,21 @@ upgrades:
 """
 
 
-def test_a_refusal_that_is_documented_is_expected(tmp_path):
+def test_a_documented_refusal_is_expected(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), new="refuses-to-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "refused"
     assert verdict.entry.link == "SPARK-57003"
 
 
-def test_a_refusal_that_nobody_documented_violates(tmp_path):
+def test_an_undocumented_refusal_violates(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), new="refuses-to-resume", each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
     assert verdict.error.classes == ("STATE_NOT_COMPATIBLE",)
 
 
-def test_a_documented_refusal_that_does_not_come_is_stale(tmp_path):
+def test_a_documented_refusal_that_does_not_happen_is_stale(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, REFUSED), each=False)
     (verdict,) = seen.verdicts.values()
     assert verdict.status == "violates"
@@ -189,7 +189,7 @@ def test_a_documented_refusal_that_does_not_come_is_stale(tmp_path):
     )
 
 
-def test_another_error_than_the_documented_one_violates(tmp_path):
+def test_an_error_other_than_the_documented_one_violates(tmp_path):
     seen, _ = handed_over(
         tmp_path,
         case_with(tmp_path, REFUSED.replace("STATE_NOT", "STATE_SCHEMA_NOT")),
@@ -210,7 +210,7 @@ upgrades:
 """
 
 
-def test_another_answer_that_is_documented_is_expected_and_stale_where_it_is_the_same(tmp_path):
+def test_a_documented_difference_is_expected_and_stale_if_there_is_none(tmp_path):
     case = case_with(tmp_path, OTHERWISE)
     seen, _ = handed_over(tmp_path, case, new="forgets-on-resume", each=False)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["differs"]
@@ -220,7 +220,7 @@ def test_another_answer_that_is_documented_is_expected_and_stale_where_it_is_the
     assert "stale upgrades entry" in verdict.findings[0].describe()
 
 
-def test_what_only_the_old_version_does_wrong_is_found_before_the_cut(tmp_path):
+def test_faults_of_the_old_version_are_found_before_the_cut(tmp_path):
     seen, _ = handed_over(tmp_path, case_with(tmp_path), old="keeps-late-rows", each=True)
     assert [verdict.status for verdict in seen.verdicts.values()] == ["resumes", "resumes"]
     seen, _ = handed_over(tmp_path / "cases", case_with(tmp_path), old="forgets-state", each=True)
@@ -229,7 +229,7 @@ def test_what_only_the_old_version_does_wrong_is_found_before_the_cut(tmp_path):
     assert found[3].findings[0].place.step < 3
 
 
-def test_an_engine_that_gives_no_answer_is_broken(tmp_path):
+def test_an_engine_without_an_answer_is_broken(tmp_path):
     seen, runtime = handed_over(tmp_path, case_with(tmp_path), old="dies", each=True)
     found = {verdict.cut: verdict for verdict in seen.verdicts.values()}
     assert (found[2].status, found[3].status) == ("resumes", "broken")
@@ -237,7 +237,7 @@ def test_an_engine_that_gives_no_answer_is_broken(tmp_path):
     assert runtime.started.count(OLD.name) == 1
 
 
-def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
+def test_a_version_that_cannot_reach_the_cut_hands_nothing_over(tmp_path):
     more = """
     differs:
       - spark: <4
@@ -258,7 +258,7 @@ def test_where_one_version_has_no_answer_nothing_is_handed_over(tmp_path):
     assert runtime.started.count(NEW.name) == 1
 
 
-def test_a_kill_at_the_cut_is_of_the_version_that_writes(tmp_path):
+def test_a_kill_at_the_cut_happens_on_the_version_that_writes(tmp_path):
     more = """
       - name: killed with its rows out
         restart: {how: kill, at: emitted, add: {events: [["12:50", 1]]}}
@@ -310,7 +310,7 @@ def results_of(tmp_path, seen, finish=True):
         ("dies", "", 3, "! 1 checkpoint without an answer"),
     ],
 )
-def test_what_a_person_reads_at_the_end(tmp_path, new, more, code, said):
+def test_the_printed_matrix(tmp_path, new, more, code, said):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, more), new=new, each=False)
     results = Results.read(results_of(tmp_path, seen))
     assert exit_code(results) == code

@@ -12,11 +12,10 @@ from conformance.core.case import Add, Backlog, Idle, Restart
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.generation import Drawing
-from conformance.language import read_case
+from conformance.language import case_from, read_case
 from conformance.language.pipelines import OPERATIONS
-from conformance.language.plain import case_from
 from conformance.language.printing import printed
-from conformance.model.unpredictable import Unpredictable
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES, NoSuchFamily, cases, delays, pipelines, schemas, traces
 from conformance.strategies.cases import changed, generated
@@ -94,7 +93,7 @@ def test_rows_are_late_and_state_is_over(family):
             told = predict(case, VERSION)
         except Unpredictable:
             continue
-        operators = [one for step in told.story for batch in step.batches for one in batch.operators]
+        operators = [one for step in told.steps for batch in step.batches for one in batch.operators]
         late += any(one.late for one in operators)
         over += any(one.evicted for one in operators)
     assert late >= 2

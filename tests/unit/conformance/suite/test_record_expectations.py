@@ -89,7 +89,7 @@ class TestRecord:
         assert judge(again, SparkVersion(3, 3, 4), other).status == "violates"
 
     @pytest.mark.parametrize("id", sorted({cell.case for cell in RESULTS.cells}))
-    def test_anew_for_every_case_of_the_sample(self, tmp_path: Path, id: str) -> None:
+    def test_replace_for_every_case_of_the_sample(self, tmp_path: Path, id: str) -> None:
         path = tmp_path / "cases" / f"{id}.yaml"
         path.parent.mkdir(parents=True)
         shutil.copy(SAMPLE / "cases" / f"{id}.yaml", path)
@@ -99,10 +99,12 @@ class TestRecord:
                 continue
             seen = observation(id, version)
             if seen.steps[-1].error is not None and len(seen.steps) < len(case.steps):
-                with pytest.raises(EndsEarly, match="take them out, or record on a version that runs it"):
-                    fill_in_expectations(path.read_text(), case, seen, anew=True)
+                with pytest.raises(
+                    EndsEarly, match="remove the later steps, or record with a version on which it succeeds"
+                ):
+                    fill_in_expectations(path.read_text(), case, seen, replace=True)
                 continue
-            path.write_text(fill_in_expectations(path.read_text(), case, seen, anew=True))
+            path.write_text(fill_in_expectations(path.read_text(), case, seen, replace=True))
             loaded = discovery.load([path])
             assert loaded.problems == ()
             plain = loaded.cases[0].model_copy(update={"differs": ()})
@@ -114,7 +116,7 @@ class TestRecord:
         assert command(*arguments) == 0
         assert "strength: observed" in bare.read_text()
         assert command(*arguments) == 2
-        assert "every step says already what it expects" in capsys.readouterr().err
+        assert "every step already has an expectation" in capsys.readouterr().err
         assert command(*arguments, "--replace") == 0
 
     def test_a_case_without_an_answer_stays_as_it_is(self, bare: Path, tmp_path: Path, capsys) -> None:

@@ -11,8 +11,8 @@ from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
 from conformance.language import InvalidCase, read_case
-from conformance.language.variant_names import MEANINGS
-from conformance.model.unpredictable import Unpredictable
+from conformance.language.variant_names import DESCRIPTIONS
+from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.runner.run import verdict_on
 from conformance.suite import discovery
@@ -63,7 +63,7 @@ def judged(of: Case, observation: Observation) -> Verdict:
 
 
 def test_every_name_is_that_of_a_variant() -> None:
-    assert [variant.name for variant in variants()] == list(MEANINGS)
+    assert [variant.name for variant in variants()] == list(DESCRIPTIONS)
 
 
 def test_ids_say_which(tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_a_case_may_opt_out_with_a_reason(tmp_path: Path) -> None:
     [
         (
             "{not: {rocksbd: a reason}}",
-            "unknown key of the variants that are left out 'rocksbd': did you mean 'rocksdb'?",
+            "unknown key 'rocksbd' in `not`: did you mean 'rocksdb'?",
         ),
         ("{not: {rocksdb: }}", "null is not a reason"),
-        ("{nott: {rocksdb: a reason}}", "unknown key of variants 'nott': did you mean 'not'?"),
-        ("{not: {}}", "is empty"),
+        ("{nott: {rocksdb: a reason}}", "unknown key 'nott' in `variants`: did you mean 'not'?"),
+        ("{not: {}}", "must not be empty"),
     ],
 )
 def test_what_is_wrong_with_opting_out(tmp_path: Path, said: str, problem: str) -> None:
@@ -186,7 +186,7 @@ class TestRestart:
         ran_again = seen.steps[1].batches[-1]
         steps = list(seen.steps)
         steps[2] = steps[2].model_copy(update={"batches": (ran_again,)})
-        told = third.said_of_the_original(seen.model_copy(update={"steps": tuple(steps)}))
+        told = third.observation_of_original(seen.model_copy(update={"steps": tuple(steps)}))
         assert [step.number for step in told.steps] == [1, 2, 3]
         assert told.steps[2].batches[0] == ran_again
         assert judged(third, seen).status == "conforms"
@@ -209,7 +209,7 @@ class TestShifted:
         assert rows(other, 2) == ((("1970-12-31 12:20", "a"),),)
         seen = predict(other, NEWEST.version).observation
         assert seen.steps[0].watermark > SHIFT_MS
-        told, straight = other.said_of_the_original(seen), predict(of, NEWEST.version).observation
+        told, straight = other.observation_of_original(seen), predict(of, NEWEST.version).observation
         assert [step.watermark for step in told.steps] == [step.watermark for step in straight.steps]
         assert judged(other, seen).status == "conforms"
 

@@ -3,10 +3,11 @@
 import pytest
 
 from harness.driver import arrivals as module
-from harness.driver.arrivals import Arrivals, lines, stream_at
-from harness.driver.own_files import OwnFiles
+from harness.driver.arrivals import FileArrivals, lines, stream_at
+from harness.driver.local_files import LocalFiles
+from harness.driver.request import Stream
 
-STREAMS = {"a": {"ddl": "v INT", "files": 2}, "b": {"ddl": "v INT", "files": 1}}
+STREAMS = {"a": Stream("v INT", 2), "b": Stream("v INT", 1)}
 
 
 def placed(folder, stream):
@@ -16,7 +17,7 @@ def placed(folder, stream):
 
 
 def test_a_micro_batch_is_always_the_same_number_of_files(tmp_path):
-    arrivals = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    arrivals = FileArrivals(str(tmp_path), STREAMS, LocalFiles())
     staged = arrivals.stage([{"a": [[{"v": 1}]], "b": [[]]}, {"a": [[{"v": 2}], [{"v": 3}]], "b": [[{"v": 4}]]}])
     assert placed(tmp_path, "a") == []
     arrivals.place(staged)
@@ -25,10 +26,10 @@ def test_a_micro_batch_is_always_the_same_number_of_files(tmp_path):
 
 
 def test_times_are_those_of_micro_batches_and_go_on_after_another_process(tmp_path):
-    arrivals = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    arrivals = FileArrivals(str(tmp_path), STREAMS, LocalFiles())
     arrivals.place(arrivals.stage([{"a": [[], []]}, {"a": [[], []]}]))
     (tmp_path / ".staging" / "000009.json").write_text("of a process that was killed")
-    again = Arrivals(str(tmp_path), STREAMS, OwnFiles())
+    again = FileArrivals(str(tmp_path), STREAMS, LocalFiles())
     again.place(again.stage([{"a": [[], []]}]))
     times = [time for time, _, _ in placed(tmp_path, "a")]
     assert [time - times[0] for time in times] == [0, 0, 1, 1, 2, 2]
@@ -36,18 +37,18 @@ def test_times_are_those_of_micro_batches_and_go_on_after_another_process(tmp_pa
     assert list((tmp_path / ".staging").iterdir()) == []
 
 
-class Timeless(OwnFiles):
+class Timeless(LocalFiles):
     """As an object store: a file is as old as its writing."""
 
     keeps_times = False
 
-    def date(self, path, seconds): ...
+    def set_modified(self, path, seconds): ...
 
 
 def test_where_times_are_those_of_writing_a_second_passes_between_micro_batches(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(module.time, "sleep", lambda seconds: seen.append((seconds > 1, len(placed(tmp_path, "a")))))
-    arrivals = Arrivals(str(tmp_path), STREAMS, Timeless())
+    arrivals = FileArrivals(str(tmp_path), STREAMS, Timeless())
     arrivals.place(arrivals.stage([{"a": [[], []], "b": [[]]}, {"a": [[], []], "b": [[]]}, {"a": [[], []]}]))
     assert seen == [(True, 2), (True, 4)]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.driver.checkpoint import Checkpoint, NothingThere
-from harness.driver.own_files import OwnFiles
+from harness.driver.checkpoint import Checkpoint, NothingToDamage
+from harness.driver.local_files import LocalFiles
 
 OFFSETS = 'v1\n{"batchWatermarkMs":1000,"conf":{}}\n{"logOffset":0}'
 
@@ -27,7 +27,7 @@ def checkpoint(tmp_path):
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    return Checkpoint(str(tmp_path), OwnFiles())
+    return Checkpoint(str(tmp_path), LocalFiles())
 
 
 def files(checkpoint):
@@ -71,12 +71,12 @@ def test_all_state_and_nothing_else(checkpoint):
 
 
 def test_what_is_not_there_cannot_be_damaged(tmp_path):
-    with pytest.raises(NothingThere, match="has no commit to damage"):
-        Checkpoint(str(tmp_path), OwnFiles()).damage("gone", "commit")
+    with pytest.raises(NothingToDamage, match="has no commit to damage"):
+        Checkpoint(str(tmp_path), LocalFiles()).damage("gone", "commit")
 
 
 def test_directories_are_made_for_a_new_query_only(tmp_path):
-    new = Checkpoint(str(tmp_path / "checkpoint"), OwnFiles())
+    new = Checkpoint(str(tmp_path / "checkpoint"), LocalFiles())
     new.make_directories()
     made = {str(path.relative_to(new.path)) for path in Path(new.path).rglob("*")}
     assert made == {"commits", "offsets", "sources", "sources/0", "state"}

@@ -29,5 +29,5 @@ def test_where_nothing_is_told(monkeypatch):
     def nothing(pid):
         raise FileNotFoundError
 
-    monkeypatch.setattr(of_engine, "_held", nothing)
+    monkeypatch.setattr(of_engine, "_pss", nothing)
     assert memory() is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from harness.driver.session import _forget_hadoops_defaults
+from harness.driver.session import _clear_hadoop_defaults
 
 
 class Settings(dict[str, str]):
@@ -20,5 +20,5 @@ def test_of_hadoops_settings_those_stay_that_somebody_has_set():
         _jsc=SimpleNamespace(hadoopConfiguration=lambda: settings),
         getConf=lambda: SimpleNamespace(getAll=lambda: list(ours.items())),
     )
-    _forget_hadoops_defaults(SimpleNamespace(sparkContext=context))
+    _clear_hadoop_defaults(SimpleNamespace(sparkContext=context))
     assert settings == {"fs.s3a.endpoint": "https://ours"}

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from harness.engine.alignment import SplitBatch, check_alignment
-from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
-from harness.engine.protocol import CaseRequest
+from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
+from harness.engine.protocol import CaseRequest, FailureReason
 from harness.progress import ignore_progress
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -77,7 +77,7 @@ def test_an_engine_that_hangs_is_ended(start):
     with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
         observe(engine, timeout=0.5)
     with pytest.raises(ProcessLookupError):
-        os.kill(engine._transport.pid, 0)
+        os.kill(engine._connection.transport.pid, 0)
 
 
 def test_what_is_no_message_is_named(start):
@@ -97,6 +97,34 @@ def test_an_engine_that_does_not_start(start):
         start("does-not-start")
 
 
+def test_why_an_engine_did_not_start_is_a_code(start):
+    with pytest.raises(EngineNotStarted) as caught:
+        start("has-no-pyspark")
+    assert (caught.value.reason, caught.value.detail) == (FailureReason.PYSPARK_MISSING, "no pyspark")
+    with pytest.raises(EngineNotStarted) as caught:
+        start("does-not-start")
+    assert caught.value.reason is FailureReason.DRIVER_ERROR
+
+
+def test_an_engine_that_loses_its_jvm_is_ended(start):
+    engine = start("loses-its-jvm")
+    with pytest.raises(
+        EngineDied, match="the engine's JVM stopped answering at step 1 of late-drops/windows"
+    ) as caught:
+        observe(engine)
+    assert "Py4JNetworkError: refused" in str(caught.value)
+    assert engine.ended
+
+
+def test_an_overloaded_machine_leaves_the_engine_alive(start):
+    engine = start("is-busy-at-first")
+    for _ in range(2):
+        with pytest.raises(TooBusy, match="no time"):
+            observe(engine)
+    assert not engine.ended
+    assert observe(engine).steps
+
+
 def test_another_protocol_is_refused(start):
     with pytest.raises(ProtocolBroken, match="speaks version 99 of the protocol, this harness speaks 1"):
         start("speaks-another-protocol")
@@ -106,7 +134,7 @@ def test_a_split_batch_is_seen(start):
     engine = start("splits-a-batch")
     asked = request(engine.new_directory("x"))
     seen = engine.observe(asked, step_timeout=5)
-    with pytest.raises(SplitBatch, match="the rows of step 1 came in micro-batches 0, 2") as caught:
+    with pytest.raises(SplitBatch, match="the rows of step 1 were split over micro-batches 0, 2") as caught:
         check_alignment(asked, seen)
     assert caught.value.batches == (0, 2)
 

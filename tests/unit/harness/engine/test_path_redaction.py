@@ -1,7 +1,7 @@
 """Results that say nothing of the machine they came from."""
 
 from conformance.core.observation import ErrorSeen, StepSeen
-from harness.engine.path_redaction import placeless
+from harness.engine.path_redaction import redact_paths
 
 PLACES = {"/tmp/x/spark-3.5.9-a/cases/7-late-drops": "<case>", "/tmp/x/spark-3.5.9-a": "<engine>"}
 
@@ -13,7 +13,7 @@ def step(message=None, plan=None):
 
 def test_directories_in_an_error_have_names():
     said = "Error reading delta file file:/tmp/x/spark-3.5.9-a/cases/7-late-drops/checkpoint/state/0/0/1.delta of state"
-    seen = placeless(step(said), PLACES)
+    seen = redact_paths(step(said), PLACES)
     assert seen.error.message == "Error reading delta file file:<case>/checkpoint/state/0/0/1.delta of state"
     assert seen.error.classes == ("IOException",)
 
@@ -23,16 +23,16 @@ def test_a_traceback_names_modules_without_their_environment():
         'File "/home/me/.cache/environments/4.1.4-36/lib/python3.13/site-packages/pyspark/worker.py", line 3\n'
         'File "/tmp/x/spark-3.5.9-a/engine/driver/state_functions.py", line 9'
     )
-    assert placeless(step(said), PLACES).error.message == (
+    assert redact_paths(step(said), PLACES).error.message == (
         'File "python3.13/site-packages/pyspark/worker.py", line 3\nFile "<engine>/engine/driver/state_functions.py", line 9'
     )
 
 
 def test_directories_in_a_plan_have_names():
     plan = "StateStoreSave [window#1], state info [ checkpoint = file:/tmp/x/spark-3.5.9-a/cases/7-late-drops/checkpoint/state ]"
-    assert "[ checkpoint = file:<case>/checkpoint/state ]" in placeless(step(plan=plan), PLACES).plan
+    assert "[ checkpoint = file:<case>/checkpoint/state ]" in redact_paths(step(plan=plan), PLACES).plan
 
 
 def test_what_names_no_directory_stays():
-    assert placeless(step("no such column"), PLACES) == step("no such column")
-    assert placeless(step(), PLACES) == step()
+    assert redact_paths(step("no such column"), PLACES) == step("no such column")
+    assert redact_paths(step(), PLACES) == step()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness.environments.environment import Environment
@@ -71,6 +72,13 @@ def test_the_installed_engine_keeps_what_belongs_to_it() -> None:
     assert environ["PYSPARK_PYTHON"] == "/venv/bin/python"
     assert environ["PATH"] == "/jdk/bin:/usr/bin"
     assert environ["TZ"] == "UTC"
+
+
+def test_an_unpacked_spark_comes_first_on_the_python_path() -> None:
+    unpacked = replace(INSTALLED, python_path=(Path("/my-spark/python"), Path("/my-spark/python/lib/py4j-src.zip")))
+    ours = "/my-spark/python:/my-spark/python/lib/py4j-src.zip"
+    assert unpacked.environ(HOST)["PYTHONPATH"] == f"{ours}:/opt/spark/python"
+    assert unpacked.environ({})["PYTHONPATH"] == ours
 
 
 def test_a_host_without_a_path() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from harness.environments import installer
 from harness.environments.installer import InstallFailed, NoUv, Uv
+from harness.environments.pythons import Python
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
 
@@ -61,7 +64,7 @@ def test_the_users_index_reaches_it_and_the_users_project_does_not(tmp_path: Pat
         ("  Caused by: No space left on device (os error 28)", "CONFORMANCE_CACHE"),
         ("No solution found when resolving dependencies", "is your mirror complete"),
         ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
-        ("error: something else", "what is half made is removed first"),
+        ("error: something else", "an incomplete environment is removed first"),
     ],
 )
 def test_a_failure_shows_what_it_said_last_and_what_to_do(says: str, advice: str, tmp_path: Path) -> None:
@@ -81,15 +84,24 @@ def test_an_untrusted_certificate_is_tried_again_with_the_systems(tmp_path: Path
     uv = _uv(tmp_path, 'test -n "$UV_SYSTEM_CERTS" || { echo "invalid peer certificate: UnknownIssuer"; exit 2; }')
     said: list[str] = []
     uv.install(Path("/env/bin/python"), ["pyspark"], on_progress=said.append)
-    assert said[-1] == "trying again with the certificates of this system"
+    assert said[-1] == "retrying with the certificates of this system"
 
 
-def test_pythons_it_has_downloaded(tmp_path: Path) -> None:
-    assert _uv(tmp_path, """echo '[{"path": "/uv/python3.8"}, {"path": null}]'""").managed_pythons() == (
-        Path("/uv/python3.8"),
-    )
-    assert _uv(tmp_path, "echo warning; exit 0").managed_pythons() == ()
-    assert _uv(tmp_path, "exit 2").managed_pythons() == ()
+def _listed(path: str | None, implementation: str = "cpython", variant: str = "default") -> dict[str, str | None]:
+    return {"path": path, "version": "3.13.1", "implementation": implementation, "variant": variant}
+
+
+def test_only_ordinary_cpythons_are_found(tmp_path: Path) -> None:
+    listing = [
+        _listed("/uv/python3.13"),
+        _listed(None),
+        _listed("/usr/bin/pypy3", "pypy"),
+        _listed("/usr/bin/python3.13t", variant="freethreaded"),
+    ]
+    uv = _uv(tmp_path, f"echo '{json.dumps(listing)}'")
+    assert uv.pythons() == (Python(Path("/uv/python3.13"), Version("3.13.1")),)
+    assert _uv(tmp_path, "echo warning; exit 0").pythons() == ()
+    assert _uv(tmp_path, "exit 2").pythons() == ()
 
 
 def test_a_download_that_fails_says_why_in_one_line(tmp_path: Path) -> None:

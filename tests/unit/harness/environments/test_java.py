@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from harness.environments import java as javas
 from harness.environments.java import NoSuchJava
-from harness.targets.java_need import JavaNeed
+from harness.targets.target import JavaRequirement
 from tests.support import environments as fakes
 
-SPARK_3 = JavaNeed(majors=(8, 11, 17))
-SPARK_4 = JavaNeed(majors=(17, 21), modules=("jdk.incubator.vector",))
+SPARK_3 = JavaRequirement(majors=(8, 11, 17))
+SPARK_4 = JavaRequirement(majors=(17, 21), modules=("jdk.incubator.vector",))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_where_none_serves_each_place_says_why(
 
 
 def test_a_machine_without_any(bare: dict[str, str]) -> None:
-    with pytest.raises(NoSuchJava, match="no Java at all"):
+    with pytest.raises(NoSuchJava, match="\n  no Java\n"):
         javas.find(SPARK_3, bare)
 
 
@@ -82,3 +83,17 @@ def test_a_java_is_asked_once(bare: dict[str, str], tmp_path: Path) -> None:
     first = javas.find(SPARK_3, environ)
     fakes.script(home / "bin" / "java", "exit 1")
     assert javas.find(SPARK_3, environ) == first
+
+
+def test_only_the_argument_for_the_missing_module_is_passed_over(tmp_path: Path) -> None:
+    jdk = tmp_path / "a jdk"
+    (jdk / "lib").mkdir(parents=True)
+    fakes.script(jdk / "bin" / "java", 'for argument do echo "<$argument>"; done')
+    fakes.script(jdk / "bin" / "jps", "echo jps")
+    home = tmp_path / "home"
+    javas.wrap(home, jdk, ["jdk.incubator.vector"])
+    arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "-Dx=$y", "", "--add-modules=java.sql", "it's"]
+    said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["<-cp>", "<a b:*>", "<-Dx=$y>", "<>", "<--add-modules=java.sql>", "<it's>"]
+    assert (home / "lib").resolve() == jdk / "lib"
+    assert subprocess.run([home / "bin" / "jps"], capture_output=True, text=True, check=True).stdout == "jps\n"

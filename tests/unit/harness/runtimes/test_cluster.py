@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from harness.runtimes.cluster import Cluster, NobodyAtMaster, NotAMaster, NotASetting, settings_of
+from harness.runtimes.cluster import Cluster, MasterUnreachable, NotAMaster, NotASetting, settings_of
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_what_does_not(text):
         Cluster.parse(text)
 
 
-def test_where_nobody_listens_is_said_at_once():
+def test_an_unreachable_master_is_reported_at_once():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(NobodyAtMaster, match=f"no master answers at spark://127.0.0.1:{port}"):
+    with pytest.raises(MasterUnreachable, match=f"cannot connect to the master spark://127.0.0.1:{port}"):
         Cluster.parse(f"spark://127.0.0.1:{port}").check()
 
 

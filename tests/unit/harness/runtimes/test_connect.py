@@ -35,11 +35,11 @@ def test_nobody_is_shown_what_opens_it():
         str(endpoint),
         repr(endpoint),
         f"{endpoint!s}",
-        endpoint.hidden(f"no session at {LOCKED}: dapi-4711"),
+        endpoint.redact(f"no session at {LOCKED}: dapi-4711"),
     ):
         assert "dapi-4711" not in shown
         assert "0815-abc" not in shown
-    assert endpoint.hidden("use_ssl=true for me") == "use_ssl=true for me"
+    assert endpoint.redact("use_ssl=true for me") == "use_ssl=true for me"
 
 
 def test_which_see_this_machines_files():
@@ -53,7 +53,7 @@ def test_what_cannot_be_had_through_connect_is_little(tmp_path):
     for storage, line in product((None, StorageUrl("hdfs://host/tests")), ("3.5", "newest")):
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(OPEN), storage=storage)
         (target,) = Targets.load().select([line])
-        lacking = {case.id: why for case in cases if (why := runtime.lacks(case, target))}
+        lacking = {case.id: why for case in cases if (why := runtime.unsupported(case, target))}
         assert "cannot be killed" in lacking["recovery/killed-while-it-runs-counts-no-row-twice"]
         assert ("recovery/truncated-commit-is-refused" in lacking) == (storage is not None)
         assert ("late-drops/limit-drops-no-late-rows" in lacking) == (line == "3.5")
@@ -61,7 +61,7 @@ def test_what_cannot_be_had_through_connect_is_little(tmp_path):
 
 
 def test_before_3_5_there_is_no_such_engine(tmp_path):
-    with pytest.raises(NoConnect, match="runs no streaming query through Spark Connect"):
+    with pytest.raises(NoConnect, match="does not run streaming queries through Spark Connect"):
         ConnectRuntime(tmp_path, Endpoint.parse(OPEN)).start(
             Targets.load().select(["3.4"])[0], on_progress=ignore_progress
         )

@@ -1,4 +1,4 @@
-"""Where cases have their files: what is a folder and what a URL, and what is not tuned where it is no disk of the engine's."""
+"""Where the files of cases are: what is a folder, what a URL, and which settings only apply to the engine's own disk."""
 
 from pathlib import Path
 
@@ -7,24 +7,24 @@ import typer
 
 from conformance.cli.engine_options import Cluster, Engines, runtime_options
 from conformance.core.versions import SparkVersion
-from harness.runtimes.storage import StorageUrl, storage
-from harness.targets.tuning import settings
+from harness.runtimes.storage import StorageUrl, parse_storage
+from harness.targets.tuning import tuning
 
 
 @pytest.mark.parametrize(
     "text", ["hdfs://namenode:8020/tests", "s3a://bucket/tests", "dbfs:/Volumes/a/b/c", "file:///mnt/x"]
 )
 def test_urls(text):
-    assert storage(text) == StorageUrl(text)
+    assert parse_storage(text) == StorageUrl(text)
 
 
 @pytest.mark.parametrize("text", ["/mnt/shared", "shared", "./a:b", "C:\\shared"])
 def test_folders(text):
-    assert storage(text) == Path(text)
+    assert parse_storage(text) == Path(text)
 
 
 def test_each_run_has_a_directory_of_its_own():
-    one, other = StorageUrl("hdfs://host/tests/").of_a_run(), StorageUrl("hdfs://host/tests").of_a_run()
+    one, other = StorageUrl("hdfs://host/tests/").unique_directory(), StorageUrl("hdfs://host/tests").unique_directory()
     assert one != other
     assert one.url.startswith("hdfs://host/tests/conformance-")
 
@@ -32,8 +32,8 @@ def test_each_run_has_a_directory_of_its_own():
 @pytest.mark.parametrize("version", ["3.5.9", "4.3.0"])
 def test_what_holds_of_a_disk_only_is_left_out_elsewhere(version):
     at = SparkVersion.parse(version)
-    elsewhere = settings(at, own_disk=False)
-    assert elsewhere.items() < settings(at).items()
+    elsewhere = tuning(at, own_disk=False)
+    assert elsewhere.items() < tuning(at).items()
     assert "spark.driver.extraJavaOptions" in elsewhere
     assert "spark.sql.streaming.checkpointFileManagerClass" not in elsewhere
 

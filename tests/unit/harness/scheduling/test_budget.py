@@ -25,17 +25,17 @@ ROOMY = 1 << 40
         (2, ROOMY, 0, {}, Budget(1, 4)),
     ],
 )
-def test_engines_as_cores_and_memory_allow_and_cases_to_keep_the_cores_busy(cores, memory, targets, asked, given):
+def test_engines_fit_cores_and_memory_and_cases_keep_the_cores_busy(cores, memory, targets, asked, given):
     assert budget(Machine(cores, memory), targets, **asked) == given
 
 
-def test_this_machine_has_something_to_give():
+def test_this_machine_has_cores_and_memory():
     here = Machine.here()
     assert here.cores >= 1
     assert here.memory > 0
 
 
-def test_a_container_has_what_its_group_may_still_take(tmp_path, monkeypatch):
+def test_a_container_has_the_memory_left_to_its_cgroup(tmp_path, monkeypatch):
     most, taken = tmp_path / "memory.max", tmp_path / "memory.current"
     most.write_text("1000\n")
     taken.write_text("400\n")

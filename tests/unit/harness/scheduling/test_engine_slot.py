@@ -60,7 +60,7 @@ def slot(runtime, **options):
 
 
 class Elsewhere:
-    """Takes a seat in a thread of its own, and leaves it when told."""
+    """Uses a slot in another thread until told to leave."""
 
     def __init__(self, slot, *, alone=False):
         self.inside, self.leave = threading.Event(), threading.Event()
@@ -87,7 +87,7 @@ class Elsewhere:
         self._thread.join(10)
 
 
-def test_as_many_as_the_seat_is_wide_share_one_engine():
+def test_the_width_of_a_slot_limits_how_many_share_its_engine():
     runtime = IdleRuntime()
     shared = slot(runtime, width=2)
     first, second, third = (Elsewhere(shared) for _ in range(3))
@@ -100,7 +100,7 @@ def test_as_many_as_the_seat_is_wide_share_one_engine():
         one.go()
 
 
-def test_a_cluster_is_shared_by_as_many_as_it_has_slots():
+def test_the_slots_of_a_cluster_limit_how_many_share_it():
     shared = slot(IdleRuntime(slots=2), width=64)
     guests = [Elsewhere(shared) for _ in range(5)]
     inside = [one for one in guests if one.is_inside()]
@@ -110,7 +110,7 @@ def test_a_cluster_is_shared_by_as_many_as_it_has_slots():
     assert all(one.inside.wait(10) for one in guests)
 
 
-def test_company_is_known_to_both():
+def test_both_users_of_an_engine_know_that_it_is_shared():
     shared = slot(IdleRuntime(), width=2)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
@@ -125,7 +125,7 @@ def test_company_is_known_to_both():
         assert not alone.shared
 
 
-def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
+def test_a_user_who_must_be_alone_waits_for_the_others_and_goes_before_later_ones():
     shared = slot(IdleRuntime(), width=3)
     first = Elsewhere(shared)
     assert first.inside.wait(10)
@@ -143,7 +143,7 @@ def test_who_must_be_alone_waits_for_the_others_and_nobody_comes_in_before():
     late.go()
 
 
-def test_a_lost_engine_is_replaced_by_who_needs_it_next():
+def test_a_lost_engine_is_replaced_at_the_next_use():
     runtime = IdleRuntime()
     shared = slot(runtime)
     with shared.use():
@@ -152,7 +152,7 @@ def test_a_lost_engine_is_replaced_by_who_needs_it_next():
         assert shared.engine() is runtime.engines[1]
 
 
-def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it():
+def test_an_engine_that_has_grown_too_big_is_replaced_once_it_has_no_users():
     runtime = IdleRuntime(memory=100)
     shared = slot(runtime, width=2, memory_limit=100)
     first = Elsewhere(shared)
@@ -167,7 +167,7 @@ def test_an_engine_that_has_grown_too_big_is_replaced_when_nobody_is_left_in_it(
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 40])
-def test_an_engine_whose_memory_is_not_known_or_not_limited_stays(memory):
+def test_an_engine_with_unknown_or_unlimited_memory_stays(memory):
     runtime = IdleRuntime(memory=memory)
     shared = slot(runtime, memory_limit=100 if memory is None else None)
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_an_engine_whose_memory_is_not_known_or_not_limited_stays(memory):
     assert len(runtime.engines) == 1
 
 
-def test_an_engine_that_cannot_be_started_is_asked_for_once():
+def test_an_engine_that_cannot_start_is_tried_once():
     runtime = NoRuntime()
     shared = slot(runtime)
     for _ in range(2):
@@ -185,7 +185,7 @@ def test_an_engine_that_cannot_be_started_is_asked_for_once():
     assert runtime.asked == 1
 
 
-def test_whoever_waits_for_a_seat_that_is_closed_is_told():
+def test_closing_a_slot_stops_those_who_wait_for_it():
     runtime = IdleRuntime()
     shared = slot(runtime)
     first = Elsewhere(shared)

@@ -1,4 +1,4 @@
-"""Several cases in one engine: their answers are told apart, and what becomes of the engine is blamed on nobody too early."""
+"""Several cases in one engine: their answers are not mixed up, and a lost engine breaks only the case that caused it."""
 
 from collections import Counter
 from pathlib import Path
@@ -25,32 +25,32 @@ def run(tmp_path, mode, names, *, side_by_side, **limits):
     return {id.partition("/")[2]: verdict for id, verdict in seen.verdicts.items()}, runtime
 
 
-def test_messages_in_turns_reach_the_cases_they_are_about(tmp_path):
+def test_interleaved_messages_reach_their_cases(tmp_path):
     verdicts, runtime = run(tmp_path, "takes-three-and-answers-the-last-first", "abc", side_by_side=3)
     assert {name: verdict.status for name, verdict in verdicts.items()} == dict.fromkeys("abc", "conforms")
     assert runtime.started == 1
 
 
-def test_of_the_cases_in_an_engine_that_dies_only_the_one_to_blame_is_broken(tmp_path):
+def test_when_an_engine_dies_only_the_case_that_caused_it_is_broken(tmp_path):
     verdicts, _ = run(tmp_path, "dies-of-poison", ["a", "b", "poison", "c", "d"], side_by_side=5)
     statuses = {name: verdict.status for name, verdict in verdicts.items()}
     assert statuses == {**dict.fromkeys("abcd", "conforms"), "poison": "broken"}
     assert "exit code 137 at step 2 of late-drops/poison" in verdicts["poison"].describe()
 
 
-def test_a_case_that_lost_an_executor_of_its_cluster_runs_again(tmp_path):
+def test_a_case_runs_again_after_its_cluster_lost_an_executor(tmp_path):
     verdicts, runtime = run(tmp_path, "loses-an-executor-at-first", "ab", side_by_side=1)
     assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
     assert runtime.started == 1
 
 
-def test_a_case_the_machine_was_too_busy_for_runs_again(tmp_path):
+def test_a_case_runs_again_after_the_machine_was_overloaded(tmp_path):
     verdicts, runtime = run(tmp_path, "is-busy-at-first", "abc", side_by_side=3)
     assert {verdict.status for verdict in verdicts.values()} == {"conforms"}
     assert runtime.started == 1
 
 
-def test_a_cluster_that_always_loses_executors_is_judged_nowhere(tmp_path):
+def test_a_case_is_broken_if_its_cluster_always_loses_executors(tmp_path):
     verdicts, runtime = run(tmp_path, "loses-executors", "a", side_by_side=1)
     assert verdicts["a"].status == "broken"
     assert "the cluster lost 1 of its executors while late-drops/a ran" in verdicts["a"].describe()

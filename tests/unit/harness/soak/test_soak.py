@@ -13,9 +13,9 @@ from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.engine import SoakEngine
-from reports.results.soak import LawRecord, SoakRecord, show
+from reports.results.soak import InvariantRecord, SoakRecord, show
 from tests.support.miniature.target import SPARK_359
-from tests.support.soak_engines import Garage
+from tests.support.soak_engines import FakeEngines
 
 MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
 
@@ -75,15 +75,15 @@ def record(**changes):
         "counted": 90,
         "late": 9,
         "in_state": 1,
-        "laws": tuple(map(LawRecord.of, holds)),
+        "laws": tuple(map(InvariantRecord.of, holds)),
     }
     return SoakRecord.model_validate(values | changes)
 
 
-BROKEN = LawRecord.of(
+BROKEN = InvariantRecord.of(
     InvariantVerdict(INVARIANTS[0], 5, ({"window_end": 1704067500000, "sensor": 3, "times": 2, "first_batch": 4},))
 )
-SILENT = LawRecord.of(InvariantVerdict(INVARIANTS[1], 0))
+SILENT = InvariantRecord.of(InvariantVerdict(INVARIANTS[1], 0))
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def told(found):
 
 
 def test_what_is_printed():
-    holds = LawRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
+    holds = InvariantRecord.of(InvariantVerdict(INVARIANTS[2], 5000))
     assert told(record(laws=(holds, SILENT, BROKEN))) == [
-        "● no window is emitted before its end is at or behind the watermark  (5,000 rows emitted, in any attempt)",
-        "– a replayed micro-batch emits what its first attempt did  (0 micro-batches replayed whose first output was complete)",
-        "✗ no window is emitted twice  (5 rows emitted)",
+        "● no window is emitted before the watermark has reached its end  (5,000 emitted rows, in any attempt)",
+        "– a replayed micro-batch emits the same rows as its first attempt  (0 replayed micro-batches whose first output was complete)",
+        "✗ no window is emitted twice  (5 emitted rows)",
         "    window_end 2024-01-01 00:05:00, sensor 3, times 2, first_batch 4",
         f"    {INVARIANTS[0].source}",
         "100 rows = 90 counted + 9 late + 1 in state",
@@ -139,32 +139,32 @@ def fake_engines(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def put(**kind):
-        garage = Garage(**kind)
-        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: garage.start())
-        return garage
+        engines = FakeEngines(**kind)
+        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: engines.start())
+        return engines
 
     return put
 
 
 def test_a_soak_from_the_command_to_the_file(fake_engines, tmp_path, capsys):
-    garage = fake_engines(rows=50)
+    engines = fake_engines(rows=50)
     assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "2", "--seed", "7") == 0
     said = capsys.readouterr()
     assert "1,000 rows, seed 7, 2 kills, on spark-3.5.9; into soak.json" in said.err
-    assert "kill 2: engine 3 goes on" in said.err
+    assert "kill 2: engine 3 resumes" in said.err
     assert len([line for line in said.out.splitlines() if line.startswith("● ")]) == len(INVARIANTS)
     found = SoakRecord.model_validate_json((tmp_path / "soak.json").read_text())
     assert (found.kills, found.seed, found.exit_code) == (2, 7, 0)
     # Three engines read, and a fourth answers.
-    assert [request["kind"] for request in garage.links[3].requests] == ["ask"]
-    assert garage.links[3].requests[0]["late"] == "batch before"
-    assert all(transport.closed for transport in garage.links)
+    assert [request["kind"] for request in engines.transports[3].requests] == ["ask"]
+    assert engines.transports[3].requests[0]["late"] == "batch before"
+    assert all(transport.closed for transport in engines.transports)
 
 
 def test_a_broken_law_fails_the_command(fake_engines, capsys):
     fake_engines(breaks="nothing-lost")
     assert exit_code_of("--spark", "3.5", "--rows", "1000") == 1
-    assert "✗ every emitted window counts the rows that were not late" in capsys.readouterr().out
+    assert "✗ every emitted window counts exactly the rows that were not late" in capsys.readouterr().out
 
 
 def test_too_few_kills_are_said(fake_engines, capsys):

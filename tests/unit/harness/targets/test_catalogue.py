@@ -9,7 +9,8 @@ import yaml
 from packaging.version import Version
 
 from conformance.core.versions import releases
-from harness.targets.catalogue import Target, Targets
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
 
 CATALOGUE = Targets.load().entries
 
@@ -51,12 +52,21 @@ def test_a_machine_without_java_can_run_every_target(target: Target) -> None:
     need = target.java
     assert need.embedded is not None
     assert int(need.embedded.split("==")[1].split(".")[0]) in need.majors
-    assert set(need.embedded_lacks) <= set(need.modules)
+    assert set(need.embedded_missing) <= set(need.modules)
 
 
 def test_no_entry_holds_a_key_nobody_reads() -> None:
     catalogue = yaml.safe_load((files("harness.targets") / "targets.yaml").read_text(encoding="utf-8"))
     assert catalogue.keys() == {"lines", "targets"}
     for entry in (*catalogue["lines"].values(), *catalogue["targets"]):
-        assert entry.keys() <= {"spark", "python", "java", "image", "build", "packages", "connect", "connect_lacks"}
-        assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_lacks"}
+        assert entry.keys() <= {
+            "spark",
+            "python",
+            "java",
+            "image",
+            "build",
+            "packages",
+            "connect",
+            "connect_unsupported",
+        }
+        assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_missing"}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.targets import installed
-from harness.targets.installed import NoPyspark, NoSparkThere, UnusablePyspark
+from harness.targets.catalogue import Targets
+from harness.targets.installed import NoPyspark, NotASpark, UnusablePyspark
 
 
 def _package(folder: Path, version: str, *, jars: bool = True) -> Path:
@@ -82,23 +84,25 @@ def _unpacked(home: Path, version: str) -> None:
     (home / "python" / "lib" / "py4j-0.10.9.7-src.zip").touch()
 
 
-def test_a_spark_of_ones_own_is_the_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before one that is importable already, for this process and those it starts."""
+def test_an_unpacked_spark_is_the_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if another can be imported; this process stays as it is."""
     _package(tmp_path / "site", '__version__ = "4.0.0"')
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
     _unpacked(tmp_path / "ours", "3.5.0-ours-7")
-    variables = {"PYTHONPATH": "/elsewhere", "SPARK_HOME": "/opt/another"}
-    installed.adopt(tmp_path / "ours", variables)
-    found = installed.find(variables)
+    before = list(sys.path)
+    target = replace(Targets.load(), spark_home=tmp_path / "ours").installed()
+    found = target.installed
+    assert found is not None
     assert (found.version, found.home) == ("3.5.0-ours-7", tmp_path / "ours")
-    python, bridge, elsewhere = variables["PYTHONPATH"].split(":")
-    assert (python, elsewhere) == (str(tmp_path / "ours" / "python"), "/elsewhere")
-    assert bridge.endswith("py4j-0.10.9.7-src.zip")
+    python, py4j = found.python_path
+    assert python == tmp_path / "ours" / "python"
+    assert py4j.name == "py4j-0.10.9.7-src.zip"
+    assert sys.path == before
 
 
 @pytest.mark.parametrize("lacking", ["bin", "jars", "python/pyspark", "python/lib"])
-def test_a_folder_that_is_no_spark_says_what_it_lacks(lacking: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_spark_names_the_missing_part(lacking: str, tmp_path: Path) -> None:
     _unpacked(tmp_path, "3.5.0")
     shutil.rmtree(tmp_path / lacking)
-    with pytest.raises(NoSparkThere, match=f"{tmp_path} is no unpacked Spark: it lacks {lacking}"):
-        installed.adopt(tmp_path, {})
+    with pytest.raises(NotASpark, match=f"{tmp_path} is not an unpacked Spark: {lacking}.* is missing"):
+        installed.unpacked(tmp_path)

@@ -10,13 +10,18 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
 from harness.targets import catalogue as catalogue
-from harness.targets.catalogue import NothingRuns, Target, Targets, UnknownTarget
+from harness.targets.catalogue import NothingRuns, Targets, UnknownTarget
 from harness.targets.installed import InstalledSpark
-from harness.targets.java_need import JavaNeed
+from harness.targets.target import JavaRequirement, Target
 
 TARGETS = Targets(
     tuple(
-        Target(SparkVersion.parse(version), SpecifierSet(">=3.8"), JavaNeed(majors=(java,)), image=f"spark:{version}")
+        Target(
+            SparkVersion.parse(version),
+            SpecifierSet(">=3.8"),
+            JavaRequirement(majors=(java,)),
+            image=f"spark:{version}",
+        )
         for version, java in {"3.4.0": 11, "3.4.4": 11, "3.5.0": 17, "3.5.9": 17, "4.0.5": 21}.items()
     )
 )
@@ -56,12 +61,12 @@ def test_select(specs: list[str], versions: list[str]) -> None:
     [
         ("3.6", "Did you mean 3.5"),
         ("3.5.90", "Did you mean 3.5.0 or 3.5.9?"),
-        ("3.5.4", "is a Spark release, and none of the targets. Did you mean 3.5.0 or 3.5.9?"),
+        ("3.5.4", "is a Spark release but not a target. Did you mean 3.5.0 or 3.5.9?"),
         ("newst", "Did you mean newest?"),
         ("instaled", "Did you mean installed?"),
-        (">=5", "holds no target"),
-        (">=three", "is no range"),
-        ("", "is no target"),
+        (">=5", "contains no target"),
+        (">=three", "is not a version range"),
+        ("", "is not a target"),
     ],
 )
 def test_what_means_nothing_is_refused_with_what_may_have_been_meant(spec: str, says: str) -> None:

@@ -44,5 +44,5 @@ def test_a_state_store_is_only_where_spark_has_it():
     assert 0 < len(found) < len(LINES)
     assert list(rocksdb.conf) == ["spark.sql.streaming.stateStore.providerClass"]
     assert having(StateStore.named("hdfs"), LINES) == LINES
-    with pytest.raises(NoSuchStore, match="No version that was asked for has the state store 'rocksdb'"):
+    with pytest.raises(NoSuchStore, match="No chosen version has the state store 'rocksdb'"):
         having(rocksdb, [LINES[0]])

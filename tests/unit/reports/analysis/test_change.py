@@ -22,14 +22,14 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
 @pytest.mark.parametrize(
     ("before", "after", "meaning", "what"),
     [
-        (a.CALM, a.LOST, "rows", "1 of 2 rows no longer comes, 1 more dropped as late"),
+        (a.CALM, a.LOST, "rows", "1 of 2 rows is no longer emitted, 1 more dropped as late"),
         (a.LOST, a.CALM, "rows", "1 more row than before, 1 fewer dropped as late"),
-        (a.CALM, a.OTHER, "rows", "1 row has other values"),
+        (a.CALM, a.OTHER, "rows", "1 row has different values"),
         (a.CALM, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.CALM, a.FAILED, "refused", "fails while it runs: SparkException"),
         (a.REFUSED, a.CALM, "accepted", "runs; it was refused at start (AnalysisException) before"),
         (a.CALM, a.HELD, "timing", "1 row later: still in state when the case ends"),
-        (a.HELD, a.CALM, "timing", "1 row earlier: before, still in state when the case ends"),
+        (a.HELD, a.CALM, "timing", "1 row earlier: previously still in state when the case ends"),
         (a.CALM, a.EARLIER, "timing", "1 row earlier, within the same step"),
         (a.EARLIER, a.CALM, "timing", "1 row later, within the same step"),
         (a.CALM, a.FULLER, "metric", "same rows; differs in rows in state"),
@@ -37,10 +37,10 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
             a.REFUSED,
             a.FAILED_LATER,
             "accepted",
-            "starts, and fails while it runs: SparkException; it was refused at start (AnalysisException) before",
+            "starts, then fails while it runs: SparkException; it was refused at start (AnalysisException) before",
         ),
         (a.FAILED_LATER, a.REFUSED, "refused", "is refused at start: AnalysisException"),
-        (a.REFUSED, a.FAILED, "metric", "fails at run rather than at start"),
+        (a.REFUSED, a.FAILED, "metric", "fails at run instead of start"),
     ],
 )
 def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # type: ignore[no-untyped-def]
@@ -50,7 +50,7 @@ def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # 
 
 def test_the_same_is_no_change(tmp_path: Path) -> None:
     found = pair(tmp_path, a.CALM, a.CALM)
-    assert (found.changes, found.alike, found.compared) == ((), (a.CASE,), 1)
+    assert (found.changes, found.same, found.compared) == ((), (a.CASE,), 1)
 
 
 def test_a_version_without_the_metric_says_nothing_of_it(tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_a_version_without_the_metric_says_nothing_of_it(tmp_path: Path) -> None
 
 def test_cells_without_an_answer_are_told_and_cases_about_other_versions_are_not_missing(tmp_path: Path) -> None:
     broken = pair(tmp_path, a.BROKEN, a.CALM)
-    assert [(one.case, one.target, one.status) for one in broken.silent] == [(a.CASE, "spark-3.5.9", "broken")]
+    assert [(one.case, one.target, one.status) for one in broken.missing] == [(a.CASE, "spark-3.5.9", "broken")]
     assert broken.compared == 0
     outside = pair(tmp_path, a.OUTSIDE, a.CALM)
-    assert (outside.silent, outside.outside) == ((), (a.CASE,))
-    assert len(pair(tmp_path, a.OUTSIDE, a.NOT_RUN).silent) == 1
+    assert (outside.missing, outside.outside) == ((), (a.CASE,))
+    assert len(pair(tmp_path, a.OUTSIDE, a.NOT_RUN).missing) == 1
 
 
 def test_a_change_carries_the_reason_of_the_case(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_the_first_place_where_they_part(tmp_path):
     (different,) = compare(a, b).different
     assert different.case == "late/b"
     assert (different.divergence.step, different.divergence.batch, different.divergence.what) == (1, 0, "rows")
-    assert "only here: " in different.divergence.a
-    assert different.divergence.a != different.divergence.b
+    assert "only here: " in different.divergence.values[0]
+    assert different.divergence.values[0] != different.divergence.values[1]
 
 
 def test_an_answer_against_none(tmp_path):
@@ -99,7 +99,9 @@ def test_what_only_one_has_is_counted(tmp_path, run):
 def test_nothing_in_common(tmp_path):
     a = results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",))
     b = results(tmp_path, "b", cell("late/a", "spark-4.0.5"), cases=("late/a",), targets=("spark-4.0.5",))
-    with pytest.raises(NothingInCommon, match=r"one has 1 cases on spark-3\.5\.9, the other 1 on spark-4\.0\.5"):
+    with pytest.raises(
+        NothingInCommon, match=r"one file has 1 case on spark-3\.5\.9, the other 1 case on spark-4\.0\.5"
+    ):
         compare(a, b)
 
 
@@ -129,6 +131,17 @@ def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
     other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})
     found = compare(results(tmp_path, "a", one, cases=("late/a",)), results(tmp_path, "b", other, cases=("late/a",)))
     assert [different.divergence.what for different in found.different] == [what]
+
+
+def test_a_missing_metric_is_no_difference(tmp_path, run):
+    seen = observed(step(1, batch(0, window("12:00", "12:10", 1), dropped=None))).model_copy(update={"case": "late/a"})
+    one = cell("late/a", SPARK)
+    other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})
+    assert one.behaviour != other.behaviour
+    write(tmp_path / "a", [one], cases=("late/a",))
+    write(tmp_path / "b", [other], cases=("late/a",))
+    code, said = run("diff", tmp_path / "a", tmp_path / "b")
+    assert (code, said.splitlines()[-1]) == (0, "1 cell compared: 1 the same, 0 different")
 
 
 def test_combine_makes_one_matrix_and_one_file(tmp_path, run):

@@ -143,12 +143,12 @@ class TestAccepting:
         [
             ("accepted:\n  - case: f/rows\n", "accepted.yaml:2:5: an accepted change needs a reason: add `because`"),
             ("accepted:\n  - case: f/rows\n    because:\n", "accepted.yaml:3:"),
-            ("accepted:\n  - because: I say so\n", "what is accepted? Name a `case`, or the `link` of a reason"),
+            ("accepted:\n  - because: I say so\n", "an entry needs a `case`, or the `link` of a reason"),
             ("accepted:\n  - {case: x, because: y, why: z}\n", "unknown key 'why'"),
             ("accepted:\n  - {case: x, because: y, change: row}\n", "did you mean 'rows'"),
             ("acepted: []\n", "did you mean 'accepted'"),
-            ("- case: x\n", "it must be a mapping with one key"),
-            ("accepted:\n  - hello\n", "an entry is a mapping"),
+            ("- case: x\n", "must be a mapping with one key"),
+            ("accepted:\n  - hello\n", "an entry must be a mapping"),
         ],
     )
     def test_what_is_wrong_is_told_by_line(self, capsys, text, problem) -> None:
@@ -169,8 +169,8 @@ class TestBaseline:
         a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
         code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
         assert code == 1
-        assert "f/rows  1 more row than before, 1 fewer dropped as late  [there before]" in out
-        assert out.strip().endswith("2 changes: 1 fails the gate, 1 there before.")
+        assert "f/rows  1 more row than before, 1 fewer dropped as late  [in the baseline]" in out
+        assert out.strip().endswith("2 changes: 1 fails the gate, 1 in the baseline.")
 
     def test_the_same_passes(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--baseline", "results.jsonl")[0] == 0
@@ -199,7 +199,7 @@ def test_nothing_compared_is_no_pass(capsys, tmp_path) -> None:
 def test_a_version_that_is_not_there(capsys, asked) -> None:
     code, out = gate(capsys, "results.jsonl", "--from", "3.5", "--to", asked)
     assert code == 2
-    assert f"results.jsonl has no {asked}; the versions there are: 3.5.9, 4.3.0" in out
+    assert f"results.jsonl has no {asked}; available: 3.5.9, 4.3.0" in out
 
 
 def test_a_damaged_file(capsys, tmp_path) -> None:

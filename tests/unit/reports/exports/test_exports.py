@@ -114,7 +114,7 @@ class TestStepSummary:
             "### From 3.5.9 to 4.3.0",
             "### As expected",
         ]
-        assert "1 of 2 rows no longer comes" in text
+        assert "1 of 2 rows is no longer emitted" in text
 
     def test_hostile_text_is_text(self, hostile) -> None:
         text = step_summary(hostile)

@@ -9,12 +9,12 @@ import pytest
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
+from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, case_key, slug
 from reports.html.arrivals import executed, tumbling
 from reports.html.features import features
 from reports.html.pyspark_text import pyspark
-from reports.html.sources import Source
-from reports.html.step_accounts import account
+from reports.html.sources import SourceLink
 from reports.html.time_scale import TimeScale
 from reports.html.timeline import timeline
 from reports.html.visible import visible
@@ -67,7 +67,7 @@ class TestArrivals:
                 assert len(drawn.columns) == batches
                 assert drawn.described.count("Micro-batch ") == batches
             version = SparkVersion.parse(target.removeprefix("spark-"))
-            told = account(CASES[id], version, cell)
+            told = step_table(CASES[id], version, cell)
             assert len(told.steps) == len(CASES[id].steps)
             assert any(step.differs for step in told.steps) == (cell.status == "violates")
 
@@ -76,7 +76,7 @@ class TestModel:
     def test_a_prediction_is_a_column_of_its_own(self) -> None:
         cell = CELLS[LATE, "spark-3.3.4"]
         model = CELLS[LATE, "spark-4.3.0"].observation
-        told = account(CASES[LATE], SparkVersion(3, 3, 4), cell, model)
+        told = step_table(CASES[LATE], SparkVersion(3, 3, 4), cell, model)
         assert told.sides == ("Expected", "Engine", "Model")
         lines = [line for block in told.steps[0].blocks for line in block.sides[2]]
         assert any(line.differs for line in lines)
@@ -154,7 +154,7 @@ class TestAddresses:
     ],
 )
 def test_sources(text: str, label: str, href: str | None) -> None:
-    assert Source.of(text) == Source(label, href)
+    assert SourceLink.of(text) == SourceLink(label, href)
 
 
 def test_invisible_characters_are_named() -> None:

@@ -210,8 +210,8 @@ class TestWithoutTheCases:
         results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}})
         write(Report.of(results, Suite(())), tmp_path / "site")
         text = (tmp_path / "site" / "cases" / "f" / "a.html").read_text()
-        assert "The file of this case is not at hand" in text
-        assert "Parts from 4.3.0" in text
+        assert "The file of this case was not found" in text
+        assert "Differs from 4.3.0" in text
         steps = text.split("Step by step")[1:]
         assert len(steps) == 2
         assert all('<th scope="col">Engine</th>' in step and "Expected" not in step for step in steps)
@@ -236,7 +236,7 @@ class TestWithoutTheCases:
 
     def test_one_version(self, tmp_path: Path) -> None:
         write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
-        assert "There is one version here" in (tmp_path / "site" / "index.html").read_text()
+        assert "These results have one version" in (tmp_path / "site" / "index.html").read_text()
 
     def test_no_version_at_all(self, tmp_path: Path) -> None:
         results = a.results(tmp_path / "r", {"f/a": {}})
@@ -255,7 +255,7 @@ class TestWithoutTheCases:
         header = results.header.model_copy(update={"targets": (target,)})
         write(Report.of(Results(header, cells, results.footer), loaded), tmp_path / "site")
         text = (tmp_path / "site" / "cases" / f"{case.id}.html").read_text()
-        assert "A case on a watermark policy" in text
+        assert "This case tests a watermark policy" in text
         assert "--spark model" in text
         assert "0 Spark versions" in (tmp_path / "site" / "index.html").read_text()
 
@@ -358,13 +358,13 @@ class TestCheckpoints:
     def test_what_becomes_of_them_is_told_worst_first(self, tmp_path: Path) -> None:
         text = self.text(tmp_path, "resumes", "refused", "violates")
         assert "Checkpoints of 3.5.9 on 4.3.0" in text
-        assert "2 checkpoints not simply gone on from" in text
+        assert "2 checkpoints that do not resume normally" in text
         assert text.index("not as expected</span> <span>f/2") < text.index("refused, as documented</span> <span>f/1")
         assert "the state has another schema" in text
         assert "issues.apache.org/jira/browse/SPARK-9" in text
 
     def test_all_go_on(self, tmp_path: Path) -> None:
-        assert "Every checkpoint is gone on from as if the version had not changed." in self.text(tmp_path, "resumes")
+        assert "Every checkpoint resumes as if the version had not changed." in self.text(tmp_path, "resumes")
 
     def test_none_were_handed_over(self, tmp_path: Path) -> None:
         assert "Checkpoints of" not in self.text(tmp_path)

@@ -83,14 +83,14 @@ def test_each_damage_is_named(tmp_path: Path, damage: Damage, error: type[Unusab
     assert caught.value.path == path
 
 
-def test_counts_of_nothing_may_be_left_in(tmp_path: Path) -> None:
+def test_the_footer_may_count_zeros(tmp_path: Path) -> None:
     path = written(tmp_path / "results.jsonl")
     lines = edited(5, counts={"conforms": 4, "violates": 0})(path.read_text().splitlines(keepends=True))
     path.write_text("".join(lines))
     assert len(Results.read(path).cells) == 4
 
 
-def test_a_cut_inside_a_letter_is_a_cut(tmp_path: Path) -> None:
+def test_a_file_cut_inside_a_character_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "results.jsonl")
     whole = path.read_bytes().replace(b"conformance run", "conformance run é".encode())
     path.write_bytes(whole[: whole.index("é".encode()) + 1])
@@ -128,7 +128,7 @@ def test_a_target_that_is_two_engines(tmp_path: Path) -> None:
         Results.read_all(paths)
 
 
-def test_files_that_leave_cells_open(tmp_path: Path) -> None:
+def test_files_with_missing_cells(tmp_path: Path) -> None:
     paths = [written(tmp_path / "1", ("f/a",), ("spark-3.5.9",)), written(tmp_path / "2", ("f/b",), ("spark-4.3.0",))]
     with pytest.raises(MissingCells, match=r"2 cells \(f/a on spark-4.3.0, f/b on spark-3.5.9\)"):
         Results.read_all(paths)

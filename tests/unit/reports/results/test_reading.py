@@ -134,7 +134,7 @@ def test_the_published_schema_is_that_of_the_records() -> None:
     )
 
 
-def test_lines_are_as_the_schema_says(tmp_path: Path) -> None:
+def test_lines_match_the_schema(tmp_path: Path) -> None:
     validator = jsonschema.Draft202012Validator(json_schema())
     targets = ("spark-3.0.3", "spark-3.5.9", "spark-4.3.0")
     statuses = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.runtimes.containers.accounts import Account, accounts, choose
+from harness.runtimes.containers.images import Account, accounts, choose_account
 
 PASSWD = """\
 root:x:0:0:root:/root:/bin/bash
@@ -28,18 +28,18 @@ not a line
     ],
 )
 def test_the_images_own_user_unless_it_is_root_or_has_no_name(configured, expected):
-    assert str(choose(PASSWD, configured)) == expected
+    assert str(choose_account(PASSWD, configured)) == expected
 
 
 def test_nobody_where_there_is_no_spark():
     without = PASSWD.replace("spark:x:185", "sshd:x:104")
-    assert choose(without, "") == Account("nobody", 65534, 65534)
-    assert choose(without, "185") == Account("nobody", 65534, 65534)
+    assert choose_account(without, "") == Account("nobody", 65534, 65534)
+    assert choose_account(without, "185") == Account("nobody", 65534, 65534)
 
 
 @pytest.mark.parametrize("passwd", ["", "root:x:0:0::/:/bin/sh\n", "toor:x:0:0::/:/bin/sh\n"])
 def test_nobody_but_root_is_nobody(passwd):
-    assert choose(passwd, "root") is None
+    assert choose_account(passwd, "root") is None
 
 
 def test_lines_that_are_no_accounts_are_passed_over():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engine.transport import TransportClosed
-from harness.runtimes.containers.attached import AttachedLink
+from harness.runtimes.containers.attached import AttachedTransport
 
 OUT, ERR = 1, 2
 
@@ -57,7 +57,7 @@ def frame(stream, data):
 
 
 def link_to(container):
-    transport = AttachedLink(container, memory="3g")
+    transport = AttachedTransport(container, memory="3g")
     transport.start()
     return transport
 
@@ -141,9 +141,9 @@ def test_how_it_ended(state, told):
     transport.close()
 
 
-def test_a_container_that_somebody_removed():
+def test_a_container_removed_by_another_process():
     container = Container()
     container.wait = lambda timeout: (_ for _ in ()).throw(docker.errors.NotFound("gone"))
     transport = link_to(container)
-    assert transport.ending() == "its container removed by somebody else"
+    assert transport.ending() == "its container removed by another process"
     transport.close()

@@ -25,13 +25,13 @@ def test_a_version_a_line_and_all():
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("mine:1", "'mine:1' names no image; write VERSION=REFERENCE, like 3.5.9=registry/spark:tag"),
-        ("3.5.9=", "'3.5.9=' names no image; write VERSION=REFERENCE, like 3.5.9=registry/spark:tag"),
-        ("al=mine:1", "an image for 'al', which is no version, line or `all`. Did you mean all?"),
-        ("3.9=mine:1", "an image for '3.9', which is no version, line or `all`. Did you mean 3.5.9?"),
+        ("mine:1", "'mine:1' is not VERSION=REFERENCE, like 3.5.9=registry/spark:tag"),
+        ("3.5.9=", "'3.5.9=' is not VERSION=REFERENCE, like 3.5.9=registry/spark:tag"),
+        ("al=mine:1", "an image is set for 'al', which is not a version, line or `all`. Did you mean all?"),
+        ("3.9=mine:1", "an image is set for '3.9', which is not a version, line or `all`. Did you mean 3.5.9?"),
     ],
 )
-def test_what_is_no_image(assignment, message):
+def test_an_invalid_image_option_is_refused(assignment, message):
     with pytest.raises(NotAnImage) as caught:
         parse([assignment], KNOWN)
     assert str(caught.value) == message
@@ -83,7 +83,7 @@ def test_an_image_that_is_here_tells_its_digest():
 
 
 def test_an_image_that_is_nowhere():
-    with pytest.raises(NoImage, match="cannot be pulled: manifest for mine:1 not found") as caught:
+    with pytest.raises(NoImage, match="cannot pull it: manifest for mine:1 not found") as caught:
         Images({"3.5": "mine:1"}).get(target("3.5.9"), Daemon(), ignore_progress)
     assert "--image 3.5.9=registry/spark:tag" in str(caught.value)
     assert caught.value.exit_code == 3

@@ -31,13 +31,13 @@ def test_what_a_daemon_cannot_limit_is_not_asked_for_but_told():
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"memory": "3 GB"}, "--memory 3 GB: give a size in bytes, or with k, m or g behind it, such as 3g"),
-        ({"memory": ""}, "--memory : give a size"),
-        ({"cpus": 0}, "--cpus 0: give how many processors"),
-        ({"cpus": -1.0}, "--cpus -1.0: give how many processors"),
+        ({"memory": "3 GB"}, "--memory 3 GB: not a size; use bytes or a number with k, m or g, such as 3g"),
+        ({"memory": ""}, "--memory : not a size"),
+        ({"cpus": 0}, "--cpus 0: not a positive number"),
+        ({"cpus": -1.0}, "--cpus -1.0: not a positive number"),
     ],
 )
-def test_what_is_no_limit(limits, message):
+def test_an_invalid_limit_is_refused(limits, message):
     with pytest.raises(NotALimit) as caught:
         Confinement(**limits)
     assert str(caught.value).startswith(message)

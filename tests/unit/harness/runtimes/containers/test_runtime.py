@@ -88,11 +88,11 @@ def daemons(monkeypatch):
     """Every client that was opened."""
     opened = []
 
-    def reach():
+    def connect():
         opened.append(Daemon())
         return opened[-1]
 
-    monkeypatch.setattr(module, "reach", reach)
+    monkeypatch.setattr(module, "connect", connect)
     return opened
 
 

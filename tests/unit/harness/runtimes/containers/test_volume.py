@@ -3,8 +3,7 @@
 import io
 import tarfile
 
-from harness.runtimes.containers.code import modules
-from harness.runtimes.containers.volume import _Stream, packed
+from harness.runtimes.containers.volume import _Stream, modules, packed
 
 
 def members(archive):

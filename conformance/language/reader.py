@@ -1,0 +1,98 @@
+"""Reads cases: from a file, which holds a Spark case, a policy case or several cases (``matrix``), or from a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.core.case import Case
+from conformance.language.case_file import case_of
+from conformance.language.expansion import Expansion, expansions, has_matrix
+from conformance.language.node import Entries, Entry, Items, Node, Scalar
+from conformance.language.policy_file import is_policy_case, policy_case_of
+from conformance.language.problem import InvalidCase, Problem, Report
+from conformance.language.shape import Json
+from conformance.language.source import read_yaml
+from conformance.policies.case import PolicyCase
+
+if TYPE_CHECKING:
+    from conformance.language.catalogue import Catalogue
+
+
+def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[Case | PolicyCase, ...]:
+    """Read all cases in a file, of either kind. Nothing in it is executed.
+
+    One, or one per combination if the file has a ``matrix``, with ids such as ``id.left-outer``.
+
+    Args:
+        path: a YAML file.
+        id: the path of the file under the root of the suite without the suffix.
+        catalogue: of the suite that contains the case, which must then follow its rules; None outside a suite.
+
+    Raises:
+        InvalidCase: with every problem.
+    """
+    report = Report(path)
+    node = read_yaml(path, report)
+    if node is not None and is_policy_case(node):
+        return (policy_case_of(node, report, id, catalogue),)
+    if isinstance(node, Entries) and has_matrix(node):
+        return _of_matrix(node, report, id, catalogue)
+    return (case_of(node, report, id, catalogue),)
+
+
+def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
+    """Read the one Spark case in a file, as ``read_any``.
+
+    Raises:
+        InvalidCase: with every problem.
+    """
+    report = Report(path)
+    return case_of(read_yaml(path, report), report, id, catalogue)
+
+
+def case_from(written: Mapping[str, Json], id: str) -> Case:
+    """The Spark case that a mapping, structured like the YAML, describes; all line numbers are 0.
+
+    Raises:
+        InvalidCase: with every problem.
+    """
+    return case_of(_node(written), Report(Path(f"{id}.yaml")), id, None)
+
+
+def _node(value: Json) -> Node:
+    if isinstance(value, Mapping):
+        return Entries(0, 0, tuple(Entry(Scalar(0, 0, key), _node(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return Items(0, 0, tuple(map(_node, value)))
+    return Scalar(0, 0, value)
+
+
+def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:
+    found = expansions(node, report)
+    if report.problems:
+        raise InvalidCase(report.problems)
+    cases: list[Case] = []
+    wrong: dict[Problem, list[str]] = {}
+    for one in found:
+        try:
+            cases.append(_case(one, report.path, id, catalogue))
+        except InvalidCase as invalid:
+            for problem in invalid.problems:
+                wrong.setdefault(problem, []).append(one.name)
+    if wrong:
+        raise InvalidCase(_with_names(problem, names, len(found)) for problem, names in wrong.items())
+    return tuple(cases)
+
+
+def _case(one: Expansion, path: Path, id: str, catalogue: Catalogue | None) -> Case:
+    found = case_of(one.document, Report(path), f"{id}.{one.name}", catalogue)
+    return found.model_copy(update={"expansion": one.name})
+
+
+def _with_names(problem: Problem, names: list[str], of: int) -> Problem:
+    """A problem of only some of the cases names them."""
+    if len(names) == of:
+        return problem
+    return Problem(problem.path, problem.line, problem.column, f"{problem.message} (in {', '.join(names)})")

@@ -1,0 +1,100 @@
+"""What a stateful operator gets and returns in one micro-batch, and how it compares event times with watermarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from conformance.model.columns import WINDOW_MADE, Attribute, Row, Value
+from conformance.model.progress import ComparedRow
+from conformance.model.rules import Rules
+
+OutputMode: TypeAlias = Literal["append", "update", "complete"]
+State: TypeAlias = Any
+"""The state of an operator; immutable."""
+
+
+@dataclass(frozen=True)
+class OperatorContext:
+    """The input of a stateful operator in a micro-batch besides rows and state; watermarks in ms."""
+
+    late_ms: int
+    eviction_ms: int
+    mode: OutputMode
+    silent: frozenset[str]
+    """Streams without new rows."""
+    rules: Rules
+
+    @property
+    def evicting_ms(self) -> int:
+        """The watermark by which state is evicted."""
+        return self.eviction_ms if self.rules.eviction_watermark == "own batch" else self.late_ms
+
+
+@dataclass(frozen=True)
+class OperatorResult:
+    """The result of a stateful operator in a micro-batch."""
+
+    rows: Sequence[Row]
+    state: State
+    state_rows: int
+    late: tuple[ComparedRow, ...] = ()
+    dropped: int = 0
+    evicted: tuple[ComparedRow, ...] = ()
+    updated: int = 0
+    removed: int = 0
+    duplicates: int = 0
+    shown: tuple[ComparedRow, ...] = ()
+    """The state, for display."""
+
+
+def compared_row(
+    row: Row | Mapping[int, Value],
+    columns: Sequence[Attribute],
+    time: Attribute | None,
+    watermark_ms: int,
+    rows: int = 1,
+) -> ComparedRow:
+    """A row with its values by name, and the time that was compared with a watermark."""
+    what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
+    instant = None if time is None else instant_of(row[time.id], time)
+    return ComparedRow(what, instant, watermark_ms, rows)
+
+
+def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:
+    """The event-time column of an operator: the first one with a watermark; None if there is none.
+
+    Raises:
+        Refused: there are several, on versions that refuse that (SPARK-42376).
+    """
+    tagged = [one for one in columns if one.is_event_time]
+    if len({one.id for one in tagged}) > 1 and "two event times" in rules.refusals:
+        raise rules.refusal("two event times", ", ".join(one.name for one in tagged))
+    return tagged[0] if tagged else None
+
+
+def is_late(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:
+    """Whether an event time, an instant or a window, is late."""
+    if time is None:
+        return rules.null_is_late
+    return rules.is_late(rules.late_time_of_window(time) if _is_window(column) else time, watermark_ms)
+
+
+def is_evicted(time: Value, column: Attribute, watermark_ms: int, rules: Rules) -> bool:
+    """Whether state with this event time is evicted."""
+    if time is None:
+        return rules.null_is_over
+    return rules.is_over(rules.over_time_of_window(time) if _is_window(column) else time, watermark_ms)
+
+
+def instant_of(time: Value, column: Attribute) -> int | None:
+    """The instant of an event time, in µs; for a window its end."""
+    if time is None:
+        return None
+    instant: int = time[1] if _is_window(column) else time
+    return instant
+
+
+def _is_window(column: Attribute) -> bool:
+    return column.made_by == WINDOW_MADE or column.type.name == "struct"

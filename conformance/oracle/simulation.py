@@ -1,0 +1,305 @@
+"""Runs a case on the reference model, step by step, and records an ``Observation`` as an engine would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from conformance.core import metrics
+from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
+from conformance.core.spark_types import DataType
+from conformance.core.values import canonical
+from conformance.core.versions import SparkVersion
+from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.columns import Value
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.execution import BatchData
+from conformance.model.plan import Plan, StreamSource, walk, watermarks
+from conformance.model.progress import BatchProgress, OperatorProgress
+from conformance.model.query import Query, QuerySettings, in_rocksdb
+from conformance.model.rules import Rules
+from conformance.oracle.plan_builder import frame_of
+
+Json: TypeAlias = Any
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """What happens in a step."""
+
+    step: Step
+    batches: tuple[BatchProgress, ...]
+    error: Refused | None = None
+
+
+class CaseSimulation:
+    """Runs the steps of a case on the reference model.
+
+    Args:
+        case: the case.
+        version: of Spark.
+        rules: of the version, or altered.
+        order: in which to read the partitions of each micro-batch; as written by default.
+    """
+
+    def __init__(self, case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> None:
+        self._case = case
+        self._order = order
+        self._version = version
+        self._rules = rules
+        self._settings = QuerySettings(case.output_mode, case.trigger, case.conf)
+        self._pipeline = case.query
+        self._checkpoint = ModelCheckpoint()
+        self._query: Query | None = None
+        self._unread: list[BatchData] = []
+        self.columns: tuple[Column, ...] = ()
+        self._steps_seen: list[StepSeen] = []
+        self._types: tuple[DataType, ...] = ()
+
+    def run(self) -> Iterator[StepProgress]:
+        """Run the steps until one fails."""
+        for step in self._case.steps:
+            batches: list[BatchProgress] = []
+            error = None
+            try:
+                for batch in self._batches(step):
+                    batches.append(batch)
+            except Refused as refused:
+                error = refused
+            self._steps_seen.append(self._step_seen(step, batches, error))
+            yield StepProgress(step, tuple(batches), error)
+            if error is not None:
+                return
+
+    @property
+    def observation(self) -> Observation:
+        """Of the steps so far."""
+        return Observation(case=self._case.id, columns=self.columns, steps=tuple(self._steps_seen))
+
+    def _batches(self, step: Step) -> Iterator[BatchProgress]:
+        action = step.action
+        if isinstance(action, Restart):
+            yield from self._restarted(action)
+            return
+        arriving = self._arriving(action)
+        if self._settings.trigger != "default":
+            self._query = self._started()
+            self._query.arrive([*self._unread, *arriving])
+            yield from self._query.run()
+            self._unread = self._query.unread
+            self._checkpoint = self._query.checkpoint
+            return
+        if self._query is None:
+            self._query = self._started()
+            yield from self._query.run()
+        self._query.arrive(arriving)
+        yield from self._query.run()
+        self._checkpoint = self._query.checkpoint
+
+    def _restarted(self, action: Restart) -> Iterator[BatchProgress]:
+        if action.how == "kill":
+            yield from self._killed(action)
+        if self._query is not None:
+            self._checkpoint = self._query.checkpoint
+        if action.how == "crash-before-commit":
+            self._checkpoint = self._checkpoint.without_newest_commit()
+        for damage, part in action.damage.items():
+            self._damaged(damage, part)
+        change = action.change
+        self._settings = QuerySettings(
+            change.output_mode or self._settings.mode,
+            change.trigger or self._settings.trigger,
+            {**self._settings.conf, **(change.conf or {})},
+        )
+        self._pipeline = change.query or self._pipeline
+        self._query = None
+        if self._settings.trigger == "default":
+            self._query = self._started()
+            yield from self._query.run()
+
+    def _damaged(self, damage: str, part: str) -> None:
+        match damage, part:
+            case "gone", "commit":
+                self._checkpoint = self._checkpoint.without_newest_commit()
+            case "gone", "metadata":
+                if "checkpoint without metadata" in self._rules.refusals:
+                    raise self._rules.refusal("checkpoint without metadata")
+            case "gone", "delta" | "state":
+                self._checkpoint = replace(self._checkpoint, lost=f"{part} {damage}")
+            case _ if f"{part} {damage}" in self._rules.refusals:
+                raise self._rules.refusal(f"{part} {damage}")
+            case _:
+                raise Unpredictable(f"a checkpoint whose {part} is {damage}")
+
+    def _killed(self, action: Restart) -> Iterator[BatchProgress]:
+        """What runs before the engine is killed. A micro-batch killed before its commit is reported by its replay."""
+        if self._settings.trigger != "default":
+            raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
+        if self._query is None:
+            self._query = self._started()
+        self._query.arrive([self._data(action.add)] if action.add else [])
+        running = self._query.run()
+        if action.at == "rest":
+            yield from running
+            return
+        for number in range(1, action.batch + 1):
+            batch = next(running, None)
+            if batch is None:
+                raise Unpredictable(f"restart: kill in micro-batch {number} of a step that has none")
+            if number < action.batch or action.at == "committed":
+                yield batch
+        if action.at == "emitted" and in_rocksdb(self._settings) and "replay in RocksDB" not in self._rules.features:
+            raise Unpredictable("a replay in RocksDB where it may take the files of another attempt for its own")
+        if action.at != "committed":
+            self._query.checkpoint = self._query.checkpoint.without_newest_commit()
+
+    def _started(self) -> Query:
+        if self._pipeline.streams() == frozenset():
+            raise Unpredictable("a query without streams")
+        frame = frame_of(self._pipeline, self._case, self._rules)
+        self._types = tuple(one.type for one in frame.plan.columns)
+        self.columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
+        return Query(frame.plan, self._settings, self._checkpoint, self._rules)
+
+    def _arriving(self, action: Start | Add | Backlog | Idle) -> list[BatchData]:
+        match action:
+            case Add(streams=arrival):
+                return [self._data(arrival)]
+            case Backlog(entries=entries):
+                nothing = Partitioned(partitions=((),))
+                return [
+                    self._data({name: entry.get(name, nothing) for name in self._case.streams}) for entry in entries
+                ]
+            case _:
+                return []
+
+    def _data(self, arrival: Arrival) -> BatchData:
+        read = self._pipeline.streams()
+        return {
+            name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
+            for name, placed in arrival.items()
+            if name in read
+        }
+
+    def _ordered(self, partitions: tuple[tuple[Row, ...], ...]) -> Iterator[tuple[Row, ...]]:
+        order = [place for place in self._order if place < len(partitions)]
+        return (partitions[place] for place in order or range(len(partitions)))
+
+    def _row(self, stream: str, row: Row) -> tuple[Value, ...]:
+        fields = self._case.streams[stream].fields
+        values = tuple(row[field.name] for field in fields) if isinstance(row, Mapping) else row
+        return tuple(_value(value, field.type) for value, field in zip(values, fields, strict=True))
+
+    def _step_seen(self, step: Step, batches: list[BatchProgress], error: Refused | None) -> StepSeen:
+        checkpoint = self._query.checkpoint if self._query is not None else self._checkpoint
+        return StepSeen(
+            number=step.number,
+            batches=tuple(self._batch_seen(batch) for batch in batches),
+            watermark=checkpoint.watermark_ms,
+            plan=None,
+            error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
+            wall_ms=0,
+        )
+
+    def _batch_seen(self, batch: BatchProgress) -> BatchSeen:
+        if self._query is None:
+            raise AssertionError("a micro-batch without a query")
+        has_watermark = bool(watermarks(self._query.written))
+        counts = metrics.missing(metrics.DROPPED, self._version) is None or not batch.operators
+        statistics = batch.event_time
+        return BatchSeen(
+            id=batch.id,
+            kind=batch.kind,
+            sources=tuple(self._sources(batch, self._query.written)),
+            watermark=batch.watermark_ms if has_watermark else None,
+            logged=batch.watermark_ms,
+            next_watermark=batch.advance.after_ms,
+            rows=tuple(self._wire(row) for row in batch.emitted),
+            dropped=batch.dropped if counts else None,
+            state=tuple(operator.state_rows for operator in batch.operators),
+            event_time=None
+            if statistics is None
+            else EventTime(min=statistics.min, max=statistics.max, avg=statistics.avg),
+            duration_ms=0,
+            progress=self._progress(batch, has_watermark=has_watermark),
+        )
+
+    def _sources(self, batch: BatchProgress, plan: Plan) -> Iterator[SourceRead]:
+        rows = dict(batch.read)
+        for node in walk(plan):
+            if isinstance(node, StreamSource):
+                yield SourceRead(stream=node.stream, rows=len(rows.get(node.stream, ())), moved=node.stream in rows)
+
+    def _wire(self, row: tuple[Value, ...]) -> tuple[Json, ...]:
+        return tuple(wire(value, type_) for value, type_ in zip(row, self._types, strict=True))
+
+    def _progress(self, batch: BatchProgress, *, has_watermark: bool) -> dict[str, Json]:
+        """The part of a progress entry that the model predicts."""
+        if self._query is None:
+            raise AssertionError("a micro-batch without a query")
+        event_time: dict[str, str] = {}
+        if has_watermark:
+            event_time["watermark"] = _instant(batch.watermark_ms)
+            if batch.event_time is not None:
+                for key in ("min", "max", "avg"):
+                    event_time[key] = _instant(getattr(batch.event_time, key))
+        partitions = self._query.checkpoint.partitions
+        return {
+            "batchId": batch.id,
+            "numInputRows": sum(read.rows for read in self._sources(batch, self._query.written)),
+            "eventTime": event_time,
+            "stateOperators": [self._operator(one, partitions) for one in batch.operators],
+        }
+
+    def _operator(self, one: OperatorProgress, partitions: str | None) -> dict[str, Json]:
+        known: dict[str, Json] = {
+            "operatorName": one.operator,
+            "numRowsTotal": one.state_rows,
+            "numRowsUpdated": one.updated,
+            "numRowsRemoved": one.removed,
+            "numRowsDroppedByWatermark": one.dropped,
+        }
+        if partitions is not None:
+            known["numShufflePartitions"] = int(partitions)
+        if one.operator.startswith("dedupe"):
+            known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
+        return {
+            key: value
+            for key, value in known.items()
+            if metrics.missing(f"stateOperators.{key}", self._version) is None
+        }
+
+
+def _value(value: Json, type_: DataType) -> Value:
+    """A value of a case in the representation of the model: DOUBLE as a Python float."""
+    exact = canonical(value, type_)
+    return float(exact) if type_.name in ("float", "double") and isinstance(exact, int | Decimal) else exact
+
+
+def wire(value: Value, type_: DataType) -> Json:
+    """A value as the driver of an engine sends it."""
+    if value is None:
+        return None
+    match type_.name:
+        case "timestamp" | "timestamp_ntz":
+            moment = _EPOCH + timedelta(microseconds=value)
+            return f"{moment.date().isoformat()}T{moment:%H:%M:%S.%f}{'Z' if type_.name == 'timestamp' else ''}"
+        case "struct":
+            return [wire(item, field.type) for item, field in zip(value, type_.fields, strict=True)]
+        case "array":
+            return [wire(item, type_.elements[0]) for item in value]
+        case "decimal":
+            return str(value)
+        case _:
+            return value
+
+
+def _instant(millis: int) -> str:
+    moment = _EPOCH + timedelta(milliseconds=millis)
+    return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

@@ -1,0 +1,185 @@
+"""Replays a trace under the rules of one engine: which events are late, what is emitted, when each window is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from conformance.policies.engine_rules import EngineRules, InputWatermark
+from conformance.policies.policy import MIN, Policy
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry, in_unit
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """The result of one trace entry. Times are in the unit of event times; ``MIN`` means no watermark yet."""
+
+    number: int
+    """From 1."""
+    entry: TraceEntry
+    now: int
+    """The clock, in the unit of the trace."""
+    watermarks: Mapping[str, int]
+    """Of each input's policy."""
+    emitted: int | None
+    """The watermark sent to downstream operators; None if none was."""
+    downstream: int
+    """The current watermark of downstream operators."""
+    late: bool | None = None
+    """Whether the event is dropped; None if the entry is not an event."""
+    window: int | None = None
+    """The end of the event's window; None without windows, and if the entry is not an event."""
+    closed: tuple[int, ...] = ()
+    """Ends of the windows that this entry completes, in order; windows without events are not listed."""
+    idle: tuple[str, ...] = ()
+    """Inputs that do not hold back the watermark."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A trace as an engine processes it."""
+
+    trace: Trace
+    rules: EngineRules
+    steps: tuple[ReplayStep, ...]
+    """One per entry, in order."""
+    open: tuple[int, ...] = ()
+    """Ends of the windows that have events and were never completed."""
+
+    @property
+    def late(self) -> tuple[ReplayStep, ...]:
+        """The dropped events."""
+        return tuple(step for step in self.steps if step.late)
+
+    @property
+    def completions(self) -> Mapping[int, ReplayStep]:
+        """End of a window → the first step that completed it."""
+        found: dict[int, ReplayStep] = {}
+        for step in self.steps:
+            for window in step.closed:
+                found.setdefault(window, step)
+        return found
+
+    @property
+    def downstream(self) -> int:
+        """The watermark at the end."""
+        return self.steps[-1].downstream if self.steps else self.rules.coalescing.initial
+
+
+def replay(trace: Trace, rules: EngineRules) -> Replay:
+    """Process a trace as the engine with these rules would.
+
+    Args:
+        trace: event times must be in the unit of the rules; the clock is converted. Before its first reading the clock
+            shows that reading, or 0 if there is none.
+        rules: from ``catalogue.rules_for``, or assembled from parts.
+    """
+    engine = _EngineState.started(trace, rules)
+    steps: list[ReplayStep] = []
+    for number, entry in enumerate(trace.entries, 1):
+        engine, step = engine.after(number, entry)
+        steps.append(step)
+    return Replay(trace, rules, tuple(steps), tuple(sorted(engine.open)))
+
+
+@dataclass(frozen=True)
+class _EngineState:
+    """The state of an engine between two entries."""
+
+    trace: Trace
+    rules: EngineRules
+    policies: Mapping[str, Policy]
+    sent: Mapping[str, int]
+    """Last emitted watermark by input; with one task, under the first input's name."""
+    now: int
+    downstream: int
+    open: frozenset[int] = field(default_factory=frozenset)
+
+    @classmethod
+    def started(cls, trace: Trace, rules: EngineRules) -> _EngineState:
+        now = next((entry.reading for entry in trace.entries if isinstance(entry, ClockReading)), 0)
+        policy = rules.policy.started(in_unit(now, trace.clock_unit, rules.clock_unit))
+        inputs = trace.inputs[:1] if rules.one_task else trace.inputs
+        return cls(
+            trace,
+            rules,
+            policies=dict.fromkeys(inputs, policy),
+            sent=dict.fromkeys(inputs, MIN),
+            now=now,
+            downstream=rules.coalescing.initial,
+        )
+
+    def after(self, number: int, entry: TraceEntry) -> tuple[_EngineState, ReplayStep]:
+        if isinstance(entry, ClockReading):
+            # A clock reading alone changes nothing until the engine polls.
+            engine = replace(self, now=entry.reading)
+            return engine, engine._step(number, entry, None)
+        engine, emitted = replace(self, policies=self._policies(entry))._emitted()
+        closed = tuple(sorted(end for end in engine.open if self.rules.lateness.complete(end, engine.downstream)))
+        engine = replace(engine, open=engine.open.difference(closed))
+        step = replace(engine._step(number, entry, emitted), closed=closed)
+        if not isinstance(entry, Event):
+            return engine, step
+        window = self.trace.window_end(entry.at)
+        own = engine.policies[engine._key(entry.input)].watermark
+        late = self.rules.lateness.late(entry.at, window, own, engine.downstream)
+        if window is not None and not late:
+            engine = replace(engine, open=engine.open | {window})
+        return engine, replace(step, late=late, window=window)
+
+    def _key(self, name: str) -> str:
+        return self.trace.inputs[0] if self.rules.one_task else name
+
+    @property
+    def _now(self) -> int:
+        """The clock in the unit of the rules."""
+        return in_unit(self.now, self.trace.clock_unit, self.rules.clock_unit)
+
+    def _policies(self, entry: Event | IdlePoll | Boundary) -> dict[str, Policy]:
+        found = dict(self.policies)
+        match entry:
+            case Event(at, name):
+                found[self._key(name)] = found[self._key(name)].event(at, self._now)
+            case IdlePoll(name):
+                for one in found if name is None else [self._key(name)]:
+                    found[one] = found[one].poll(self._now)
+            case Boundary():
+                found = {name: policy.boundary(self._now) for name, policy in found.items()}
+        if self.rules.one_source:
+            return {name: policy.poll(self._now) for name, policy in found.items()}
+        return found
+
+    def _emitted(self) -> tuple[_EngineState, int | None]:
+        """Emit the due watermarks, and return what reaches downstream operators."""
+        if self.rules.one_source:
+            combined = self.rules.coalescing.combined(self._sent(self._watermarks()), MIN)
+            due = self.rules.throttle.emit(combined, self.downstream)
+            return (self, None) if due is None else (replace(self, downstream=due), due)
+        sent = dict(self.sent)
+        for name, policy in self.policies.items():
+            due = None if policy.idle(self._now) else self.rules.throttle.emit(policy.watermark, sent[name])
+            sent[name] = sent[name] if due is None else due
+        downstream = self.rules.coalescing.combined(self._sent(sent), self.downstream)
+        engine = replace(self, sent=sent, downstream=downstream)
+        return engine, downstream if downstream > self.downstream else None
+
+    def _sent(self, watermarks: Mapping[str, int]) -> tuple[InputWatermark, ...]:
+        return tuple(InputWatermark(watermarks[name], policy.idle(self._now)) for name, policy in self.policies.items())
+
+    def _watermarks(self) -> dict[str, int]:
+        return {name: policy.watermark for name, policy in self.policies.items()}
+
+    def _step(self, number: int, entry: TraceEntry, emitted: int | None) -> ReplayStep:
+        watermarks = {name: self.policies[self._key(name)].watermark for name in self.trace.inputs}
+        return ReplayStep(
+            number=number,
+            entry=entry,
+            now=self.now,
+            watermarks=watermarks,
+            emitted=emitted,
+            downstream=self.downstream,
+            idle=tuple(self._idle()),
+        )
+
+    def _idle(self) -> Iterator[str]:
+        return (name for name in self.trace.inputs if self.policies[self._key(name)].idle(self._now))

@@ -1,0 +1,120 @@
+"""Parts of a suite: a shard for one of several machines, or the cases that a change affects."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from conformance.core.case import Case
+from conformance.policies.case import PolicyCase
+from conformance.suite.running_time import estimated_batches
+
+C = TypeVar("C", Case, PolicyCase)
+
+_HARNESS = Path(__file__).parents[2] / "harness"
+_AFFECTS_ALL = (
+    _HARNESS / "driver",
+    _HARNESS / "targets" / "tuning.yaml",
+    _HARNESS / "targets" / "targets.yaml",
+    _HARNESS.parent / "conformance" / "core" / "state_stores.yaml",
+)
+
+
+class NotAShard(ValueError):
+    """The text does not name one of several parts."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of a suite: ``2/5`` is the second of five."""
+
+    number: int
+    """From 1."""
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """
+        Raises:
+            NotAShard: the text is not ``N/M`` with N from 1 to M.
+        """
+        found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
+        if not found or not 1 <= int(found[1]) <= int(found[2]):
+            raise NotAShard(text)
+        return cls(int(found[1]), int(found[2]))
+
+    def among(self, cases: Sequence[C]) -> tuple[C, ...]:
+        """The cases of this part, in their order. The parts take about equally long, and every case is in exactly one."""
+        mine = {case.id for case in sorted(cases, key=_duration, reverse=True)[self.number - 1 :: self.of]}
+        return tuple(case for case in cases if case.id in mine)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+class NoHistory(ValueError):
+    """Git cannot list the changes since a revision."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, revision: str, folder: Path, why: str) -> None:
+        super().__init__(f"git cannot list the changes in {folder} since {revision!r}: {why}")
+        self.revision = revision
+        self.folder = folder
+
+
+def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
+    """The cases affected by changes since a revision, committed or not.
+
+    A change of its file affects a case. A change of the driver, the targets or the engine settings affects all cases, if these
+    are in a repository with history; those of an installed suite do not change.
+
+    Args:
+        revision: any that git accepts: ``main``, ``HEAD~3``, a tag.
+        cases: the selected cases.
+
+    Raises:
+        NoHistory: git is not installed, the cases are not in a repository, or the revision does not exist.
+    """
+    changed: set[Path] = set()
+    for top in sorted({_top(case.path.parent, revision) for case in cases}):
+        changed |= _changed(top, revision)
+    if any(path.is_relative_to(part) for path in changed for part in _AFFECTS_ALL):
+        return tuple(cases)
+    return tuple(case for case in cases if case.path.resolve() in changed)
+
+
+def _duration(case: Case | PolicyCase) -> int:
+    return estimated_batches(case) if isinstance(case, Case) else 0
+
+
+def _top(folder: Path, revision: str) -> Path:
+    return Path(_git(folder, revision, "rev-parse", "--show-toplevel").strip()).resolve()
+
+
+def _changed(top: Path, revision: str) -> set[Path]:
+    _git(top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    listed = _git(top, revision, "diff", "--name-only", "-z", revision, "--")
+    listed += _git(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
+    return {top / name for name in listed.split("\0") if name}
+
+
+def _git(folder: Path, revision: str, *arguments: str) -> str:
+    program = shutil.which("git")
+    if program is None:
+        raise NoHistory(revision, folder, "git is not on the PATH")
+    done = subprocess.run([program, "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NoHistory(revision, folder, done.stderr.strip() or "no such revision")
+    return done.stdout

@@ -1,0 +1,78 @@
+"""The messages from the host, parsed once. ``harness/engine/protocol.py`` describes their fields."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional
+
+Json = Any
+Partitions = List[List[Dict[str, Json]]]
+"""Rows as objects, by partition of one micro-batch."""
+Batch = Dict[str, Partitions]
+"""What arrives in one micro-batch, by stream."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    ddl: str
+    files: int
+    """Files of each micro-batch."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a restart changes; None leaves it as it is."""
+
+    conf: Optional[Dict[str, str]] = None
+    output_mode: Optional[str] = None
+    trigger: Optional[str] = None
+    query: Optional[List[Dict[str, Json]]] = None
+
+
+@dataclass(frozen=True)
+class Step:
+    action: str
+    batches: List[Batch]
+    how: Optional[str] = None
+    change: Change = Change()
+    damage: Optional[Dict[str, str]] = None
+    at: Optional[str] = None
+    nth: int = 1
+    plan: bool = False
+
+    @classmethod
+    def parse(cls, message: Dict[str, Json]) -> Step:
+        fields = snake_case(message)
+        fields["change"] = Change(**snake_case(message.get("change", {})))
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class CaseRequest:
+    case: str
+    directory: str
+    streams: Dict[str, Stream]
+    query: List[Dict[str, Json]]
+    output_mode: str
+    trigger: str
+    conf: Dict[str, str]
+    steps: List[Step]
+    first: int
+    tell: bool
+    discard: List[str]
+    restore: Optional[str] = None
+    save: Optional[str] = None
+    code_path: Optional[str] = None
+
+    @classmethod
+    def parse(cls, message: Dict[str, Json]) -> CaseRequest:
+        fields = snake_case(message)
+        fields["streams"] = {name: Stream(**stream) for name, stream in message["streams"].items()}
+        fields["steps"] = [Step.parse(step) for step in message["steps"]]
+        return cls(**fields)
+
+
+def snake_case(message: Dict[str, Json]) -> Dict[str, Json]:
+    """The fields of a message under the names they have in Python: ``outputMode`` is ``output_mode``."""
+    return {re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name): value for name, value in message.items()}

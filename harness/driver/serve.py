@@ -1,0 +1,104 @@
+"""Starts the engine, introduces it to the host, and passes each request to a handler in a thread of its own."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any, Callable, Dict, List
+
+from .backend import Backend
+from .channel import Channel
+from .failures import EngineLost, PysparkMissing, reason_of
+
+Handler = Callable[[Channel, Backend, Dict[str, Any]], None]
+"""Answers one request; what it raises is sent to the host as ``failed``."""
+
+_MOST_AT_ONCE = 64
+_ENGINE_LOST_EXIT = 70
+
+
+def serve(arguments: List[str], answer: Handler) -> int:
+    """Answer requests until standard input ends.
+
+    Requests run side by side, each in its own thread; the host decides how many at once.
+
+    ``arguments``: ``[--shared] [--storage URL] WORK [KEY=VALUE …]``. With ``--shared``, other users of the machine can change what the
+    driver writes: their engines may resume a query. ``--storage`` is the URL of a directory that holds the directories of cases;
+    without it they are on this machine.
+    """
+    channel = Channel()
+    # One Python thread is one JVM thread, because the active session belongs to a thread. Spark 3.2 and newer do this by default.
+    os.environ["PYSPARK_PIN_THREAD"] = "true"
+    try:
+        find_pyspark()
+        backend = _start(arguments)
+        channel.send("hello", identity=backend.identity(), slots=backend.slots())
+    except Exception as error:
+        channel.send("failed", reason=reason_of(error, starting=True), message=_message(error))
+        return 3
+    threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="case")
+    for request in channel.requests():
+        threads.submit(_answer, channel, backend, answer, request)
+    # The host has closed our standard input or was killed, so nobody reads the rest. The JVM ends with this process.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def find_pyspark() -> None:
+    """Make the pyspark of an unpacked Spark importable, as Spark's own ``bin/pyspark`` does, unless one is installed.
+
+    Images have Spark in ``SPARK_HOME`` or ``/opt/spark`` and set no ``PYTHONPATH``.
+
+    Raises:
+        PysparkMissing: there is none.
+    """
+    if find_spec("pyspark") is not None:
+        return
+    home = os.environ.get("SPARK_HOME") or "/opt/spark"
+    sys.path[1:1] = [home + "/python", *glob.glob(home + "/python/lib/py4j-*-src.zip")]
+    if find_spec("pyspark") is None:
+        raise PysparkMissing("{} finds no pyspark, and there is none in {}/python".format(sys.executable, home))
+
+
+def _start(arguments: List[str]) -> Backend:
+    from .classic import Classic
+    from .connect import Connect
+    from .errors import keep_origins
+
+    keep_origins()
+    parser = argparse.ArgumentParser(prog="driver")
+    parser.add_argument("--shared", action="store_true")
+    parser.add_argument("--storage")
+    parser.add_argument("work")
+    parser.add_argument("settings", nargs="*")
+    options = parser.parse_args(arguments)
+    if options.shared:
+        os.umask(0)
+    # Not an argument: it may hold a token, and every user of the machine can read arguments.
+    url = os.environ.pop("CONFORMANCE_ENDPOINT", None)
+    if url:
+        return Connect(url, options.storage)
+    return Classic(options.work, dict(setting.split("=", 1) for setting in options.settings), options.storage)
+
+
+def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[str, Any]) -> None:
+    try:
+        answer(channel, backend, request)
+    except Exception as error:
+        if isinstance(error, EngineLost) or not backend.is_alive():
+            traceback.print_exc()
+            sys.stderr.flush()
+            # Without a case: every case in this engine is affected.
+            channel.send("failed", reason=EngineLost.reason, message="{}: {}".format(type(error).__name__, error))
+            os._exit(_ENGINE_LOST_EXIT)
+        channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
+
+
+def _message(error: Exception) -> str:
+    """A known failure says everything itself; anything else needs its traceback."""
+    return str(error) if reason_of(error) != "driver-error" else traceback.format_exc()

@@ -1,0 +1,175 @@
+"""What the reference model predicts for the cases of a report, and how far case, engine and model agree.
+
+Computed once, when the report is made; pages only show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.judging.divergence import equivalent
+from conformance.judging.wall_clock import reads_the_clock
+from conformance.model.errors import Unpredictable
+from conformance.model.wrong_models import WRONG_MODELS
+from conformance.oracle.cross_check import AGREEING
+from conformance.oracle.explanation import explanation_lines
+from conformance.oracle.mutation_score import detected
+from conformance.oracle.prediction import Prediction, predict, verdict_on
+from reports.analysis.equivalence import has_behaviour
+from reports.results.records import Cell, Target
+
+ToneAndLine: TypeAlias = tuple[str, str]
+
+
+class Predicted(Protocol):
+    """What a model predicts for a case on a version."""
+
+    @property
+    def observation(self) -> Observation: ...
+
+    @property
+    def explanation(self) -> tuple[ToneAndLine, ...]:
+        """What happens and why, line by line, each with its tone."""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the prediction is what the case expects of the version."""
+
+
+Predictor: TypeAlias = Callable[[Case, SparkVersion], Predicted | None]
+"""None if the case uses something the model does not support."""
+
+
+@dataclass(frozen=True)
+class ModelPrediction:
+    """A prediction that a page shows."""
+
+    observation: Observation
+    explanation: tuple[ToneAndLine, ...]
+
+
+@dataclass(frozen=True)
+class ThreeAnswers:
+    """Case, engine and model on one version."""
+
+    case: str
+    target: Target
+    engine: bool
+    """Whether the engine does what the case expects."""
+    model: bool | None
+    """Whether the model predicts what the case expects; None if it cannot predict the case."""
+    equivalent: bool = False
+    """Whether the model predicts the engine's whole answer: rows, watermarks, drops and state."""
+
+    @property
+    def agree(self) -> bool:
+        return self.engine and self.model is True
+
+
+@dataclass(frozen=True)
+class ModelAgreement:
+    """How far case, engine and model agree."""
+
+    answers: tuple[ThreeAnswers, ...]
+    predictions: Mapping[tuple[str, str], ModelPrediction]
+    """Those that pages show, by case id and target name."""
+    killed: int
+    """How many wrong models the cases of this run kill; a lower bound, since only the named killer of each is tried."""
+    wrong_models: int
+
+    @property
+    def cases(self) -> int:
+        """How many cases have an answer."""
+        return len({answer.case for answer in self.answers})
+
+    @property
+    def predicted_cases(self) -> int:
+        """How many cases the model predicts on every version that has answered."""
+        return self.cases - len({answer.case for answer in self.answers if answer.model is None})
+
+    @property
+    def predicted(self) -> tuple[ThreeAnswers, ...]:
+        """The answers that the model predicts."""
+        return tuple(answer for answer in self.answers if answer.model is not None)
+
+    @property
+    def agreed(self) -> int:
+        return sum(answer.agree for answer in self.predicted)
+
+    @property
+    def equivalent(self) -> int:
+        """How many of the agreed answers the model predicts completely."""
+        return sum(answer.agree and answer.equivalent for answer in self.predicted)
+
+    @property
+    def disagreements(self) -> tuple[ThreeAnswers, ...]:
+        return tuple(answer for answer in self.predicted if not answer.agree)
+
+
+def model_agreement(
+    cases: Mapping[str, Case],
+    cells: Mapping[tuple[str, str], Cell],
+    targets: Iterable[Target],
+    shown: frozenset[tuple[str, str]],
+    predictor: Predictor,
+) -> ModelAgreement:
+    """Ask the model about every answer.
+
+    Args:
+        cases: id → the case as it was when it ran; cells of other cases are left out.
+        cells: by case id and target name.
+        targets: of released versions.
+        shown: the cells whose prediction a page shows.
+        predictor: the model.
+    """
+    answers: list[ThreeAnswers] = []
+    predictions: dict[tuple[str, str], ModelPrediction] = {}
+    for target in targets:
+        version = target.version
+        for id, case in cases.items():
+            cell = cells.get((id, target.name))
+            if version is None or cell is None or cell.observation is None or not has_behaviour(cell):
+                continue
+            engine, predicted = cell.status in AGREEING, predictor(case, version)
+            if predicted is None:
+                answers.append(ThreeAnswers(id, target, engine, None))
+                continue
+            if (id, target.name) in shown:
+                predictions[id, target.name] = ModelPrediction(predicted.observation, predicted.explanation)
+            same = equivalent(predicted.observation, cell.observation, instants=not reads_the_clock(case))
+            # A model that agrees with an engine that does what the case expects needs no verdict of its own.
+            answers.append(ThreeAnswers(id, target, engine, (same and engine) or predicted.as_expected, same))
+    return ModelAgreement(tuple(answers), predictions, len(detected(cases)), len(WRONG_MODELS))
+
+
+@dataclass(frozen=True)
+class _ByTheReferenceModel:
+    """A prediction; explanation and verdict are made when they are read."""
+
+    case: Case
+    prediction: Prediction
+
+    @property
+    def observation(self) -> Observation:
+        return self.prediction.observation
+
+    @property
+    def explanation(self) -> tuple[ToneAndLine, ...]:
+        return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
+
+    @property
+    def as_expected(self) -> bool:
+        return verdict_on(self.case, self.prediction).status in AGREEING
+
+
+def reference_model(case: Case, version: SparkVersion) -> Predicted | None:
+    """The prediction of the reference model; None if the case uses something it does not support."""
+    try:
+        return _ByTheReferenceModel(case, predict(case, version))
+    except Unpredictable:
+        return None

@@ -1,0 +1,106 @@
+"""Parts of a suite: shards for several machines, and the cases that a change affects."""
+
+import subprocess
+from itertools import combinations
+
+import pytest
+
+from conformance.suite import discovery, selection
+from conformance.suite.running_time import estimated_batches
+from conformance.suite.selection import NoHistory, NotAShard, Shard, affected_since
+
+CASES = discovery.load().cases
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 5, 7])
+def test_each_case_is_in_one_shard_and_shards_take_about_as_long(of):
+    shards = [Shard(number, of).among(CASES) for number in range(1, of + 1)]
+    assert sorted(case.id for shard in shards for case in shard) == sorted(case.id for case in CASES)
+    for one, other in combinations(shards, 2):
+        assert abs(sum(map(estimated_batches, one)) - sum(map(estimated_batches, other))) < 0.1 * sum(
+            map(estimated_batches, one)
+        )
+
+
+def test_more_shards_than_cases_leave_some_empty():
+    assert Shard(3, 5).among(CASES[:2]) == ()
+
+
+@pytest.mark.parametrize("text", ["0/5", "6/5", "2", "2/", "/5", "a/b", "-1/5", "2/5/6", "1/0", ""])
+def test_not_a_shard(text):
+    with pytest.raises(NotAShard, match="write 2/5 for the second of five parts"):
+        Shard.parse(text)
+
+
+def test_a_shard_prints_as_written():
+    assert str(Shard.parse(" 2/5 ")) == "2/5"
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "mine" / "cases"
+    folder.mkdir(parents=True)
+    for case in CASES[:3]:
+        (folder / case.path.name).write_text(case.path.read_text())
+    git(tmp_path / "mine", "init", "-q")
+    commit(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def git(folder, *arguments):
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+
+
+def commit(folder):
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "a state")
+
+
+def cases_of(repository):
+    loaded = discovery.load([repository / "cases"])
+    loaded.raise_for_problems()
+    return loaded.cases
+
+
+def names(cases):
+    return [case.path.name for case in cases]
+
+
+def test_new_and_changed_cases_are_affected_committed_or_not(repository):
+    assert affected_since("HEAD", cases_of(repository)) == ()
+    first, second, third = (case.path for case in cases_of(repository))
+    first.write_text(first.read_text() + "# committed\n")
+    commit(repository)
+    second.write_text(second.read_text() + "# not committed\n")
+    (repository / "cases" / "zz-new.yaml").write_text(third.read_text())
+    assert names(affected_since("HEAD~1", cases_of(repository))) == [first.name, second.name, "zz-new.yaml"]
+    assert names(affected_since("HEAD", cases_of(repository))) == [second.name, "zz-new.yaml"]
+
+
+def test_a_change_of_the_driver_affects_all_cases(repository, monkeypatch):
+    driver = repository / "harness" / "driver"
+    driver.mkdir(parents=True)
+    monkeypatch.setattr(selection, "_AFFECTS_ALL", (driver,))
+    assert affected_since("HEAD", cases_of(repository)) == ()
+    (driver / "execution.py").write_text("")
+    assert len(affected_since("HEAD", cases_of(repository))) == 3
+
+
+def test_the_paths_that_affect_all_cases_exist():
+    assert all(path.exists() for path in selection._AFFECTS_ALL)
+
+
+@pytest.mark.parametrize("revision", ["no-such-branch", "--output=x", ""])
+def test_an_unknown_revision(repository, revision):
+    with pytest.raises(NoHistory, match="git cannot list the changes"):
+        affected_since(revision, cases_of(repository))
+
+
+def test_no_repository(tmp_path, monkeypatch):
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(CASES[0].path.read_text())
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(NoHistory, match="not a git repository"):
+        affected_since("HEAD", cases_of(tmp_path))

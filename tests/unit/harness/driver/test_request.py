@@ -1,0 +1,46 @@
+"""The driver parses what the host sends."""
+
+import json
+
+import pytest
+
+from conformance.suite import discovery
+from harness.driver.request import CaseRequest, Change, Step, Stream
+from harness.engine.request import request_for
+from harness.engine.segments import segments_of
+
+
+def test_every_request_of_the_suite_is_parsed():
+    cases = discovery.load().cases
+    for case in cases:
+        for segment in segments_of(case):
+            sent = request_for(case, "/work", segment=segment)
+            parsed = CaseRequest.parse(json.loads(sent.model_dump_json(by_alias=True, exclude_none=True)))
+            assert (parsed.case, parsed.first, parsed.tell) == (case.id, segment.first, segment.killed)
+            assert [step.action for step in parsed.steps] == [step.action for step in sent.steps]
+            assert parsed.output_mode == sent.output_mode
+            assert {name: stream.files for name, stream in parsed.streams.items()} == {
+                name: stream.files for name, stream in sent.streams.items()
+            }
+    assert len(cases) >= 70
+
+
+def test_a_restart_with_its_change():
+    step = Step.parse(
+        {
+            "action": "restart",
+            "batches": [],
+            "how": "graceful",
+            "change": {"outputMode": "update"},
+            "damage": {"gone": "metadata"},
+        }
+    )
+    assert step.change == Change(output_mode="update")
+    assert (step.how, step.damage, step.nth, step.plan) == ("graceful", {"gone": "metadata"}, 1, False)
+    assert Step.parse({"action": "add", "batches": []}).change == Change()
+
+
+def test_a_field_that_the_driver_does_not_know_is_an_error():
+    assert Stream(ddl="v INT", files=2).files == 2
+    with pytest.raises(TypeError, match="unknown"):
+        Step.parse({"action": "add", "batches": [], "unknown": 1})

@@ -1,0 +1,114 @@
+"""How far case, engine and model agree, and what the page says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from conformance.core.observation import Observation
+from conformance.model.wrong_models import WRONG_MODELS
+from conformance.suite import discovery
+from reports.analysis.model_agreement import reference_model
+from reports.analysis.report import Report
+from reports.html.writer import write
+from reports.results.reading import Results
+
+SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
+
+
+@dataclass(frozen=True)
+class FixedPrediction:
+    """A prediction chosen by the test."""
+
+    observation: Observation
+    as_expected: bool
+    explanation: tuple[tuple[str, str], ...] = ()
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return Report.of(Results.read(SAMPLE / "results.jsonl"), discovery.load([SAMPLE / "cases"]), reference_model)
+
+
+def test_the_model_does_not_predict_the_violation_of_the_sample(report: Report) -> None:
+    found = report.model
+    assert found is not None
+    wrong = [cell for cell in report.results.cells if cell.status == "violates"]
+    assert [(one.case, one.target.name) for one in found.disagreements] == [(cell.case, cell.target) for cell in wrong]
+    (one,) = found.disagreements
+    assert not one.engine
+    assert one.model
+    assert not one.equivalent
+    # All but the violation, the cell without an answer, and what is not about its version.
+    silent = [cell for cell in report.results.cells if cell.status in ("broken", "not-applicable")]
+    assert found.agreed == len(found.predicted) - 1 == len(report.results.cells) - len(silent) - 1
+    assert found.predicted_cases == found.cases == len(report.cases)
+
+
+def test_a_model_that_disagrees_is_listed(report: Report, tmp_path: Path) -> None:
+    case = next(iter(report.cases))
+
+    def otherwise(of, version):
+        return FixedPrediction(Observation(case=of.id, columns=(), steps=()), as_expected=of.id != case)
+
+    found = report.with_model(otherwise).model
+    assert found is not None
+    assert {one.case for one in found.disagreements if one.engine} == {case}
+    assert found.equivalent == 0
+    write(report.with_model(otherwise), tmp_path)
+    assert "the model disagrees with the case and the engine" in (tmp_path / "about.html").read_text()
+
+
+def test_a_case_that_the_model_cannot_predict_is_counted_but_not_judged(report: Report) -> None:
+    unknown = next(iter(report.cases))
+    found = report.with_model(
+        lambda case, version: None if case.id == unknown else reference_model(case, version)
+    ).model
+    assert found is not None
+    assert found.predicted_cases == found.cases - 1
+    assert unknown not in {one.case for one in (*found.predicted, *found.disagreements)}
+
+
+def test_killers_are_those_of_the_run(report: Report) -> None:
+    found = report.model
+    assert found is not None
+    assert found.wrong_models == len(WRONG_MODELS)
+    assert found.killed == sum(wrong.killed_by in report.cases for wrong in WRONG_MODELS)
+    killers = {
+        case.id: case for case in discovery.load().cases if case.id in {wrong.killed_by for wrong in WRONG_MODELS}
+    }
+    every = replace(report, cases=killers).with_model(reference_model).model
+    assert every is not None
+    assert every.killed == every.wrong_models
+
+
+def test_without_cases_or_a_model_nothing_is_claimed(report: Report, tmp_path: Path) -> None:
+    assert Report.of(report.results, discovery.load([SAMPLE / "cases"])).model is None
+    assert replace(report, cases={}).with_model(reference_model).model is None
+    write(replace(report, model=None), tmp_path)
+    assert "wrong models" not in (tmp_path / "about.html").read_text()
+
+
+@pytest.mark.parametrize("reused", [0, 1, 2])
+def test_the_page_says_how_many_results_were_cached(report: Report, tmp_path: Path, reused: int) -> None:
+    cells = tuple(cell.model_copy(update={"reused": at < reused}) for at, cell in enumerate(report.results.cells))
+    results = Results(report.results.header, cells, report.results.footer)
+    write(Report.of(results, discovery.load([SAMPLE / "cases"])), tmp_path)
+    text = (tmp_path / "about.html").read_text()
+    said = [
+        "none: every result was produced in this run",
+        "1 result cached from earlier runs",
+        "2 results cached from earlier runs",
+    ]
+    assert [one in text for one in said] == [at == reused for at in range(3)]
+
+
+def test_the_page_says_it(report: Report, tmp_path: Path) -> None:
+    write(report, tmp_path)
+    found, text = report.model, (tmp_path / "about.html").read_text()
+    assert found is not None
+    assert f"<b>{found.agreed}</b> of {len(found.predicted)} results: case, engine and model agree" in text
+    assert f"<b>{found.predicted_cases}</b> of {found.cases} cases: the model predicts every result" in text
+    assert "the engine disagrees with the case and the model" in text
