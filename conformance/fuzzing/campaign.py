@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.fuzzing.comparison import AnswerDifference, Judge, RuleNames
+from conformance.fuzzing.comparison import AnswerDifference, AnswerJudge, RuleNames
 from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.generation import Drawing
@@ -86,7 +86,7 @@ class Campaign:
     def __init__(
         self,
         oracles: Sequence[Oracle],
-        judge: Judge,
+        judge: AnswerJudge,
         drawing: Drawing,
         listener: CampaignListener | None = None,
         *,
