@@ -230,8 +230,8 @@ class Campaign:
 
     def _is_repetitive(self, difference: AnswerDifference) -> bool:
         """Whether similar differences were shrunk several times and always repeated an earlier find."""
-        alike = difference.one.oracle, difference.other.oracle, difference.what
-        return not difference.rules and self._repeats[alike] >= _MAX_REPEATS
+        repeated = difference.one.oracle, difference.other.oracle, difference.what
+        return not difference.rules and self._repeats[repeated] >= _MAX_REPEATS
 
     def _differences(
         self, cases: Sequence[Case], oracles: Sequence[Oracle], like: AnswerDifference
