@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign
-from conformance.fuzzing.comparison import ByEachOther, ByTheModel, Judge, Judgement
+from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByEachOther, ByTheModel
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
@@ -50,7 +50,7 @@ class Search:
 
     what: str
     oracles: Callable[[], Sequence[Oracle]]
-    judge: Judge
+    judge: AnswerJudge
 
 
 def main() -> None:
@@ -120,10 +120,10 @@ class _Only(ByEachOther):
     def __init__(self, rule: str) -> None:
         self._rule = rule
 
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
+    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         said = super().judge(case, answers, oracles)
         wanted = (one for one in said.finds if self._rule in dict(self.explained(case, one).rules))
-        return Judgement(tuple(wanted), not_predicted=said.not_predicted)
+        return AnswerJudgement(tuple(wanted), not_predicted=said.not_predicted)
 
 
 def _between_models(name: str) -> Search:

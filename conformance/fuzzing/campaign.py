@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.fuzzing.comparison import AnswerDifference, Judge, RuleNames
+from conformance.fuzzing.comparison import AnswerDifference, AnswerJudge, RuleNames
 from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.generation import Drawing
@@ -86,7 +86,7 @@ class Campaign:
     def __init__(
         self,
         oracles: Sequence[Oracle],
-        judge: Judge,
+        judge: AnswerJudge,
         drawing: Drawing,
         listener: CampaignListener | None = None,
         *,
@@ -230,8 +230,8 @@ class Campaign:
 
     def _is_repetitive(self, difference: AnswerDifference) -> bool:
         """Whether similar differences were shrunk several times and always repeated an earlier find."""
-        alike = difference.one.oracle, difference.other.oracle, difference.what
-        return not difference.rules and self._repeats[alike] >= _MAX_REPEATS
+        repeated = difference.one.oracle, difference.other.oracle, difference.what
+        return not difference.rules and self._repeats[repeated] >= _MAX_REPEATS
 
     def _differences(
         self, cases: Sequence[Case], oracles: Sequence[Oracle], like: AnswerDifference

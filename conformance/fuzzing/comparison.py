@@ -53,7 +53,7 @@ class AnswerDifference:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class AnswerJudgement:
     """The result of comparing the answers to one case."""
 
     finds: tuple[AnswerDifference, ...] = ()
@@ -64,8 +64,8 @@ class Judgement:
     """The construct that the model does not know; empty if it predicts the case."""
 
 
-class Judge(Protocol):
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
+class AnswerJudge(Protocol):
+    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         """
         Args:
             case: the case.
@@ -91,27 +91,27 @@ class ByTheModel:
     def __init__(self, *, alone: bool = True) -> None:
         self._alone = alone
 
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:
+    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         named = _named(answers, oracles)
         try:
             predicted = {one.oracle: predict_or_fail(one.on(case), one.version) for one in named}
         except Unpredictable as unknown:
-            return Judgement(_first_difference(named), not_predicted=unknown.construct)
+            return AnswerJudgement(_first_difference(named), not_predicted=unknown.construct)
         wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
         if self._alone and wrong:
             first: dict[str, AnswerDifference] = {}
             for found in wrong.values():
                 first.setdefault(found.what, found)  # the same difference of another oracle is not a second find
-            return Judgement(tuple(first.values()))
+            return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for one, other in _neighbours(named):
             difference = divergence(one.observation, other.observation)
             if difference is None:
                 continue
             if one.oracle in wrong or other.oracle in wrong:
-                return Judgement((AnswerDifference(one, other, difference.what),))
+                return AnswerJudgement((AnswerDifference(one, other, difference.what),))
             known[rules_between(case, predicted[one.oracle], predicted[other.oracle])] = None
-        return Judgement(known=tuple(known))
+        return AnswerJudgement(known=tuple(known))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         """Adds the rules that, with another value, predict the answer that differs from the prediction."""
@@ -124,8 +124,8 @@ class ByTheModel:
 class ByEachOther:
     """Any two different answers are a find; the model is only asked for the rules that explain it."""
 
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> Judgement:  # noqa: ARG002
-        return Judgement(_first_difference(_named(answers, oracles)))
+    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:  # noqa: ARG002
+        return AnswerJudgement(_first_difference(_named(answers, oracles)))
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         try:

@@ -29,7 +29,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
     Raises:
         Unpredictable: the model does not know what the case does.
     """
-    recording = RecordingRules(rules_of(version), _Record())
+    recording = RecordingRules(rules_of(version), _Recorded())
     prediction = predict_or_fail(case, version, cast(Rules, recording))
     record = recording.record
     traits = {*record.rules, *record.results, *_traits(case, prediction)}
@@ -37,7 +37,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
 
 
 @dataclass
-class _Record:
+class _Recorded:
     rules: set[str] = field(default_factory=set)
     results: set[str] = field(default_factory=set)
 
@@ -45,7 +45,7 @@ class _Record:
 class RecordingRules:
     """A view of ``Rules`` that records which rules the model reads, and what their functions return."""
 
-    def __init__(self, rules: Rules, record: _Record) -> None:
+    def __init__(self, rules: Rules, record: _Recorded) -> None:
         self.rules = rules
         self.record = record
 

@@ -182,7 +182,7 @@ def _delay_ms(text: str, rules: Rules) -> int:
     try:
         interval = parse_interval(text)
     except NotAnInterval:
-        name = "delay without a unit" if text.strip().isdigit() else "delay that is no interval"
+        name = "delay without a unit" if text.strip().isdigit() else "invalid delay"
         raise rules.refusal(name, text) from None
     if interval.ansi:
         rules.require("ANSI delay")

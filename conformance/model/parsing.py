@@ -105,7 +105,7 @@ def read(tree: exp.Expr, scope: Sequence[Attribute], rules: Rules) -> Parsed:
     alias = None
     if isinstance(tree, exp.Alias):
         alias, tree = tree.alias, tree.this
-    expression = _Reader(scope, rules).read(tree)
+    expression = _ExpressionParser(scope, rules).read(tree)
     source = next((one for one in scope if expression.kind == "column" and one.id == expression.value), None)
     return Parsed(expression, alias or _name(tree, source), source)
 
@@ -137,7 +137,7 @@ def resolve(parts: Sequence[str], scope: Iterable[Attribute], rules: Rules) -> E
     raise rules.refusal("unknown column", ".".join(parts))
 
 
-class _Reader:
+class _ExpressionParser:
     def __init__(self, scope: Sequence[Attribute], rules: Rules) -> None:
         self._scope = scope
         self._rules = rules

@@ -106,7 +106,7 @@ class Query:
         """
         _check_known(plan, settings)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
-            raise rules.refusal("no such trigger")
+            raise rules.refusal("unknown trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
         self.written = plan

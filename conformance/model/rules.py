@@ -145,7 +145,7 @@ class Rules:
             Refused: the version lacks the feature.
         """
         if feature not in self.features:
-            raise self.refusal("not there", feature)
+            raise self.refusal("missing feature", feature)
 
 
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:

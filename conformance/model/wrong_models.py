@@ -17,7 +17,7 @@ def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
 
 
 WRONG_MODELS: tuple[WrongModel, ...] = (
-    # How the watermark is computed.
+    # The watermark.
     _wrong(
         "the delay is one millisecond too long",
         "event-time-column/ansi-day-time-delay",
@@ -30,7 +30,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
     ),
     _wrong("there is no delay", "event-time-column/ansi-day-time-delay", node_watermark_ms=lambda highest, _: highest),
     _wrong(
-        "the lowest event time of a micro-batch counts",
+        "the watermark uses the lowest event time of a micro-batch",
         "event-time-column/filter-on-the-event-time-stays-above",
         highest_of_batch=min,
     ),
@@ -40,7 +40,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         event_time_ms=lambda us: 0 if us is None else -(-us // 1000),
     ),
     _wrong(
-        "a null event time counts as the end of time",
+        "a null event time counts as the far future",
         "session-windows/a-null-event-time-makes-no-session",
         event_time_ms=lambda us: 10**14 if us is None else us // 1000,
     ),
@@ -50,33 +50,33 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         window_reads_as_us=0,
     ),
     _wrong(
-        "the watermark of an input may fall",
+        "the watermark of an input may decrease",
         "join-delays/inner-match-comes-with-the-later-row",
         node_keeps_its_highest=False,
     ),
     _wrong(
-        "no watermark is monotonic",
+        "watermarks are not monotonic",
         "event-time-column/progress-reports-the-watermark-every-time",
         node_keeps_its_highest=False,
         watermark_never_falls=False,
     ),
     _wrong(
-        "the fastest input counts with the policy min",
+        "the policy min uses the fastest input",
         "output-modes/update-inner-join-emits-each-pair-once",
         policies={"min": max, "max": max},
     ),
     _wrong(
-        "the slowest input counts with the policy max",
+        "the policy max uses the slowest input",
         "several-watermarks/policy-is-read-in-any-letter-case",
         policies={"min": min, "max": min},
     ),
     _wrong(
-        "a silent input does not hold the watermark",
+        "an input without rows does not hold back the watermark",
         "join-delays/inner-match-comes-with-the-later-row",
         silent_node_ms=None,
     ),
     _wrong(
-        "inputs are known by their position on 4.x",
+        "inputs are identified by their position on 4.x",
         "several-watermarks/silent-streams-do-not-lend-their-watermark",
         nodes_known_by="position",
     ),
@@ -85,14 +85,14 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "event-time-column/filter-on-another-column-is-pushed-below",
         filters_go_below_the_watermark=False,
     ),
-    # Which rows are late.
+    # Late rows.
     _wrong(
         "a time equal to the watermark is not late",
         "late-drops/rows-at-or-before-the-epoch-are-late",
         is_late=lambda us, ms: us < ms * 1000,
     ),
     _wrong(
-        "lateness looks at whole milliseconds",
+        "lateness is compared in whole milliseconds",
         "late-drops/row-equal-to-the-watermark-is-late",
         is_late=lambda us, ms: us // 1000 <= ms,
     ),
@@ -102,12 +102,12 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         late_time_of_window=lambda window: window[0],
     ),
     _wrong(
-        "rows are late by their own micro-batch's watermark on 3.4 and later",
+        "late rows use the watermark of their own micro-batch on 3.4 and later",
         "deduplication/zero-delay-in-a-backlog",
         late_watermark="own batch",
     ),
     _wrong(
-        "rows are late by the watermark before on 3.3",
+        "late rows use the watermark of the previous micro-batch on 3.3",
         "deduplication/zero-delay-in-a-backlog",
         late_watermark="batch before",
     ),
@@ -117,7 +117,9 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "window-eviction/window-before-1970-contains-its-rows",
         drops_in_complete_mode=True,
     ),
-    _wrong("update mode takes late rows", "late-drops/window-ending-at-the-epoch-is-late", drops_in_update_mode=False),
+    _wrong(
+        "update mode accepts late rows", "late-drops/window-ending-at-the-epoch-is-late", drops_in_update_mode=False
+    ),
     _wrong(
         "late rows of an aggregation are counted one by one",
         "chained-aggregations/single-operator-mode-loses-the-rows-of-a-chain",
@@ -134,18 +136,18 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         session_drops_are_counted=False,
     ),
     _wrong(
-        "late rows are dropped where nothing needs their time",
+        "late rows are dropped although their event time is pruned",
         "deduplication/late-rows-escape-when-the-time-is-not-selected",
         pruned_event_time_is_filtered=True,
     ),
-    # When state goes.
+    # Eviction.
     _wrong(
-        "what ends at the watermark stays",
+        "state at the watermark is not evicted",
         "deduplication/zero-delay-makes-the-same-time-late",
         is_over=lambda us, ms: us < ms * 1000,
     ),
     _wrong(
-        "eviction looks at whole milliseconds",
+        "eviction is compared in whole milliseconds",
         "window-eviction/raw-timestamp-a-microsecond-ahead-stays",
         is_over=lambda us, ms: us // 1000 <= ms,
     ),
@@ -155,29 +157,31 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         over_time_of_window=lambda window: window[0],
     ),
     _wrong(
-        "state goes one micro-batch late",
+        "state is evicted one micro-batch late",
         "deduplication/without-no-data-batches-keys-stay",
         eviction_watermark="batch before",
     ),
     _wrong(
-        "state stays in update mode",
+        "state is not evicted in update mode",
         "window-eviction/update-mode-evicts-without-emitting",
         evicts_in=frozenset({"append"}),
     ),
     _wrong(
-        "state goes in complete mode",
+        "state is evicted in complete mode",
         "output-modes/complete-keeps-all-state",
         evicts_in=frozenset({"append", "update", "complete"}),
     ),
-    _wrong("state of a null event time goes", "late-drops/null-event-time-reads-as-the-epoch", null_is_over=True),
+    _wrong(
+        "state with a null event time is evicted", "late-drops/null-event-time-reads-as-the-epoch", null_is_over=True
+    ),
     _wrong("update mode emits every group", "output-modes/update-sql-distinct-repeats-rows", update_emits="all groups"),
     _wrong(
-        "append mode emits groups that are open",
+        "append mode emits open groups",
         "event-time-column/progress-reports-the-watermark-of-an-emptied-batch",
         append_emits="changed groups",
     ),
     _wrong(
-        "complete mode emits changed groups alone",
+        "complete mode emits only changed groups",
         "deduplication/sql-distinct-runs-in-complete-mode",
         complete_emits="changed groups",
     ),
@@ -188,12 +192,12 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         window_before_origin="rounds towards zero",
     ),
     _wrong(
-        "a window holds its end and not its start",
+        "a window includes its end and excludes its start",
         "join-delays/inner-windows-without-watermark-never-forget",
         window_holds_its_end=True,
     ),
     _wrong(
-        "sessions that touch stay apart",
+        "touching sessions are not merged",
         "session-windows/complete-mode-shows-merged-sessions",
         sessions_touching_merge=False,
     ),
@@ -219,7 +223,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         no_data_batches="always one",
     ),
     _wrong(
-        "the trigger once runs a micro-batch without data too",
+        "the trigger once also runs a micro-batch without data",
         "no-data-batches/once-leaves-results-to-the-next-run",
         no_data_batch_after_once=True,
     ),
@@ -231,48 +235,48 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         within_expires_us=lambda us, _: us,
     ),
     _wrong(
-        "within the watermark a key lives one millisecond longer",
+        "within the watermark a key expires one millisecond late",
         "deduplication/within-watermark-duplicates-do-not-prolong",
         within_is_expired=lambda us, ms: us < ms * 1000,
     ),
     _wrong(
-        "duplicates prolong the life of their key",
+        "duplicates extend the expiry of their key",
         "deduplication/within-watermark-ignores-incremental-cleanup",
         duplicates_prolong=True,
     ),
     _wrong(
-        "keys are forgotten before the rows of the micro-batch",
+        "keys are evicted before the rows of the micro-batch",
         "deduplication/within-watermark-ignores-incremental-cleanup",
         within_forgets="before the rows",
     ),
     _wrong(
-        "deduplication state fits the same rows alone",
+        "deduplication state is only compatible with the same row schema",
         "deduplication/another-column-may-join-on-restart",
         deduplication_state_compares="whole rows",
     ),
     # Joins.
     _wrong(
-        "an inclusive bound is over without the millisecond",
+        "an inclusive bound expires one millisecond early",
         "join-delays/inclusive-bound-waits-one-millisecond-longer",
         inclusive_bound_ms=0,
     ),
     _wrong(
-        "join state at its watermark stays",
+        "join state at its watermark is not evicted",
         "join-delays/strict-bound-is-over-when-the-watermark-reaches-it",
         join_state_goes=lambda us, ms: us < ms * 1000,
     ),
     _wrong(
-        "rows that go in their own micro-batch are not stored",
+        "rows evicted in their own micro-batch are not stored",
         "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
         stores_rows_that_go_at_once=False,
     ),
     _wrong(
-        "a left semi join keeps what has matched",
+        "a left semi join keeps matched rows",
         "join-delays/left-semi-rows-that-cannot-match-are-not-stored",
         semi_forgets_matched_rows=False,
     ),
     _wrong(
-        "a matched row gets a null row as well",
+        "a matched row also gets a null row",
         "join-delays/left-outer-pair-that-fails-the-condition-gets-its-null-row",
         outer_emits_null_row="always",
     ),
@@ -298,52 +302,52 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         watermark_per_operator=False,
     ),
     _wrong(
-        "what a time-interval join emits is not waited for",
+        "the watermark above a time-interval join is not held back",
         "chained-aggregations/inclusive-interval-delays-one-millisecond-more",
         join_output_waits=False,
     ),
     _wrong(
-        "a constant key comes out as the present plan has it",
+        "a constant key is emitted as in the current plan",
         "several-watermarks/constant-column-tells-unioned-streams-apart",
         constant_keys="of the present plan",
     ),
     _wrong(
-        "what stands above a window of windows is lost",
+        "operations above a window over windows are lost",
         "chained-aggregations/filter-above-a-window-over-a-window",
         window_of_window_keeps_what_is_above=False,
     ),
     _wrong(
-        "a constant column of a join comes out as the present plan has it",
+        "a constant column of a join is emitted as in the current plan",
         "join-delays/constants-of-both-sides-stay-apart",
         constant_columns_of_joins="of the present plan",
     ),
     _wrong(
-        "a constant key comes out as the present plan has it, whatever streams are silent",
+        "a constant key is emitted as in the current plan, even if streams have no new rows",
         "recovery/constant-key-keeps-its-value-when-the-query-changes",
         constant_keys="of the present plan",
         empty_union_branches_vanish=False,
     ),
     _wrong(
-        "a deduplication by key may not follow what changes",
+        "a deduplication by key may not follow an update aggregation",
         "output-modes/deduplication-by-key-follows-an-update-aggregation",
         deduplication_by_key_may_follow=False,
     ),
     _wrong(
-        "state stays below a filter that is always false",
+        "operators below a filter that is always false keep their state",
         "output-modes/filter-that-is-always-false-keeps-the-state",
         false_filters_cut_the_plan=False,
     ),
     _wrong(
-        "state may have other columns NOT NULL after a restart",
+        "state with other NOT NULL columns is compatible after a restart",
         "recovery/inner-join-goes-on-while-one-input-is-silent",
         not_null_columns_of_state="may be as they are",
     ),
     _wrong(
-        "DISTINCT of SQL is no aggregation",
+        "SQL DISTINCT is not an aggregation",
         "unsupported/append-sql-distinct-without-watermark",
         distinct_is_noticed=False,
     ),
-    # Going on after a stop.
+    # Restart.
     _wrong(
         "the watermark is lost at a restart",
         "output-modes/update-without-aggregation-is-append",
@@ -361,7 +365,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "no-data-batches/none-after-restart-until-data",
         no_data_batch_after_restart=True,
     ),
-    # What is refused.
+    # Refusals.
     _accepting(
         "append mode runs without a watermark",
         "deduplication/sql-distinct-is-an-aggregation",

@@ -16,7 +16,7 @@ from conformance.oracle.explanation import instant
 from conformance.oracle.prediction import predict, verdict_on
 
 
-def opinion(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
+def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -> tuple[str, ...]:
     """What the model says about a violation, as notes for its verdict: who it agrees with, and what it predicts for the step."""
     try:
         prediction = predict(case, verdict.version)

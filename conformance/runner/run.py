@@ -62,7 +62,7 @@ def verdict_on(run: CellRun) -> Verdict:
 
 
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
-    """The verdict on one observation; on a violation, with the opinion of the reference model."""
+    """The verdict on one observation; on a violation, with what the reference model predicts."""
     if isinstance(case, VariedCase):
         found = _judged(case.original, version, case.observation_of_original(observation))
         return replace(found, case=case.id)
@@ -70,9 +70,9 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     if verdict.status != "violates":
         return verdict
     # The model is slow to import, and most runs never need it.
-    from conformance.oracle.blame import opinion
+    from conformance.oracle.blame import notes_of_the_model
 
-    return replace(verdict, notes=(*verdict.notes, *opinion(case, verdict, observation)))
+    return replace(verdict, notes=(*verdict.notes, *notes_of_the_model(case, verdict, observation)))
 
 
 class Tagged(Protocol):

@@ -78,8 +78,8 @@ class ModelAgreement:
     answers: tuple[ThreeAnswers, ...]
     predictions: Mapping[tuple[str, str], ModelPrediction]
     """Those that pages show, by case id and target name."""
-    killed: int
-    """How many wrong models the cases of this run kill; a lower bound, since only the named killer of each is tried."""
+    detected: int
+    """How many wrong models the cases of this run detect; a lower bound, since only the named case of each is tried."""
     wrong_models: int
 
     @property

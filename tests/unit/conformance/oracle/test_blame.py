@@ -4,7 +4,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.blame import opinion
+from conformance.oracle.blame import notes_of_the_model
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
 
@@ -31,7 +31,7 @@ def expecting_otherwise(case):
 def said(case, observation):
     verdict = judge(case, NEWEST, observation)
     assert verdict.status == "violates"
-    return opinion(case, verdict, observation)
+    return notes_of_the_model(case, verdict, observation)
 
 
 def test_a_wrong_engine_is_alone() -> None:

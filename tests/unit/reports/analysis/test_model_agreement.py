@@ -71,17 +71,17 @@ def test_a_case_that_the_model_cannot_predict_is_counted_but_not_judged(report: 
     assert unknown not in {one.case for one in (*found.predicted, *found.disagreements)}
 
 
-def test_killers_are_those_of_the_run(report: Report) -> None:
+def test_wrong_models_are_detected_by_the_cases_of_the_run(report: Report) -> None:
     found = report.model
     assert found is not None
     assert found.wrong_models == len(WRONG_MODELS)
-    assert found.killed == sum(wrong.killed_by in report.cases for wrong in WRONG_MODELS)
-    killers = {
-        case.id: case for case in discovery.load().cases if case.id in {wrong.killed_by for wrong in WRONG_MODELS}
+    assert found.detected == sum(wrong.detected_by in report.cases for wrong in WRONG_MODELS)
+    detecting = {
+        case.id: case for case in discovery.load().cases if case.id in {wrong.detected_by for wrong in WRONG_MODELS}
     }
-    every = replace(report, cases=killers).with_model(reference_model).model
+    every = replace(report, cases=detecting).with_model(reference_model).model
     assert every is not None
-    assert every.killed == every.wrong_models
+    assert every.detected == every.wrong_models
 
 
 def test_without_cases_or_a_model_nothing_is_claimed(report: Report, tmp_path: Path) -> None:

@@ -64,5 +64,5 @@ def test_the_matrix_shows_what_disagrees(tmp_path: Path) -> None:
     matrix.show(results, out)
     said = out.file.getvalue()  # type: ignore[attr-defined]
     assert "policies/b on model: violates" in said
-    assert "step 1: watermark is expected to be 5 and is 4" in said
+    assert "step 1: expected watermark 5, but it is 4" in said
     assert "1/2" in said, "what is not applicable does not count"
