@@ -45,7 +45,7 @@ class TwoVersions:
         self.started = []
         self.engines = []
 
-    def lacks(self, case, target):
+    def unsupported(self, case, target):
         return None
 
     def fingerprint(self, target):
