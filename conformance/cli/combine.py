@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from conformance.cli import options
+from conformance.cli.options import output_option
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
@@ -25,7 +25,7 @@ Examples:
 
 def combine(
     results: Annotated[list[Path], typer.Argument(metavar="FILE", help="Results files.", show_default=False)],
-    output: Annotated[Path | None, options.output("Write one results file.")] = None,
+    output: Annotated[Path | None, output_option("Write one results file.")] = None,
 ) -> None:
     """Merge the results of several runs of one suite.
 

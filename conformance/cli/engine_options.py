@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from conformance.cli.options import ENGINES, SELECT_CASES, SPEED
+from conformance.cli.options import ENGINES, SELECT_CASES, SPEED, option
 from conformance.core.state_stores import Name as StoreName
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.runtimes.cluster import Cluster as ClusterMaster
@@ -18,34 +18,19 @@ from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.storage import parse_storage
 
-AllowCode = Annotated[
-    bool,
-    typer.Option("--allow-code", help="Let cases call their own Python functions.", rich_help_panel=SELECT_CASES),
-]
+AllowCode = Annotated[bool, option("Let cases call their own Python functions.", None, SELECT_CASES, "--allow-code")]
 StateStore = Annotated[
     StoreName | None,
-    typer.Option(
-        metavar="hdfs|rocksdb",
-        help="Keep state here, except in cases that choose a store. Skips versions that lack it.",
-        rich_help_panel=ENGINES,
+    option(
+        "Keep state here, except in cases that choose a store. Skips versions that lack it.", "hdfs|rocksdb", ENGINES
     ),
 ]
 Runtime = Annotated[
-    RuntimeName,
-    typer.Option(
-        metavar="local|container",
-        help="Run engines on this machine, or each in a container.",
-        rich_help_panel=ENGINES,
-    ),
+    RuntimeName, option("Run engines on this machine, or each in a container.", "local|container", ENGINES)
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Ignore cached results.", rich_help_panel=SPEED)]
+Fresh = Annotated[bool, option("Ignore cached results.", None, SPEED, "--fresh")]
 Work = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Keep working files in this folder; by default they are temporary.",
-        rich_help_panel=ENGINES,
-    ),
+    Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
 ]
 
 
@@ -55,26 +40,20 @@ class Speed:
 
     jobs: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Engines at a time; by default what cores and memory allow, never more than memory allows.",
+            "N",
+            SPEED,
             min=1,
-            metavar="N",
-            help="Engines at a time; by default what cores and memory allow, never more than memory allows.",
-            rich_help_panel=SPEED,
         ),
     ] = None
     side_by_side: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=64,
-            metavar="N",
-            help="Cases at a time in each engine; by default what the cores allow, at most 8.",
-            rich_help_panel=SPEED,
+        option(
+            "Cases at a time in each engine; by default what the cores allow, at most 8.", "N", SPEED, min=1, max=64
         ),
     ] = None
-    step_timeout: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="Time limit of one step.", rich_help_panel=SPEED)
-    ] = STEP_TIMEOUT_S
+    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1)] = STEP_TIMEOUT_S
 
     @property
     def concurrency(self) -> Concurrency:
@@ -88,25 +67,16 @@ class Engines:
     runtime: Runtime = "local"
     image: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="VERSION=IMAGE",
-            help="Container image of a version, a line or `all`; {spark} is the version. Repeatable.",
-            rich_help_panel=ENGINES,
+        option(
+            "Container image of a version, a line or `all`; {spark} is the version. Repeatable.",
+            "VERSION=IMAGE",
+            ENGINES,
         ),
     ] = None
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory of each container; 3g by default.", rich_help_panel=ENGINES),
-    ] = None
-    cpus: Annotated[
-        float | None,
-        typer.Option(metavar="N", help="CPUs of each container; 2 by default.", rich_help_panel=ENGINES),
-    ] = None
+    memory: Annotated[str | None, option("Memory of each container; 3g by default.", "SIZE", ENGINES)] = None
+    cpus: Annotated[float | None, option("CPUs of each container; 2 by default.", "N", ENGINES)] = None
     plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain", help="Keep Spark's defaults: leave out settings that only save time.", rich_help_panel=ENGINES
-        ),
+        bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
     work: Work = None
 
@@ -117,26 +87,18 @@ class Cluster:
 
     master: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].",
-            rich_help_panel=ENGINES,
-        ),
+        option("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
     ] = None
     conf: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.",
-            rich_help_panel=ENGINES,
-        ),
+        option("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
     ] = None
     storage: Annotated[
         str | None,
-        typer.Option(
-            metavar="PLACE",
-            help="Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
-            rich_help_panel=ENGINES,
+        option(
+            "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
+            "PLACE",
+            ENGINES,
         ),
     ] = None
 
@@ -166,17 +128,18 @@ def runtime_options(
     """
     cluster = cluster or Cluster()
     container = engines.runtime == "container"
-    for option, given in (("--image", engines.image), ("--memory", engines.memory), ("--cpus", engines.cpus)):
-        if given and not container:
-            raise typer.BadParameter("only for containers: add --runtime container", param_hint=option)
-    if cluster.storage and container:
-        raise typer.BadParameter("a container has its own volume: omit --runtime", param_hint="--storage")
-    for option, given in (("--master", cluster.master), ("--conf", cluster.conf), ("--connect", connect)):
-        if given and container:
-            raise typer.BadParameter("a container has its own engine: omit --runtime", param_hint=option)
-    for option, given in (("--master", cluster.master), ("--conf", cluster.conf), ("--plain", engines.plain)):
-        if given and connect:
-            raise typer.BadParameter("the Connect server has its own: omit it or --connect", param_hint=option)
+    of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
+    of_engines_here = {"--master": cluster.master, "--conf": cluster.conf, "--connect": connect}
+    of_started_engines = {"--master": cluster.master, "--conf": cluster.conf, "--plain": engines.plain}
+    for given, clashes, why in (
+        (of_containers, not container, "only for containers: add --runtime container"),
+        ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
+        (of_engines_here, container, "a container has its own engine: omit --runtime"),
+        (of_started_engines, bool(connect), "the Connect server has its own: omit it or --connect"),
+    ):
+        for name, value in given.items():
+            if value and clashes:
+                raise typer.BadParameter(why, param_hint=name)
     master = ClusterMaster.parse(cluster.master) if cluster.master else None
     endpoint = Endpoint.parse(connect) if connect else None
     elsewhere = master or endpoint

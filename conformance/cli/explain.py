@@ -12,6 +12,7 @@ from rich.text import Text
 
 from conformance.cli import options, policies
 from conformance.cli.console import print_answer
+from conformance.cli.options import option
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
@@ -69,23 +70,14 @@ def explain(
     case: Annotated[
         str, typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file.", show_default=False)
     ],
-    spark: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="A version (3.5.9) or a line (3.5); the newest by default."),
-    ] = None,
+    spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
     from_: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="VERSION", help="Show the first micro-batch where two versions diverge: one ..."
-        ),
+        str | None, option("Show the first micro-batch where two versions diverge: one ...", "VERSION", None, "--from")
     ] = None,
-    to: Annotated[str | None, typer.Option("--to", metavar="VERSION", help="... and the other.")] = None,
+    to: Annotated[str | None, option("... and the other.", "VERSION", None, "--to")] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME|all",
-            help="Explain the case under this watermark policy; `conformance policies` lists them.",
-        ),
+        option("Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

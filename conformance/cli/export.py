@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from conformance.cli import options
+from conformance.cli.options import option, output_option
 from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.gate import find
@@ -55,22 +55,19 @@ def export(
     results: Annotated[
         list[Path], typer.Argument(metavar="FILE", help="Results files of one suite.", show_default=False)
     ],
-    spark: Annotated[str | None, typer.Option(metavar="VERSION", help="badge: only this version.")] = None,
+    spark: Annotated[str | None, option("badge: only this version.", "VERSION")] = None,
     from_: Annotated[
-        str | None,
-        typer.Option("--from", metavar="VERSION", help="summary: the older of two versions to compare."),
+        str | None, option("summary: the older of two versions to compare.", "VERSION", None, "--from")
     ] = None,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="VERSION", help="summary: the newer of two versions to compare.")
-    ] = None,
+    to: Annotated[str | None, option("summary: the newer of two versions to compare.", "VERSION", None, "--to")] = None,
     cases: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
+        option(
+            "annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
+            "PATH",
         ),
     ] = None,
-    output: Annotated[Path | None, options.output("Write this file instead of standard output.")] = None,
+    output: Annotated[Path | None, output_option("Write this file instead of standard output.")] = None,
 ) -> None:
     """Write results for CI systems and other programs.
 

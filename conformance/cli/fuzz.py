@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from conformance.cli import engine_options, options
+from conformance.cli import engine_options
 from conformance.cli.console import errors_console
 from conformance.cli.duration import seconds
+from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
@@ -48,62 +49,45 @@ SECONDS_BETWEEN_LINES = 10.0
 """Between two lines of progress, if there is no terminal."""
 
 
-@options.grouped
+@grouped
 def fuzz(
     *,
     family: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"What cases are about: {', '.join(FAMILIES)}. Repeatable.",
-            rich_help_panel=options.SELECT_CASES,
-        ),
+        list[str] | None, option(f"What cases are about: {', '.join(FAMILIES)}. Repeatable.", "NAME", SELECT_CASES)
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            max=BIGGEST_SEED,
-            metavar="N",
-            help="The same seed generates the same cases; random by default.",
-            rich_help_panel=options.SELECT_CASES,
+        option(
+            "The same seed generates the same cases; random by default.", "N", SELECT_CASES, min=0, max=BIGGEST_SEED
         ),
     ] = None,
     spark: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="VERSION",
-            help="A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
-            rich_help_panel=options.SELECT_VERSIONS,
+        option(
+            "A version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all or installed. Repeatable.",
+            "VERSION",
+            SELECT_VERSIONS,
         ),
     ] = None,
     model: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Report every difference from the reference model. Without --spark, compare its predictions for the newest release "
+            "of every line.",
+            None,
+            SELECT_VERSIONS,
             "--model",
-            help="Report every difference from the reference model. Without --spark, compare the model's predictions for the "
-            "newest release of every line.",
-            rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = False,
     state_store: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="hdfs|rocksdb",
-            help="Keep state here; with several, each Spark runs once with each. Repeatable.",
-            rich_help_panel=options.ENGINES,
-        ),
+        option("Keep state here; with several, each Spark runs once with each. Repeatable.", "hdfs|rocksdb", ENGINES),
     ] = None,
     engines: engine_options.Engines,
-    for_: Annotated[
-        str,
-        typer.Option("--time", metavar="TIME", help="How long: 90, 30s, 10m, 1h30m.", rich_help_panel=options.SPEED),
-    ] = "10m",
-    max_cases: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="At most N cases.", rich_help_panel=options.SPEED)
-    ] = None,
+    for_: Annotated[str, option("How long: 90, 30s, 10m, 1h30m.", "TIME", SPEED, "--time")] = "10m",
+    max_cases: Annotated[int | None, option("At most N cases.", "N", SPEED, min=1)] = None,
     speed: engine_options.Speed,
-    output: Annotated[Path, options.output("Folder of the finds.", "FOLDER")] = OUTPUT,
+    output: Annotated[Path, output_option("Folder of the finds.", "FOLDER")] = OUTPUT,
 ) -> None:
     """Generate cases and find where Sparks or the model disagree.
 

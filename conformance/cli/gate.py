@@ -11,6 +11,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
+from conformance.cli.options import OUTPUT, option
 from conformance.suite import discovery
 from reports.analysis.acceptances import draft, read_accepted
 from reports.analysis.change import MEANINGS
@@ -48,33 +49,23 @@ def gate(
         typer.Argument(metavar="FILE", help="Results files with both versions; by default the published results."),
     ] = None,
     from_: Annotated[
-        str,
-        typer.Option("--from", metavar="VERSION", help="The version you are on: 3.5.9, or 3.5.", show_default=False),
+        str, option("The version you are on: 3.5.9, or 3.5.", "VERSION", None, "--from", show_default=False)
     ] = ...,  # type: ignore[assignment]
-    to: Annotated[str, typer.Option("--to", metavar="VERSION", help="The version you want.", show_default=False)] = ...,  # type: ignore[assignment]
+    to: Annotated[str, option("The version you want.", "VERSION", None, "--to", show_default=False)] = ...,  # type: ignore[assignment]
     cases: options.Cases = None,
     fail_on: Annotated[
         FailOn,
-        typer.Option(
-            metavar="WHAT",
-            help="any: every change; documented: changes of documented results; guaranteed: documented rows are lost, "
-            "added or changed, or the query is refused.",
+        option(
+            "any: every change; documented: changes of documented results; guaranteed: documented rows are lost, added or "
+            "changed, or the query is refused.",
+            "WHAT",
         ),
     ] = "any",
-    accept: Annotated[
-        Path | None, typer.Option(help="Changes that may pass, each with a reason.", metavar="FILE")
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="Earlier results: changes that they have may pass.", metavar="FILE")
-    ] = None,
+    accept: Annotated[Path | None, option("Changes that may pass, each with a reason.", "FILE")] = None,
+    baseline: Annotated[Path | None, option("Earlier results: changes that they have may pass.", "FILE")] = None,
     draft_: Annotated[
         Path | None,
-        typer.Option(
-            "--draft",
-            help="Write the failing changes here, to add reasons and pass to --accept.",
-            metavar="FILE",
-            rich_help_panel=options.OUTPUT,
-        ),
+        option("Write the failing changes here, to add reasons and pass to --accept.", "FILE", OUTPUT, "--draft"),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from conformance.cli.options import option
 from conformance.suite.templates import TEMPLATES, Kind
 
 EXAMPLES = """
@@ -30,7 +31,7 @@ def new(
     case: Annotated[
         Path, typer.Argument(metavar="FILE", help="The file to write, ending in .yaml.", show_default=False)
     ],
-    kind: Annotated[Kind, typer.Option(help="What the query does.")] = "window",
+    kind: Annotated[Kind, option("What the query does.")] = "window",
 ) -> None:
     """Write a valid case to start from.
 

@@ -18,24 +18,31 @@ SELECT_CASES, SELECT_VERSIONS = "Select cases", "Select versions"
 ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
 """Panels of the help."""
 
-Paths = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite."),
-]
-Tag = Annotated[
-    list[str] | None,
-    typer.Option(metavar="TAG", help="Only cases with this tag. Repeatable.", rich_help_panel=SELECT_CASES),
-]
-Cases = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="PATH", help="The cases that ran, if not the suite's. Repeatable."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+def option(help: str, metavar: str | None = None, panel: str | None = None, *names: str, **extra: Any) -> Any:
+    """An option of a command.
+
+    Args:
+        help: one sentence.
+        metavar: the placeholder of its value; None for a flag.
+        panel: where the help shows it.
+        names: other than the name of the parameter.
+        extra: see `typer.Option`.
+    """
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **extra)
 
 
-def output(help: str, metavar: str = "FILE") -> Any:
+def output_option(help: str, metavar: str = "FILE") -> Any:
     """The option for what a command writes: ``--output``, ``-o`` in every command."""
-    return typer.Option("--output", "-o", metavar=metavar, help=help, rich_help_panel=OUTPUT)
+    return option(help, metavar, OUTPUT, "--output", "-o")
+
+
+Paths = Annotated[
+    list[Path] | None, typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite.")
+]
+Tag = Annotated[list[str] | None, option("Only cases with this tag. Repeatable.", "TAG", SELECT_CASES)]
+Cases = Annotated[list[Path] | None, option("The cases that ran, if not the suite's. Repeatable.", "PATH")]
+AsJson = Annotated[bool, option("Print JSON, for programs.", None, None, "--json")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

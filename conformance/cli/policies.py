@@ -12,6 +12,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer, print_json
+from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
@@ -49,14 +50,10 @@ def policies(
         typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file; with --check folders, too."),
     ] = None,
     policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar=f"NAME|{ALL}",
-            help="The policy; by default the case's own, and Spark's for a case for Spark.",
-        ),
+        str | None, option("The policy; by default the case's own, and Spark's for a case for Spark.", f"NAME|{ALL}")
     ] = None,
     checked: Annotated[
-        bool, typer.Option("--check", help="Check the expectations of cases on policies; by default the suite's.")
+        bool, option("Check the expectations of cases on policies; by default the suite's.", None, None, "--check")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:

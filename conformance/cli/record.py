@@ -9,6 +9,7 @@ import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
+from conformance.cli.options import option
 from conformance.cli.progress import CaseLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
@@ -40,15 +41,10 @@ Examples:
 def record(
     case: Annotated[Path, typer.Argument(metavar="FILE", help="The case to fill in.", show_default=False)],
     spark: Annotated[
-        str,
-        typer.Option(
-            metavar="VERSION", help="A version (3.5.9), line (3.5), newest or installed, to take the answer from."
-        ),
+        str, option("A version (3.5.9), line (3.5), newest or installed, to take the answer from.", "VERSION")
     ] = "newest",
-    results: Annotated[
-        Path | None, typer.Option(help="Take the answer from this results file; run nothing.", metavar="FILE")
-    ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace existing expectations, too.")] = False,
+    results: Annotated[Path | None, option("Take the answer from this results file; run nothing.", "FILE")] = None,
+    replace: Annotated[bool, option("Replace existing expectations, too.", None, None, "--replace")] = False,
     runtime: engine_options.Runtime = "local",
     allow_code: engine_options.AllowCode = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from conformance.cli import options
+from conformance.cli.options import OUTPUT, option, output_option
 from conformance.suite import discovery
 from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
@@ -42,12 +43,9 @@ def report(
     ] = None,
     cases: options.Cases = None,
     single_file: Annotated[
-        bool,
-        typer.Option(
-            "--single-file", help="Write one file, report.html, with every page.", rich_help_panel=options.OUTPUT
-        ),
+        bool, option("Write one file, report.html, with every page.", None, OUTPUT, "--single-file")
     ] = False,
-    output: Annotated[Path, options.output("Folder of the pages.", "FOLDER")] = Path("site"),
+    output: Annotated[Path, output_option("Folder of the pages.", "FOLDER")] = Path("site"),
 ) -> None:
     """Write results as HTML pages.
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_reused
+from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.runner.session import RunOptions, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
@@ -64,84 +65,58 @@ Examples:
 """
 
 
-@options.grouped
+@grouped
 def run(
     *,
     paths: options.Paths = None,
     tag: options.Tag = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="REVISION",
-            help="Only cases changed since this git revision; all cases if the engine driver changed.",
-            rich_help_panel=options.SELECT_CASES,
+        option(
+            "Only cases changed since this git revision; all cases if the engine driver changed.",
+            "REVISION",
+            SELECT_CASES,
         ),
     ] = None,
     shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N/M",
-            help="Only part N of M, to split a run over M machines.",
-            rich_help_panel=options.SELECT_CASES,
-        ),
+        str | None, option("Only part N of M, to split a run over M machines.", "N/M", SELECT_CASES)
     ] = None,
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME|all",
-            help="Run each case this way too; its result must not change. Repeatable.",
-            rich_help_panel=options.SELECT_CASES,
-        ),
+        option("Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES),
     ] = None,
     allow_code: engine_options.AllowCode = False,
     spark: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="VERSION",
-            help="A version (3.5.9), line (3.5) or range (>=3.4); newest (default), lines, all, installed, model. Repeatable.",
-            rich_help_panel=options.SELECT_VERSIONS,
+        option(
+            "A version (3.5.9), line (3.5) or range (>=3.4); newest (default), lines, all, installed, model. Repeatable.",
+            "VERSION",
+            SELECT_VERSIONS,
         ),
     ] = None,
     spark_home: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="An unpacked Spark: what `--spark installed` means.",
-            rich_help_panel=options.SELECT_VERSIONS,
-        ),
+        Path | None, option("An unpacked Spark: what `--spark installed` means.", "FOLDER", SELECT_VERSIONS)
     ] = None,
     connect: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
+        option(
+            "Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
+            "URL",
+            SELECT_VERSIONS,
             envvar="CONFORMANCE_CONNECT",
-            rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help='Name of the column, such as "Databricks 17.3"; for one version.',
-            rich_help_panel=options.SELECT_VERSIONS,
-        ),
+        option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS),
     ] = None,
     engines: engine_options.Engines,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
-    repeat: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Run each cell N times; results that disagree are flaky.",
-            rich_help_panel=options.SPEED,
-        ),
-    ] = 1,
-    output: Annotated[Path, options.output("Results file.")] = Path("results.jsonl"),
+    repeat: Annotated[int, option("Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1)] = 1,
+    output: Annotated[Path, output_option("Results file.")] = Path("results.jsonl"),
 ) -> None:
     """Run cases on Spark versions and print the matrix.
 

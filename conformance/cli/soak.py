@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from conformance.cli import engine_options, options
+from conformance.cli import engine_options
 from conformance.cli.console import command_line, errors_console
+from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.core.wording import counted
 from conformance.runner import soak_session
 from conformance.runner.soak_session import SoakRequest, plan_soak
@@ -45,47 +46,30 @@ Examples:
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-@options.grouped
+@grouped
 def soak(
     *,
     spark: Annotated[
         str,
-        typer.Option(
-            help="A version (3.5.9), line (3.5), newest or installed; only one.",
-            metavar="VERSION",
-            rich_help_panel=options.SELECT_VERSIONS,
-        ),
+        option("A version (3.5.9), line (3.5), newest or installed; only one.", "VERSION", SELECT_VERSIONS),
     ] = "newest",
-    rows: Annotated[int, typer.Option(min=1000, metavar="N", help="Rows of the stream.")] = 10_000_000,
-    kills: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Kill the engine N times by SIGKILL, at random moments.")
-    ] = 0,
+    rows: Annotated[int, option("Rows of the stream.", "N", min=1000)] = 10_000_000,
+    kills: Annotated[int, option("Kill the engine N times by SIGKILL, at random moments.", "N", min=0)] = 0,
     seed: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Determines the rows and the moments of the kills; random by default."),
+        int | None, option("Determines the rows and the moments of the kills; random by default.", "N", min=0)
     ] = None,
-    partitions: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Tasks that read a micro-batch, and partitions of its state.")
-    ] = 4,
+    partitions: Annotated[int, option("Tasks that read a micro-batch, and partitions of its state.", "N", min=1)] = 4,
     cluster: engine_options.Cluster,
     work: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Keep input, checkpoint and output in this empty folder; by default they are temporary.",
-            rich_help_panel=options.ENGINES,
+        option(
+            "Keep input, checkpoint and output in this empty folder; by default they are temporary.", "FOLDER", ENGINES
         ),
     ] = None,
     stall_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="An engine without progress for this long counts as lost.",
-            rich_help_panel=options.SPEED,
-        ),
+        float, option("An engine without progress for this long counts as lost.", "SECONDS", SPEED, min=1)
     ] = 600.0,
-    output: Annotated[Path, options.output("File of the verdicts.")] = Path("soak.json"),
+    output: Annotated[Path, output_option("File of the verdicts.")] = Path("soak.json"),
 ) -> None:
     """Run one long query, kill its engine, and check invariants.
 

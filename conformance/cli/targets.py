@@ -16,6 +16,7 @@ from rich.markup import escape
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_json
+from conformance.cli.options import option
 from harness.environments import provision, readiness
 from harness.environments.environment import Environment
 from harness.environments.pythons import specifier
@@ -120,21 +121,17 @@ def prepare(specs: Specs) -> None:
 def build(
     specs: Specs,
     base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="IMAGE", help="Debian or Ubuntu image to build on; Python and Java are added if it lacks them."
-        ),
+        str | None, option("Debian or Ubuntu image to build on; Python and Java are added if it lacks them.", "IMAGE")
     ] = None,
     ca: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="CA bundle for the build; by default the one in this machine's environment variables. No layer keeps it.",
+        option(
+            "CA bundle for the build; by default the one in this machine's environment variables. No layer keeps it.",
+            "FILE",
         ),
     ] = None,
     index_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Package index; by default that of this machine's pip. No layer keeps it."),
+        str | None, option("Package index; by default that of this machine's pip. No layer keeps it.", "URL")
     ] = None,
 ) -> None:
     """Build container images of Spark versions from PyPI.
@@ -165,7 +162,7 @@ def build(
 @app.command(cls=Command, epilog=CLEAN_EXAMPLES)
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also of running runs, and of other machines that use this daemon.")
+        bool, option("Also of running runs, and of other machines that use this daemon.", None, None, "--all")
     ] = False,
 ) -> None:
     """Remove containers and volumes that killed runs left behind."""

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_reused
+from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines, introduced, said
 from conformance.core.observation import Identity
 from conformance.judging.handoff_verdict import UpgradeVerdict
@@ -41,48 +42,45 @@ Examples:
 """
 
 
-@options.grouped
+@grouped
 def upgrade(
     *,
     paths: options.Paths = None,
     tag: options.Tag = None,
     cuts: Annotated[
         Cuts,
-        typer.Option(
-            metavar="first|each",
-            help="Change versions once, where the case restarts or after its first rows; or before each step in turn.",
-            rich_help_panel=options.SELECT_CASES,
+        option(
+            "Change versions once, where the case restarts or after its first rows; or before each step in turn.",
+            "first|each",
+            SELECT_CASES,
         ),
     ] = "first",
     allow_code: engine_options.AllowCode = False,
     from_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Writes checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
+            "VERSION",
+            SELECT_VERSIONS,
             "--from",
-            metavar="VERSION",
-            help="Writes checkpoints: a version (3.5.9), line (3.5), range or lines. Repeatable.",
-            rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VERSION", help="Resumes them. Repeatable.", rich_help_panel=options.SELECT_VERSIONS),
-    ] = None,
+    to: Annotated[list[str] | None, option("Resumes them. Repeatable.", "VERSION", SELECT_VERSIONS)] = None,
     policy: Annotated[
         Policy | None,
-        typer.Option(
+        option(
+            "neighbours: each line with the next; lts: common jumps; all: each line with every other. By default neighbours "
+            "and jumps. With --from or --to, only the pairs that match.",
+            "neighbours|lts|all",
+            SELECT_VERSIONS,
             "--pairs",
-            metavar="neighbours|lts|all",
-            help="neighbours: each line with the next; lts: common jumps; all: each line with every other. By default "
-            "neighbours and jumps. With --from or --to, only the pairs that match.",
-            rich_help_panel=options.SELECT_VERSIONS,
         ),
     ] = None,
     engines: engine_options.Engines,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
-    output: Annotated[Path, options.output("Results file.")] = Path("upgrades.jsonl"),
+    output: Annotated[Path, output_option("Results file.")] = Path("upgrades.jsonl"),
 ) -> None:
     """Resume checkpoints of one Spark version on another.
 

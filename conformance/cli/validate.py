@@ -11,6 +11,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import errors_console, print_answer
+from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.language import Problem
 from conformance.suite import discovery
@@ -51,10 +52,10 @@ def validate(
     paths: options.Paths = None,
     model: Annotated[
         bool,
-        typer.Option("--model", help="Check every expectation against the reference model, for every version."),
+        option("Check every expectation against the reference model, for every version.", None, None, "--model"),
     ] = False,
     show_coverage: Annotated[
-        bool, typer.Option("--coverage", help="List which cases cover each entry of the catalogues, and the gaps.")
+        bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:

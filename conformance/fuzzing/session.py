@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from conformance.core.observation import Identity
 from conformance.core.state_stores import Name as StoreName
@@ -25,7 +25,7 @@ from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.model_oracle import ModelOracle
 from conformance.fuzzing.oracle import Oracle
-from conformance.runner.resources import Concurrency, open_runtime
+from conformance.runner.resources import Concurrency, OptionsClash, open_runtime
 from conformance.runner.session import choose_targets
 from harness.engine.engine import EngineLocation
 from harness.errors import HarnessError
@@ -34,12 +34,6 @@ from harness.targets.target import Target
 
 OUTPUT = Path("found")
 BIGGEST_SEED = 100_000
-
-
-class NothingToTest(ValueError):
-    """The options name no Spark and no model, or settings that the model does not have."""
-
-    exit_code: ClassVar[int] = 2
 
 
 class NothingAnswered(HarnessError):
@@ -118,13 +112,13 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
     """Choose versions and the seed.
 
     Raises:
-        NothingToTest: see there.
+        OptionsClash: there is nothing to test.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
     if not options.spark and not options.model:
-        raise NothingToTest("nothing to test: pass --spark, --model, or both")
+        raise OptionsClash("nothing to test: pass --spark, --model, or both")
     if options.state_stores and not options.spark:
-        raise NothingToTest("the reference model has no state store: pass --spark, or omit --state-store")
+        raise OptionsClash("the reference model has no state store: pass --spark, or omit --state-store")
     choice = choose_targets(options.spark) if options.spark else None
     seed = options.seed if options.seed is not None else random.randrange(BIGGEST_SEED)
     return FuzzPlan(options, seed, choice.targets if choice else (), choice.notes if choice else ())

@@ -25,6 +25,12 @@ STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
 
 
+class OptionsClash(ValueError):
+    """The user's options do not fit together, or leave nothing to do."""
+
+    exit_code: ClassVar[int] = 2
+
+
 class CannotWrite(HarnessError):
     """Working files cannot be written.
 

@@ -17,7 +17,7 @@ from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase
-from conformance.runner.resources import Concurrency, interruptible, open_runtime
+from conformance.runner.resources import Concurrency, OptionsClash, interruptible, open_runtime
 from conformance.runner.run import cells_of, only_tagged, run_cases
 from conformance.runner.run_cells import Display, Sink
 from conformance.suite import discovery
@@ -41,12 +41,6 @@ from reports.results.records import Cell, Header
 from reports.results.records import Target as TargetRecord
 
 
-class NoCases(ValueError):
-    """The options leave no case to run."""
-
-    exit_code: ClassVar[int] = 2
-
-
 class NothingChanged(ValueError):
     """No case has changed since a revision, so there is nothing to run."""
 
@@ -56,15 +50,9 @@ class NothingChanged(ValueError):
         super().__init__(f"nothing to run: no case has changed since {revision}")
 
 
-class NotALabel(ValueError):
-    """The text cannot name a column, or there are several columns."""
-
-    exit_code: ClassVar[int] = 2
-
-
 @dataclass(frozen=True)
-class RunOptions:
-    """What the user asks of a run."""
+class SessionOptions:
+    """What the user asks of a run, with one version a cell or with two."""
 
     output: Path
     """The results file."""
@@ -72,9 +60,25 @@ class RunOptions:
     """The command line, for the header of the results."""
     paths: Sequence[Path] = ()
     """Cases and folders; the suite that ships if empty."""
+    tags: Sequence[str] = ()
+    state_store: StoreName | None = None
+    fresh: bool = False
+    """Whether cached results are ignored."""
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    work: Path | None = None
+    concurrency: Concurrency = field(default_factory=Concurrency)
+
+    @property
+    def store(self) -> StateStore | None:
+        return StateStore.named(self.state_store) if self.state_store else None
+
+
+@dataclass(frozen=True)
+class RunOptions(SessionOptions):
+    """What the user asks of a run on single versions."""
+
     spark: Sequence[str] = ()
     """Versions; the newest if empty."""
-    tags: Sequence[str] = ()
     variants: Sequence[str] = ()
     """Names of variants, or ``all``."""
     since: str | None = None
@@ -84,13 +88,7 @@ class RunOptions:
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
     """Name of the column of the only version."""
-    state_store: StoreName | None = None
     repeat: int = 1
-    fresh: bool = False
-    """Whether cached results are ignored."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,6 @@ class RunPlan:
     notes: tuple[str, ...]
     """What the user should know about the choice of versions."""
     shard: Shard | None
-    store: StateStore | None
 
     @property
     def cells(self) -> int:
@@ -155,7 +152,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     Raises:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
-        NoCases, NotAShard, NoHistory, NoSuchVariant, NotALabel: an option does not fit these cases.
+        OptionsClash, NotAShard, NoHistory, NoSuchVariant: an option does not fit these cases.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
     """
     loaded = discovery.load(options.paths or None)
@@ -181,17 +178,8 @@ def plan_run(options: RunOptions) -> RunPlan:
         spark_home=options.spark_home,
     )
     targets = _labelled(choice.targets, options.label)
-    store = StateStore.named(options.state_store) if options.state_store else None
-    return RunPlan(
-        options=options,
-        suite=loaded.digest,
-        cases=cases,
-        policy_cases=policy_cases,
-        targets=having_store(store, targets) if store else targets,
-        notes=choice.notes,
-        shard=shard,
-        store=store,
-    )
+    targets = having_store(options.store, targets) if options.store else targets
+    return RunPlan(options, loaded.digest, cases, policy_cases, targets, choice.notes, shard)
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
@@ -215,7 +203,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
             runtime,
             options.concurrency.limits(
                 len(queues(cells_of(plan.cases, plan.targets))),
-                store=plan.store,
+                store=options.store,
                 repeat=options.repeat,
                 cluster=options.runtime.cluster,
             ),
@@ -301,22 +289,22 @@ def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, .
     if label is None:
         return targets
     if len(targets) != 1:
-        raise NotALabel(f"--label names one column, but there are {len(targets)} versions")
+        raise OptionsClash(f"--label names one column, but there are {len(targets)} versions")
     if not label.strip() or not label.isprintable() or label.startswith("spark-"):
-        raise NotALabel(f"{label!r} is not a label: write a name on one line that does not start with spark-")
+        raise OptionsClash(f"{label!r} is not a label: write a name on one line that does not start with spark-")
     return (replace(targets[0], label=label.strip()),)
 
 
-def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> NoCases:
+def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> OptionsClash:
     if loaded.policy_cases and not loaded.cases and MODEL.name not in specs:
-        return NoCases(f"cases on watermark policies run on the model, not on Spark: pass --spark {MODEL.name}")
+        return OptionsClash(f"cases on watermark policies run on the model, not on Spark: pass --spark {MODEL.name}")
     if loaded.cases and not loaded.policy_cases and list(specs) == [MODEL.name]:
-        return NoCases(
+        return OptionsClash(
             "only cases on watermark policies run on the model; for a case for Spark use `conformance explain`"
         )
     known = sorted({tag for case in loaded.all_cases for tag in case.tags})
     near = [match for tag in tags for match in get_close_matches(tag, known, 1)]
     suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-    return NoCases(
+    return OptionsClash(
         f"no case has the tag {' or '.join(tags)}.{suggestion} Tags of these cases: {', '.join(known) or 'none'}"
     )

@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
 
 from conformance.core.wording import counted
-from conformance.runner.resources import interruptible, working_folder
+from conformance.runner.resources import OptionsClash, interruptible, working_folder
 from conformance.runner.session import choose_targets
 from conformance.runner.soak import late_by, run_soak, settings, stream
 from harness.runtimes.cluster import Cluster
@@ -20,26 +19,6 @@ from harness.soak.messages import Stream
 from harness.soak.soak import Watcher
 from harness.targets.target import Target
 from reports.results.soak import InvariantRecord, SoakRecord
-
-
-class NotOneVersion(ValueError):
-    """A soak runs on one version, and the spec means several."""
-
-    exit_code: ClassVar[int] = 2
-
-    def __init__(self, spec: str, found: int) -> None:
-        super().__init__(f"a soak runs on one version, but --spark {spec} is {found} versions")
-        self.spec = spec
-
-
-class NotEmpty(ValueError):
-    """The folder for working files has files already."""
-
-    exit_code: ClassVar[int] = 2
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"--work {folder} is not empty")
-        self.folder = folder
 
 
 @dataclass(frozen=True)
@@ -87,14 +66,14 @@ def plan_soak(request: SoakRequest) -> SoakPlan:
     """Choose the version and the stream.
 
     Raises:
-        NotOneVersion, NotEmpty: an option makes no sense.
+        OptionsClash: the version or the folder does not fit.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
     choice = choose_targets([request.spark])
     if len(choice.targets) != 1:
-        raise NotOneVersion(request.spark, len(choice.targets))
+        raise OptionsClash(f"a soak runs on one version, but --spark {request.spark} is {len(choice.targets)} versions")
     if request.work is not None and request.work.is_dir() and any(request.work.iterdir()):
-        raise NotEmpty(request.work)
+        raise OptionsClash(f"--work {request.work} is not empty")
     seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
     return SoakPlan(request, choice.targets[0], choice.notes, stream(request.rows, seed, request.partitions))
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, handoffs
-from conformance.runner.resources import Concurrency, interruptible, open_runtime
+from conformance.runner.resources import OptionsClash, interruptible, open_runtime
 from conformance.runner.run import only_tagged
 from conformance.runner.run_cells import Display, Sink
-from conformance.runner.session import EngineRecords, RunOutcome, answer_cache, choose_targets, unseen
+from conformance.runner.session import EngineRecords, RunOutcome, SessionOptions, answer_cache, choose_targets, unseen
 from conformance.runner.upgrade import run_upgrades
 from conformance.suite import discovery
-from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from harness.targets.state_store_support import having as having_store
@@ -31,35 +27,16 @@ from reports.results.records import Header, UpgradeCell
 Cuts: TypeAlias = Literal["first", "each"]
 
 
-class NoHandoffs(ValueError):
-    """The options leave no checkpoint to resume, or no pair of versions."""
-
-    exit_code: ClassVar[int] = 2
-
-
 @dataclass(frozen=True)
-class UpgradeOptions:
+class UpgradeOptions(SessionOptions):
     """What the user asks of an upgrade run."""
 
-    output: Path
-    """The results file."""
-    command: str
-    """The command line, for the header of the results."""
-    paths: Sequence[Path] = ()
-    """Cases and folders; the suite that ships if empty."""
     before: Sequence[str] = ()
     """Versions that write checkpoints; those of ``policy`` if empty."""
     after: Sequence[str] = ()
     """Versions that resume them."""
     policy: Policy | None = None
     cuts: Cuts = "first"
-    tags: Sequence[str] = ()
-    state_store: StoreName | None = None
-    fresh: bool = False
-    """Whether cached results are ignored."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 @dataclass(frozen=True)
@@ -73,7 +50,6 @@ class UpgradePlan:
     pairs: tuple[TargetPair, ...]
     notes: tuple[str, ...]
     """What the user should know about the choice of versions."""
-    store: StateStore | None
 
     @property
     def cells(self) -> int:
@@ -116,24 +92,23 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
     Raises:
         InvalidCase: a case is invalid.
-        NoHandoffs: nothing is left to resume.
+        OptionsClash: nothing is left to resume.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
     found = handoffs(only_tagged(loaded.cases, options.tags), each=options.cuts == "each")
     if not found:
-        raise NoHandoffs(
+        raise OptionsClash(
             "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
         )
     chosen, notes = _pairs(options)
-    store = StateStore.named(options.state_store) if options.state_store else None
-    if store is not None:
-        having = having_store(store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
+    if options.store is not None:
+        having = having_store(options.store, tuple(dict.fromkeys(target for pair in chosen for target in pair)))
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
-        raise NoHandoffs("no pair of versions is left that matches --from, --to, --pairs and --state-store")
-    return UpgradePlan(options, loaded.digest, found, chosen, notes, store)
+        raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
+    return UpgradePlan(options, loaded.digest, found, chosen, notes)
 
 
 def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
@@ -155,7 +130,7 @@ def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
             plan.handoffs,
             plan.pairs,
             runtime,
-            options.concurrency.limits(len(plan.targets), store=plan.store),
+            options.concurrency.limits(len(plan.targets), store=options.store),
             display=display,
             sink=_ResultsSink(writer),
             allow_code=options.runtime.code_path is not None,
