@@ -18,9 +18,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-
-from conformance.cli import running
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign
@@ -33,6 +30,10 @@ from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.language.printing import printed
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
+from conformance.runner.resources import Concurrency, open_runtime
+from conformance.runner.session import choose_targets
+from harness.engine.engine import Runtime
+from harness.runtimes.options import RuntimeOptions
 
 CHANGES = {
     "late rows against the watermark before": ("late_watermark", "3.3.4", "3.4.4"),
@@ -66,7 +67,7 @@ def main() -> None:
     found = [_searched(one, given) for one in wrong if given.only in one.what]
     changes = [_searched(_between_models(name), given) for name in CHANGES if given.only in name]
     if given.engines:
-        with running.engines(running.wishes("local")) as runtime:
+        with open_runtime(RuntimeOptions()) as runtime:
             for name in CHANGES:
                 if given.only in name:
                     changes.append(_searched(_between_engines(name, runtime), given))
@@ -131,10 +132,10 @@ def _between_models(name: str) -> Search:
     return Search(f"{name}: models of {here} and {there}", lambda: oracles, _Only(rule))
 
 
-def _between_engines(name: str, runtime: running.Runtime) -> Search:
+def _between_engines(name: str, runtime: Runtime) -> Search:
     rule, here, there = CHANGES[name]
-    targets = running.chosen([here, there], Console(stderr=True))
-    limits = running.limits(2, jobs=2, side_by_side=None, step_timeout=120.0, store=None)
+    targets = choose_targets([here, there]).targets
+    limits = Concurrency(jobs=2).limits(2)
     return Search(
         f"{name}: engines {here} and {there}",
         lambda: [EngineOracle(runtime, target, limits, _Silent()) for target in targets],

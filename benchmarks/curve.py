@@ -55,10 +55,10 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     """Seconds of a run, and bytes of memory at its peak."""
     from rich.console import Console
 
-    from conformance.cli.progress import PlainDisplay
-    from conformance.cli.run import Kept
+    from conformance.cli.progress import CaseLines
     from conformance.core.versions import SparkVersion
     from conformance.runner.run import run_cases
+    from conformance.runner.session import ResultsSink
     from conformance.suite import discovery
     from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results, ResultsWriter
@@ -88,7 +88,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
         try:
             with ResultsWriter(folder / "results.jsonl", header) as writer:
                 limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
-                display, sink = PlainDisplay(number * versions), Kept(writer)
+                display, sink = CaseLines(number * versions), ResultsSink(writer)
                 run_cases(loaded.cases, targets, MiniatureRuntime(folder), limits, display=display, sink=sink)
         finally:
             sys.stderr = stderr

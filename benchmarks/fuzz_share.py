@@ -16,13 +16,15 @@ from typing import Any
 from micro_batches import covered, intervals
 from watching import Watching
 
-from conformance.cli import running
 from conformance.core.case import Case
 from conformance.fuzzing.campaign import Campaign
 from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import OracleAnswer
+from conformance.runner.resources import Concurrency, open_runtime
+from conformance.runner.session import choose_targets
+from harness.runtimes.options import RuntimeOptions
 
 
 class Noting(EngineOracle):
@@ -45,9 +47,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     watching = Watching()
-    (target,) = running.chosen([options.spark], running.errors_console())
-    with running.engines(running.wishes("local")) as runtime:
-        limits = running.limits(1, jobs=1, side_by_side=None, step_timeout=120.0, store=None)
+    (target,) = choose_targets([options.spark]).targets
+    with open_runtime(RuntimeOptions()) as runtime:
+        limits = Concurrency(jobs=1).limits(1)
         oracle = Noting(runtime, target, limits, watching)
         campaign = Campaign([oracle], ByTheModel(alone=True), Drawing((), options.seed))
         try:

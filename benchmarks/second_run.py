@@ -38,7 +38,7 @@ def main() -> None:
                 "run",
                 *paths,
                 *chosen,
-                "--results",
+                "--output",
                 f"{number}.jsonl",
             ]
             began = time.monotonic()

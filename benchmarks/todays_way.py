@@ -80,7 +80,7 @@ def main() -> None:
             "--spark",
             options.spark,
             "--fresh",
-            "--results",
+            "--output",
             "ours.jsonl",
         ]
         ours = _seconds([sys.executable, *run], folder)

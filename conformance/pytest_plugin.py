@@ -1,18 +1,18 @@
 """Cases as pytest items: ``pytest cases --spark 3.5``.
 
-An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``, and ``cases/policies/x.yaml::[model]`` for a case on a watermark policy, which
-needs no engine. Cases are collected only where ``--spark`` is given, from YAML files in a
-folder named ``cases`` or in a suite (a folder that holds ``behaviours.yaml``), so that nobody's other YAML is touched.
+An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``, or ``cases/policies/x.yaml::[model]`` for a case on a watermark policy, which
+needs no engine. Without ``--spark`` nothing is collected; with it, YAML files in a folder named ``cases`` or in a suite (a folder
+with ``behaviours.yaml``) are, and no others.
 
-One engine lives per version and process; with pytest-xdist, ``--dist loadgroup`` keeps each version on one worker. xdist 3.8 does that
-by a suffix it gives to node ids, which pytest 9.2 no longer lets it; so the scheduler here reads the version from the id itself.
+Each process has one engine at a time. With pytest-xdist, ``--dist loadgroup`` keeps each version on one worker. xdist 3.8 does so by
+appending a suffix to node ids, which pytest 9.2 prevents; so the scheduler here reads the version from the id itself.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +20,23 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity
-from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
+from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
-from conformance.policies.case import TARGET, PolicyCase, PolicyMismatch, check
+from conformance.policies.case import TARGET, PolicyCase, check
+from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
 from conformance.runner.run import verdict_on
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
 from harness.runtimes.options import NAMES, RuntimeOptions
-from harness.runtimes.options import runtime as runtime_for
 from harness.scheduling.cell_run import CellRun, Limits, run_cell
 from harness.scheduling.engine_slot import EngineSlot
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
 _CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
-"""The target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
+"""Finds the target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _ENGINES = pytest.StashKey["Engines"]()
@@ -44,15 +44,19 @@ _CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "watermark conformance of Spark")
+    group = parser.getgroup("conformance", "conformance of Spark's watermarks")
     group.addoption(
         "--spark",
         action="append",
         metavar="VERSION",
-        help="run the cases on this Spark: a version (3.5.9), a line (3.5), newest, lines, all, installed; repeatable",
+        help="run cases on this Spark: a version (3.5.9), line (3.5) or range (>=3.4); newest, lines, all, installed; repeatable",
     )
     group.addoption(
-        "--spark-step-timeout", type=float, default=120.0, metavar="SECONDS", help="seconds one step of a case may take"
+        "--spark-step-timeout",
+        type=float,
+        default=STEP_TIMEOUT_S,
+        metavar="SECONDS",
+        help="time limit of one step of a case",
     )
     group.addoption(
         "--spark-runtime", choices=NAMES, default="local", help="run engines on this machine, or each in a container"
@@ -61,9 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--spark-image",
         action="append",
         metavar="VERSION=IMAGE",
-        help="the container image for a version, a line or all; {spark} in it is the version; repeatable",
+        help="container image of a version, a line or all; {spark} is the version; repeatable",
     )
-    group.addoption("--allow-code", action="store_true", help="let cases call Python code of their authors")
+    group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -103,7 +107,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadGroupScheduling
 
     class ByTarget(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
-        """Cells of one target are one group; everything else is grouped as without us."""
+        """Groups cells by target; other tests keep their groups."""
 
         def _split_scope(self, nodeid: str) -> str:
             cell = _CELL.search(nodeid)
@@ -114,28 +118,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cases of one version next to each other, behind all other tests: one engine at a time is enough."""
+    """Sort cases by version, after all other tests, so that one engine at a time is enough."""
     versions = {item.target.version for item in items if isinstance(item, CaseItem)}
     order = {version: number for number, version in enumerate(sorted(versions), 1)}
     items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
 
 
-class Violation(Exception):
-    """The engine did not do what the case expects."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.describe())
-
-
-class Disagrees(Exception):
-    """The reading of a trace is not what the case expects."""
-
-    def __init__(self, case: PolicyCase, found: tuple[PolicyMismatch, ...]) -> None:
-        super().__init__("\n".join([case.title, *map(str, found)]))
+class Unexpected(Exception):
+    """The result is not what the case expects."""
 
 
 class CaseFile(pytest.File):
-    """One file: a case, or several that a matrix makes; one item per case and target."""
+    """A file with one case, or with a matrix of cases; one item per case and target."""
 
     def __init__(self, *, root: Path, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -161,8 +155,15 @@ class CaseFile(pytest.File):
         return known[self._root]
 
 
-class CaseItem(pytest.Item):
-    """One cell: a case on a target."""
+class _Item(pytest.Item):
+    """A case whose failure is shown without a traceback."""
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        return str(excinfo.value if isinstance(excinfo.value, Unexpected) else super().repr_failure(excinfo, style))
+
+
+class CaseItem(_Item):
+    """A case on a target."""
 
     def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -180,19 +181,14 @@ class CaseItem(pytest.Item):
         verdict = verdict_on(self.config.stash[_ENGINES].run(self.case, self.target))
         self.user_properties.append(("status", verdict.status))
         if verdict.status not in AS_THE_CASE_SAYS:
-            raise Violation(verdict)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        if isinstance(excinfo.value, Violation):
-            return str(excinfo.value)
-        return str(super().repr_failure(excinfo, style))
+            raise Unexpected(verdict.describe())
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"
 
 
-class PolicyItem(pytest.Item):
-    """A case on a watermark policy, held against the reading of its trace."""
+class PolicyItem(_Item):
+    """A case on a watermark policy, checked against the policy's reading of its trace."""
 
     def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -204,48 +200,38 @@ class PolicyItem(pytest.Item):
     def runtest(self) -> None:
         found = check(self.case)
         if found:
-            raise Disagrees(self.case, found)
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        if isinstance(excinfo.value, Disagrees):
-            return str(excinfo.value)
-        return str(super().repr_failure(excinfo, style))
+            raise Unexpected("\n".join([self.case.title, *map(str, found)]))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {TARGET}"
 
 
 class Engines:
-    """The engine of the version that is being tested; the one before it is closed first."""
+    """Runs cases on one engine at a time: another version's engine is closed first."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._limits = Limits(jobs=1, step_timeout=config.getoption("--spark-step-timeout"))
         self._allow_code = bool(config.getoption("--allow-code"))
-        self._wishes = RuntimeOptions(
+        self._options = RuntimeOptions(
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
             code_path=config.rootpath if self._allow_code else None,
         )
-        self._root: tempfile.TemporaryDirectory[str] | None = None
+        self._stack = ExitStack()
         self._runtime: Runtime | None = None
         self._slot: EngineSlot | None = None
 
     def run(self, case: Case, target: Target) -> CellRun:
         if self._slot is None or self._slot.target != target:
             self._close_slot()
-            if self._root is None:
-                self._root = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
             if self._runtime is None:
-                self._runtime = runtime_for(self._wishes, Path(self._root.name).resolve(), keep=False)
+                self._runtime = self._stack.enter_context(open_runtime(self._options))
             self._slot = EngineSlot(self._runtime, target, _Silent())
         return run_cell(case, self._slot, self._limits, self._allow_code)
 
     def close(self) -> None:
         self._close_slot()
-        if self._runtime is not None:
-            self._runtime.close()
-        if self._root is not None:
-            self._root.cleanup()
+        self._stack.close()
 
     def _close_slot(self) -> None:
         if self._slot is not None:
@@ -254,7 +240,7 @@ class Engines:
 
 
 class _Silent:
-    """pytest has its own way to show progress."""
+    """Prints nothing: pytest shows progress."""
 
     def engine_says(self, target: Target, line: str) -> None: ...
 

@@ -8,28 +8,32 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from conformance.cli import options
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """
 Examples:
 
-  conformance combine results-*.jsonl                        one matrix out of a run per version
+  # print one matrix for a run per version
+  conformance combine results-*.jsonl
 
-  conformance combine results-*.jsonl --into all.jsonl       and one file
+  # write one results file too
+  conformance combine results-*.jsonl -o all.jsonl
 """
 
 
 def combine(
-    results: Annotated[list[Path], typer.Argument(help="Results of runs of one suite.", show_default=False)],
-    into: Annotated[Path | None, typer.Option(help="A file to write them all to.")] = None,
+    results: Annotated[list[Path], typer.Argument(metavar="FILE", help="Results files.", show_default=False)],
+    output: Annotated[Path | None, options.output("Write one results file.")] = None,
 ) -> None:
-    """Put results of several runs together: of other versions or of other cases, but of one suite.
+    """Merge the results of several runs of one suite.
 
-    Files of different suites, a cell that is there twice and a cell that is missing are refused by name. Exits as a run does.
+    The runs may cover different versions or different cases. An error names files of different suites, duplicate cells
+    and missing cells. Exit codes are those of `conformance run`.
     """
-    together = Results.read_all(results)
-    if into is not None:
-        together.write(into)
-    show(together, Console())
-    raise typer.Exit(exit_code(together))
+    combined = Results.read_all(results)
+    if output is not None:
+        combined.write(output)
+    show(combined, Console())
+    raise typer.Exit(exit_code(combined))

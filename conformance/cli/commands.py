@@ -1,90 +1,162 @@
-"""The commands by name. A command's module is imported when it is called: what one needs, no other waits for."""
+"""The commands by name. A command's module is imported only when the command is called."""
 
 from __future__ import annotations
 
-import ast
-import inspect
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-NAMES = (
-    "validate",
-    "run",
-    "explain",
-    "policies",
-    "upgrade",
-    "soak",
-    "diff",
-    "combine",
-    "report",
-    "gate",
-    "export",
-    "new",
-    "record",
-    "fuzz",
-    "targets",
-)
-"""In the order of the help. Each is a module beside this one, and in it the function that is the command."""
+MANY = 11
+"""From this number on, the help shows options in panels."""
+FAILED = 3
+"""Exit code: the harness or the machine failed."""
 
 
-class Commands(TyperGroup):
-    """Knows each command by its name and its summary, until it is called."""
+@dataclass(frozen=True)
+class Listed:
+    """What ``conformance --help`` shows of a command, without importing it."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command as it is listed."""
-        listed = super().get_command(ctx, cmd_name)
-        if listed is not None and not listed.short_help:
-            listed.short_help = summary(cmd_name)
-        return listed
+    module: str
+    """In this package; it holds the command's function, and its examples as ``EXAMPLES``."""
+    summary: str
+    """The first line of the function's docstring."""
+    panel: str
+
+
+_WRITE, _RUN, _COMPARE = "Write a case", "Run", "Compare versions"
+_PUBLISH, _TARGETS = "Publish", "Targets"
+
+COMMANDS: Mapping[str, Listed] = {
+    "new": Listed("new", "Write a valid case to start from.", _WRITE),
+    "validate": Listed("validate", "Check cases without running them.", _WRITE),
+    "record": Listed("record", "Fill in a case's expectations from what Spark does.", _WRITE),
+    "explain": Listed("explain", "Explain a case's result batch by batch, without Spark.", _WRITE),
+    "run": Listed("run", "Run cases on Spark versions and print the matrix.", _RUN),
+    "soak": Listed("soak", "Run one long query, kill its engine, and check invariants.", _RUN),
+    "fuzz": Listed("fuzz", "Generate cases and find where Sparks or the model disagree.", _RUN),
+    "gate": Listed("gate", "Fail if results change between two Spark versions.", _COMPARE),
+    "diff": Listed("diff", "Compare two runs of the same Spark versions.", _COMPARE),
+    "upgrade": Listed("upgrade", "Resume checkpoints of one Spark version on another.", _COMPARE),
+    "report": Listed("report", "Write results as HTML pages.", _PUBLISH),
+    "export": Listed("export", "Write results for CI systems and other programs.", _PUBLISH),
+    "combine": Listed("combine", "Merge the results of several runs of one suite.", _PUBLISH),
+    "targets": Listed("targets", "List Spark versions and whether this machine can run them.", _TARGETS),
+    "policies": Listed("policies", "Show a case under the watermark policies of other engines.", _TARGETS),
+}
+"""In the order of the help."""
+
+
+class Command(TyperCommand):
+    """A command with plain help."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _plain(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.help = _unwrapped(self.help)
+        super().format_help(ctx, formatter)
+
+
+class CommandGroup(TyperGroup):
+    """A command that has commands, with plain help."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _plain(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.help = _unwrapped(self.help)
+        super().format_help(ctx, formatter)
+
+
+class Commands(CommandGroup):
+    """Imports a command when it is called, and reports errors in one or two lines."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is called, with its options.
 
         Raises:
-            click.UsageError: there is none of that name.
+            click.UsageError: no command has this name.
         """
         name, listed, rest = super().resolve_command(ctx, args)
-        return name, listed and loaded(str(name)), rest
+        return name, listed and load(str(name)), rest
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command line and end the process with its exit code."""
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except typer.Abort:
+            code = 1
+        except Exception as error:
+            code = _report_error(error)
+        # A command returns nothing, or ends early with `typer.Exit(code)`.
+        sys.exit(code or 0)
 
 
 def list_all(app: typer.Typer) -> None:
-    """Make the commands known to an app whose class is `Commands`."""
-    for name in NAMES:
-        app.command(name)(_listed)
+    """Add every command to an app whose class is `Commands`."""
+    for name, listed in COMMANDS.items():
+        app.command(name, short_help=listed.summary, rich_help_panel=listed.panel)(_placeholder)
 
 
-def summary(name: str) -> str:
-    """The first paragraph of a command's docstring, read from its module without importing that.
-
-    Raises:
-        LookupError: the module holds no function of the command's name.
-    """
-    source = (files(__package__) / f"{name}.py").read_text(encoding="utf-8")
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return inspect.cleandoc(ast.get_docstring(node) or "").partition("\n\n")[0]
-    raise LookupError(f"{_module(name)} has no function {name}: it would be the command of that name")
-
-
-def loaded(name: str) -> Any:
-    """A command with its options and examples, its module imported."""
-    module = import_module(_module(name))
+def load(name: str) -> Any:
+    """Import a command, with its options and examples."""
+    module = import_module(f"{__package__}.{COMMANDS[name].module}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False)
-        app.command(name, epilog=module.EXAMPLES)(getattr(module, name))
+        app.command(name, cls=Command, epilog=module.EXAMPLES)(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
     return command
 
 
-def _module(name: str) -> str:
-    return f"{__package__}.{name}"
+def _placeholder() -> None:
+    """Never called: `Commands.resolve_command` replaces it by the command itself."""
 
 
-def _listed() -> None:
-    """Never called: `Commands.resolve_command` puts the command itself in its place."""
+def _plain(parameters: Any) -> Any:
+    """The parameters without Python types in the help, and with panels only if there are many."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None  # noqa: ARG005 — typer calls it with ctx=
+        if len(parameters) < MANY:
+            parameter.rich_help_panel = None
+    return parameters
+
+
+def _unwrapped(text: str | None) -> str:
+    """Paragraphs on a line each: typer keeps the line breaks of the source, except in the first."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (text or "").split("\n\n"))
+
+
+def _report_error(error: Exception) -> int:
+    """Print what went wrong; returns the exit code."""
+    code = getattr(error, "exit_code", None)
+    # Of an InvalidCase, which takes long to import.
+    problems = getattr(error, "problems", None)
+    if problems is not None:
+        for problem in problems:
+            print(problem.render(relative_to=Path.cwd()), file=sys.stderr)
+    elif code is None:
+        traceback.print_exception(error)
+    elif type(error).__name__ == "NoArgsIsHelpError":
+        # Typer has printed the help already.
+        pass
+    elif (format_message := getattr(error, "format_message", None)) is not None:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "conformance"
+        # Typer validates with pydantic, whose prefix tells a user nothing.
+        message = format_message().replace("Value error, ", "")
+        print(f"{command}: {message}\nTry '{command} --help'.", file=sys.stderr)
+    else:
+        print(f"conformance: {error}", file=sys.stderr)
+    return FAILED if code is None else int(code)

@@ -1,15 +1,17 @@
-"""``conformance diff A B``: whether two runs saw the same, cell by cell."""
+"""``conformance diff A B``: whether two runs of the same versions saw the same, cell by cell."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from conformance.cli import options
+from conformance.cli.console import print_answer
+from conformance.core.wording import counted
 from reports.analysis.difference import Difference, DifferentCell, compare
 from reports.results.reading import Results
 from reports.results.records import Target
@@ -18,49 +20,47 @@ from reports.results.status import MARKS
 EXAMPLES = """
 Examples:
 
-  conformance diff local.jsonl container.jsonl       does the suite see the same in both?
+  # does the suite see the same on this machine and in containers?
+  conformance diff local.jsonl container.jsonl
 
-  conformance diff apache.jsonl ours.jsonl --json    for a program
+  # does our build of Spark do the same as Apache's?
+  conformance diff apache.jsonl ours.jsonl --json
 """
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(help="Results of one run.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Results of another.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    a: Annotated[Path, typer.Argument(metavar="FILE", help="Results of one run.", show_default=False)],
+    b: Annotated[Path, typer.Argument(metavar="FILE", help="Results of the other run.", show_default=False)],
+    as_json: options.AsJson = False,
 ) -> None:
-    """Compare what two runs observed. Targets are paired by name, else by Spark version.
+    """Compare two runs of the same Spark versions.
 
-    Exits with 0 where every cell that both have was answered alike, with 1 where one was not.
+    Columns are paired by name, else by Spark version. To compare different versions use `conformance gate`.
+
+    Exits with 0 if every cell that both runs have is the same, else with 1.
     """
     found = compare(Results.read(a), Results.read(b))
-    if as_json:
-        typer.echo(json.dumps(_record(found), indent=1, ensure_ascii=False))
-    else:
-        _show(found, a, b)
+    print_answer(_lines(found, a, b), _record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)
 
 
-def _show(found: Difference, a: Path, b: Path) -> None:
-    out = Console(soft_wrap=True, highlight=False)
+def _lines(found: Difference, a: Path, b: Path) -> Iterator[Text]:
     for pair in found.pairs:
-        out.print(Text(f"{_where(pair.a)}  |  {_where(pair.b)}", style="dim"))
+        yield Text(f"{_where(pair.a)}  |  {_where(pair.b)}", style="dim")
     for cell in found.different:
-        out.print(_line(cell))
-        out.print(Text(f"    {cell.divergence}"))
+        yield _line(cell)
+        yield Text(f"    {cell.divergence}")
     if found.changed:
-        out.print(Text(f"not compared, for the case itself differs: {', '.join(found.changed)}", style="yellow"))
+        yield Text(f"not compared, because the case changed: {', '.join(found.changed)}", style="yellow")
     for path, count in ((a, found.only_a), (b, found.only_b)):
         if count:
-            out.print(Text(f"{count} cell{'s' * (count != 1)} only in {path}", style="yellow"))
+            yield Text(f"{counted(count, 'cell')} only in {path}", style="yellow")
     if found.silent:
-        out.print(Text(f"{found.silent} of them answered in neither", style="yellow"))
+        yield Text(f"{counted(found.silent, 'cell')} without an answer in either file", style="yellow")
     same = found.compared - len(found.different)
-    out.print(
-        Text(
-            f"{found.compared} cell{'s' * (found.compared != 1)} compared: {same} the same, {len(found.different)} different",
-            style="bold red" if found.different else "bold green",
-        )
+    yield Text(
+        f"{counted(found.compared, 'cell')} compared: {same} the same, {len(found.different)} different",
+        style="bold red" if found.different else "bold green",
     )
 
 

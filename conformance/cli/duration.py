@@ -14,12 +14,12 @@ def seconds(text: str) -> float:
     """How many seconds a text means; a number alone is seconds.
 
     Raises:
-        typer.BadParameter: it means none, or no time at all.
+        typer.BadParameter: it is not a length of time, or it is zero.
     """
     parts = [*_PART.finditer(text.strip())]
     if not parts or "".join(part[0] for part in parts) != text.strip():
-        raise typer.BadParameter(f"{text!r} is no length of time: 90, 30s, 10m or 1h30m")
+        raise typer.BadParameter(f"{text!r} is not a length of time; write 90, 30s, 10m or 1h30m", param_hint="--time")
     total = sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
     if not total:
-        raise typer.BadParameter(f"{text!r} is no time at all")
+        raise typer.BadParameter("the time must be more than zero", param_hint="--time")
     return total

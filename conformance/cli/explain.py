@@ -1,18 +1,17 @@
-"""``conformance explain``: why a case comes out as it does, by the reference model, without an engine."""
+"""``conformance explain``: why a case has its result, by the reference model, without an engine."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from conformance.cli import policies
+from conformance.cli import options, policies
+from conformance.cli.console import print_answer
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
@@ -37,16 +36,20 @@ UNKNOWN = 2
 EXAMPLES = """
 Examples:
 
-  conformance explain late-drops/window-still-open                  a case of the suite, on the newest Spark
+  # a case of the suite, on the newest Spark
+  conformance explain late-drops/window-still-open
 
-  conformance explain my/cases/late.yaml --spark 3.5.9              a case of one's own, on another
+  # your case, on another version
+  conformance explain my/cases/late.yaml --spark 3.5.9
 
-  conformance explain late-drops/late-by-the-watermark-of-the-batch-before --spark 3.3.4 --against 3.5.9
-                                                                    where two versions part, and by which rule
+  # where two versions diverge, and by which rule
+  conformance explain my/cases/late.yaml --from 3.3.4 --to 3.5.9
 
-  conformance explain late-drops/window-still-open --policies all   under the watermark policies of other engines
+  # under the watermark policies of other engines
+  conformance explain late-drops/window-still-open --policy all
 
-  conformance explain late-drops/window-still-open --json | jq      for a program
+  # for programs
+  conformance explain late-drops/window-still-open --json | jq
 """
 
 STYLES: dict[Tone, str] = {
@@ -63,50 +66,53 @@ STYLES: dict[Tone, str] = {
 
 
 def explain(
-    case: Annotated[str, typer.Argument(help="A case: its id in the suite, or its file.", show_default=False)],
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file.", show_default=False)
+    ],
     spark: Annotated[
-        str | None, typer.Option(help="A version (3.5.9) or a line (3.5: its newest patch); the newest by default.")
-    ] = None,
-    against: Annotated[
         str | None,
-        typer.Option(help="Another version: show the first micro-batch in which the two part, and the rule."),
+        typer.Option(metavar="VERSION", help="A version (3.5.9) or a line (3.5); the newest by default."),
     ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="VERSION", help="Show the first micro-batch where two versions diverge: one ..."
+        ),
+    ] = None,
+    to: Annotated[str | None, typer.Option("--to", metavar="VERSION", help="... and the other.")] = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy",
-            "--policies",
-            help="Read the case under another engine's watermark policy instead, or under `all`.",
+            metavar="NAME|all",
+            help="Explain the case under this watermark policy; `conformance policies` lists them.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Tell why a case comes out as it does: what arrived, how the watermark moved, what was late, what closed.
+    """Explain a case's result batch by batch, without Spark.
 
-    The account is the reference model's: no Spark runs. Exits with 2 where the model does not know what the case does.
+    The reference model says what arrived, how the watermark moved, which rows were late, and which windows closed.
+
+    Exits with 2 if the model does not know what the case does.
     """
     found = discovery.find(case)
     if policy is not None or isinstance(found, PolicyCase):
         policies.show(view(found, policy), as_json=as_json)
-        return
-    here = _predicted(found, _version(spark, "--spark"))
-    there = _predicted(found, _version(against, "--against")) if against is not None else None
-    if there is None:
-        _print(explanation_lines(found, here), record(found, here), as_json=as_json)
+    elif from_ is not None and to is not None:
+        if spark is not None:
+            raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
+        before, after = _predicted(found, _version(from_, "--from")), _predicted(found, _version(to, "--to"))
+        parts = version_divergence(found, before, after)
+        _print(divergence_lines(found, before, after, parts), divergence_record(before, after, parts, found), as_json)
+    elif from_ is None and to is None:
+        predicted = _predicted(found, _version(spark, "--spark"))
+        _print(explanation_lines(found, predicted), record(found, predicted), as_json)
     else:
-        parts = version_divergence(found, here, there)
-        _print(
-            divergence_lines(found, here, there, parts), divergence_record(here, there, parts, found), as_json=as_json
-        )
+        raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
 
 
-def _print(lines: Iterable[ExplanationLine], record: object, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
-        return
-    out = Console(soft_wrap=True, highlight=False)
-    for line in lines:
-        out.print(Text(str(line), style=STYLES.get(line.tone, "")))
+def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
+    print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
 
 
 def _version(text: str | None, option: str) -> SparkVersion:
@@ -120,12 +126,12 @@ def _version(text: str | None, option: str) -> SparkVersion:
     near = get_close_matches(wanted, [*map(str, known), *dict.fromkeys(version.line for version in known)], 2)
     try:
         SparkVersion.parse(wanted)
-        why = f"{text!r} is not a release of Spark the suite knows"
+        why = f"{text!r} is not a known release of Spark"
     except NotAVersion:
         why = f"{text!r} is not a version of Spark"
-    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
     lines = ", ".join(dict.fromkeys(version.line for version in known))
-    raise typer.BadParameter(f"{why}.{meant} Its lines: {lines}", param_hint=option)
+    raise typer.BadParameter(f"{why}.{suggestion} Known lines: {lines}", param_hint=option)
 
 
 def _predicted(case: Case, version: SparkVersion) -> Prediction:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from conformance.cli import options
 from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.gate import find
@@ -26,46 +27,61 @@ Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", 
 EXAMPLES = """
 Examples:
 
-  conformance export junit results.jsonl --out junit.xml              for Jenkins and GitLab
+  # JUnit XML, for Jenkins and GitLab
+  conformance export junit results.jsonl -o junit.xml
 
-  conformance export summary results.jsonl >> $GITHUB_STEP_SUMMARY    differences first
+  # a summary for GitHub Actions, unexpected results first
+  conformance export summary results.jsonl >> $GITHUB_STEP_SUMMARY
 
-  conformance export summary results.jsonl --from 3.5 --to 4.0        with what changes between two versions
+  # the same, with what changes between two versions
+  conformance export summary results.jsonl --from 3.5 --to 4.0
 
-  conformance export annotations results.jsonl --folder my/cases      at the lines of the cases
+  # GitHub annotations at the lines of the cases
+  conformance export annotations results.jsonl --cases my/cases
 
-  conformance export badge results.jsonl --spark 4.3.0                for shields.io
+  # a badge for shields.io
+  conformance export badge results.jsonl --spark 4.3.0
 
-  conformance export json results.jsonl | jq .summary                 everything the report says
+  # everything in the report, as JSON
+  conformance export json results.jsonl | jq .summary
 """
 
 
 def export(
     format: Annotated[
-        Format, typer.Argument(help="junit, summary, annotations, badge, ctrf, or json.", show_default=False)
+        Format,
+        typer.Argument(metavar="FORMAT", help="junit, summary, annotations, badge, ctrf or json.", show_default=False),
     ],
-    results: Annotated[list[Path], typer.Argument(help="Results of runs of one discovery.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write; the output by default.", show_default=False)
-    ] = None,
-    folder: Annotated[
-        str, typer.Option(help="Where the cases lie in the repository: of annotations and ctrf.")
-    ] = "cases",
-    spark: Annotated[str | None, typer.Option(help="One version: of the badge.", show_default=False)] = None,
+    results: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Results files of one suite.", show_default=False)
+    ],
+    spark: Annotated[str | None, typer.Option(metavar="VERSION", help="badge: only this version.")] = None,
     from_: Annotated[
-        str | None, typer.Option("--from", help="The older version: of the summary.", show_default=False)
+        str | None,
+        typer.Option("--from", metavar="VERSION", help="summary: the older of two versions to compare."),
     ] = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="The newer version: of the summary.", show_default=False)
+        str | None, typer.Option("--to", metavar="VERSION", help="summary: the newer of two versions to compare.")
     ] = None,
     cases: Annotated[
-        list[Path] | None, typer.Option(help="Where the cases are that ran: of json.", show_default=False)
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="annotations, ctrf: folder of the cases in the repository; json: the cases that ran, if not the suite's.",
+        ),
     ] = None,
+    output: Annotated[Path | None, options.output("Write this file instead of standard output.")] = None,
 ) -> None:
-    """Write results in a format that other programs read. What they say of the engines does not change the exit code."""
+    """Write results for CI systems and other programs.
+
+    What the results say does not change the exit code.
+    """
     if (from_ is None) != (to is None):
-        raise typer.BadParameter("give both, or neither", param_hint="--from and --to")
+        raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
+    if cases and len(cases) > 1 and format in ("annotations", "ctrf"):
+        raise typer.BadParameter(f"{format} takes one folder", param_hint="--cases")
     read = Results.read_all(results)
+    folder = cases[0].as_posix() if cases else "cases"
 
     def summarized() -> str:
         pairs = (changes(Matrix.of(read), find(read, from_), find(read, to)),) if from_ and to else ()
@@ -80,8 +96,8 @@ def export(
         "json": lambda: everything(Report.of(read, discovery.load(cases))),
     }
     text = writers[format]()
-    if out is None:
+    if output is None:
         typer.echo(text, nl=False)
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8", newline="\n")
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8", newline="\n")

@@ -1,15 +1,16 @@
-"""``conformance gate``: may this upgrade pass?"""
+"""``conformance gate``: whether results change between two Spark versions."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from conformance.cli import options
+from conformance.cli.console import print_answer
 from conformance.suite import discovery
 from reports.analysis.acceptances import draft, read_accepted
 from reports.analysis.change import MEANINGS
@@ -21,17 +22,21 @@ from reports.results.status import MARKS
 EXAMPLES = """
 Examples:
 
-  conformance gate --from 3.5.9 --to 4.3.0                        by the published results: no Spark needed
+  # from the published results: no Spark needed
+  conformance gate --from 3.5.9 --to 4.3.0
 
-  conformance gate results.jsonl --from 3.5 --to 4.0              by one's own
+  # from your results
+  conformance gate results.jsonl --from 3.5 --to 4.0
 
-  conformance gate results.jsonl --from 3.5 --to 4.0 --fail-on guaranteed     only where promised results change
+  # only documented results that are lost, added, changed or refused
+  conformance gate results.jsonl --from 3.5 --to 4.0 --fail-on guaranteed
 
-  conformance gate results.jsonl --from 3.5 --to 4.0 --draft accepted.yaml    a file to write reasons into
+  # write a file of changes to accept; then pass with it
+  conformance gate results.jsonl --from 3.5 --to 4.0 --draft ok.yaml
+  conformance gate results.jsonl --from 3.5 --to 4.0 --accept ok.yaml
 
-  conformance gate results.jsonl --from 3.5 --to 4.0 --accept accepted.yaml   then pass with it
-
-  conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl         only what is new fails
+  # fail only on changes that earlier results lack
+  conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
 
 STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim"}
@@ -40,101 +45,91 @@ STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated":
 def gate(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="Results with both versions; those published with the suite by default.", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="Results files with both versions; by default the published results."),
     ] = None,
     from_: Annotated[
-        str, typer.Option("--from", help="The version you are on: 3.5.9, or 3.5.", show_default=False)
+        str,
+        typer.Option("--from", metavar="VERSION", help="The version you are on: 3.5.9, or 3.5.", show_default=False),
     ] = ...,  # type: ignore[assignment]
-    to: Annotated[str, typer.Option("--to", help="The version you want.", show_default=False)] = ...,  # type: ignore[assignment]
-    accept: Annotated[
-        Path | None, typer.Option(help="Changes that may pass, each with a reason.", metavar="FILE")
-    ] = None,
+    to: Annotated[str, typer.Option("--to", metavar="VERSION", help="The version you want.", show_default=False)] = ...,  # type: ignore[assignment]
+    cases: options.Cases = None,
     fail_on: Annotated[
         FailOn,
         typer.Option(
-            help="any change; only of what is documented; or only where documented results are lost, added, altered or refused."
+            metavar="WHAT",
+            help="any: every change; documented: changes of documented results; guaranteed: documented rows are lost, "
+            "added or changed, or the query is refused.",
         ),
     ] = "any",
-    baseline: Annotated[
-        Path | None, typer.Option(help="Earlier results: what changed in them already may pass.", metavar="FILE")
+    accept: Annotated[
+        Path | None, typer.Option(help="Changes that may pass, each with a reason.", metavar="FILE")
     ] = None,
-    cases: Annotated[
-        list[Path] | None,
-        typer.Option(help="Where the cases are that ran; the suite's own by default.", show_default=False),
+    baseline: Annotated[
+        Path | None, typer.Option(help="Earlier results: changes that they have may pass.", metavar="FILE")
     ] = None,
     draft_: Annotated[
         Path | None,
-        typer.Option("--draft", help="Write what fails to a file for --accept, with room for reasons.", metavar="FILE"),
+        typer.Option(
+            "--draft",
+            help="Write the failing changes here, to add reasons and pass to --accept.",
+            metavar="FILE",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Compare what two Spark versions do, and fail on what changes.
+    """Fail if results change between two Spark versions.
 
-    Exits with 0 where everything may pass, with 1 where a change or a stale acceptance does not, with 2 for wrong usage, and
-    with 3 where cells have no answer.
+    Exits with 0 if every change may pass, 1 if a change fails or an acceptance is stale, 2 for wrong usage, and 3 if cells
+    have no answer. To compare two runs of one version use `conformance diff`.
     """
-    read = Results.read_all(results or list(published()))
     answer = judged(
-        read,
+        Results.read_all(results or list(published())),
         from_,
         to,
         fail_on=fail_on,
-        # Where every change fails nobody needs to know what is promised, nor to read all cases for it.
+        # Only the other thresholds need to know how strongly a case is promised.
         strengths={case.id: case.strength for case in discovery.load(cases).cases} if fail_on != "any" else None,
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )
-    if as_json:
-        typer.echo(json.dumps(_record(answer), indent=1, ensure_ascii=False))
-    else:
-        _show(answer)
+    print_answer(_lines(answer), _record(answer), as_json=as_json)
     if draft_ is not None:
         draft_.write_text(draft(tuple(ruling.change for ruling in answer.failing)), encoding="utf-8")
     raise typer.Exit(answer.exit_code)
 
 
-def _show(answer: Gate) -> None:
-    out = Console(soft_wrap=True, highlight=False)
+def _lines(answer: Gate) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
         rulings = [ruling for ruling in answer.rulings if ruling.change.meaning == meaning]
         if rulings:
-            out.print(Text(f"{heading.glyph} {heading.title}", style="bold"))
+            yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
-            for line in _lines(ruling):
-                out.print(line)
+            yield from _change(ruling)
     if answer.bugs:
-        out.print(Text(f"{MARKS['bug'].glyph} Known bugs that both have", style="bold"))
+        yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
         link = f" ({standing.bug.link})" if standing.bug.link else ""
-        out.print(Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{link}"))
+        yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{link}")
     for entry in answer.stale:
-        out.print(Text(f"stale: {entry}: nothing changes there any more: take it out", style="bold red"))
+        yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     for silent in answer.silent:
-        out.print(Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow"))
+        yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
-    out.print(Text(answer.summary(), style=style))
+    yield Text(answer.summary(), style=style)
 
 
-def _lines(ruling: Ruling) -> list[Text]:
+def _change(ruling: Ruling) -> Iterator[Text]:
     change = ruling.change
     because = f": {ruling.because}" if ruling.because else ""
-    lines = [
-        Text.assemble(
-            "  ",
-            (change.case, "bold"),
-            f"  {change.what}  ",
-            (f"[{WORDS[ruling.passing]}{because}]", STYLES[ruling.passing]),
-        )
-    ]
+    passing = f"[{WORDS[ruling.passing]}{because}]", STYLES[ruling.passing]
+    yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing)
     for reason in change.reasons:
         link = f" ({reason.link})" if reason.link else ""
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
-        lines.append(Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{link}"))
+        yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{link}")
     if not change.reasons:
-        lines.append(Text(f"      no case gives a reason; {change.where}", style="yellow"))
-    return lines
+        yield Text(f"      no case gives a reason; {change.where}", style="yellow")
 
 
 def _record(answer: Gate) -> dict[str, Any]:

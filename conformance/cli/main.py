@@ -1,30 +1,47 @@
-"""``conformance``: the commands, one file each, and what their errors mean to the caller.
+"""``conformance``: the command line, one module per command.
 
-Exit codes: 0 conforms · 1 does not · 2 wrong usage or an invalid case · 3 the harness or its surroundings failed. An
-error that a command does not handle itself carries its ``exit_code``; one that carries none is a defect, and counts as 3.
+Exit codes: 0 conforms · 1 does not conform · 2 wrong usage or an invalid case · 3 the harness or the machine failed ·
+130 interrupted. An error that a command does not handle carries its ``exit_code``; an error without one is a defect of
+ours, and exits with 3.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
-import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from conformance.cli.commands import Commands, list_all
 
-FAILED = 3
-"""The harness or its surroundings failed."""
+EXAMPLES = """
+Examples:
+
+  # the suite on the newest Spark this machine can run
+  conformance run
+
+  # what changes between two versions, from published results
+  conformance gate --from 3.5.9 --to 4.3.0
+
+  # why a late row was dropped or counted
+  conformance explain late-drops/window-still-open
+
+Options shared by commands:
+
+  --spark VERSION       a version; repeat it for more
+  --from, --to VERSION  the older and the newer of two versions
+  --cases PATH          your own cases, if not the suite's
+  -o, --output PATH     the file or folder to write
+  --json                output for programs
+"""
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
 )
 list_all(app)
 
@@ -38,44 +55,25 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def conformance(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Conformance of Spark versions to the watermark semantics of Structured Streaming."""
+    """Test Spark versions against the watermark semantics of Structured Streaming."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; never returns.
 
     Args:
-        arguments: those of the process where none are given.
+        arguments: the process's own by default.
 
     Raises:
         SystemExit: always, with one of the exit codes.
     """
-    # A run makes many small values that live to its end, and hardly a cycle: to look for garbage among them all again and again
-    # is a tenth of what a run without an engine takes.
+    # A run creates many small long-lived values and few cycles: frequent collections would take a tenth of the time of
+    # a run without an engine.
     gc.set_threshold(100_000, 20, 20)
-    try:
-        app(arguments, prog_name="conformance")
-    except Exception as error:
-        sys.exit(_progress_callback(error))
-
-
-def _progress_callback(error: Exception) -> int:
-    """Print what went wrong, and give the exit code it means."""
-    # Only what has raised it has needed it, and not every command reads cases.
-    from conformance.language import InvalidCase
-
-    code = getattr(error, "exit_code", None)
-    if isinstance(error, InvalidCase):
-        for problem in error.problems:
-            print(problem.render(relative_to=Path.cwd()), file=sys.stderr)
-    elif code is None:
-        traceback.print_exception(error)
-    else:
-        print(f"conformance: {error}", file=sys.stderr)
-    return FAILED if code is None else int(code)
+    app(arguments, prog_name="conformance")
 
 
 def _version() -> str:

@@ -1,8 +1,7 @@
-"""``conformance policies``: one trace read under the watermark rules of several engines."""
+"""``conformance policies``: one trace under the watermark policies of several engines."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from conformance.cli import options
+from conformance.cli.console import errors_console, print_answer, print_json
+from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
 from conformance.policies.record import record, record_of, record_of_policies
@@ -19,57 +21,67 @@ from conformance.suite import discovery
 
 VIOLATES = 1
 WIDTH = 160
-"""Columns of a table where there is no terminal."""
+"""Columns of a table if there is no terminal."""
 
 EXAMPLES = """
 Examples:
 
-  conformance policies                                          the policies there are
+  # list the policies
+  conformance policies
 
-  conformance policies late-drops/window-still-open             a case of the suite under Spark's own rules
+  # a case of the suite, under Spark's own policy
+  conformance policies late-drops/window-still-open
 
-  conformance policies late-drops/window-still-open --policy all    and under every engine's, side by side
+  # under the policies of all engines, side by side
+  conformance policies late-drops/window-still-open --policy all
 
-  conformance policies my/trace.yaml --policy limiting-lag-and-lull    a trace of one's own
+  # your own trace
+  conformance policies my/trace.yaml --policy limiting-lag-and-lull
 
-  conformance policies --check                                  every case on a policy, against its reading
+  # check every case on a policy
+  conformance policies --check
 """
 
 
 def policies(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="A case, on a policy or for Spark: its file, or its id in the discovery."),
+        typer.Argument(metavar="CASE", help="A case of the suite, by its id, or a file; with --check folders, too."),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(help=f"A policy, or {ALL}; by default that of the case, and spark for a case for Spark."),
+        typer.Option(
+            metavar=f"NAME|{ALL}",
+            help="The policy; by default the case's own, and Spark's for a case for Spark.",
+        ),
     ] = None,
     checked: Annotated[
-        bool, typer.Option("--check", help="Hold cases on policies against their readings; the suite's own by default.")
+        bool, typer.Option("--check", help="Check the expectations of cases on policies; by default the suite's.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Read a trace under watermark policies: what is late, what is emitted, when windows are complete.
+    """Show a case under the watermark policies of other engines.
 
-    With --check, exits with 1 where a case on a policy expects otherwise.
+    It shows which rows are late, what is emitted, and when windows are complete. Without a case it lists the policies.
+
+    With --check, exits with 1 if an expectation does not hold.
     """
     if checked:
         _check(paths, as_json=as_json)
     elif not paths and as_json:
-        typer.echo(json.dumps(record_of_policies(), indent=1, ensure_ascii=False))
+        print_json(record_of_policies())
     elif not paths:
         _console().print(tables.policies())
     elif len(paths) > 1:
-        raise typer.BadParameter("one case at a time, or --check", param_hint="PATHS")
+        raise typer.BadParameter("pass one case, or add --check", param_hint="CASE")
     else:
         show(view(discovery.find(str(paths[0])), policy), as_json=as_json)
 
 
 def show(shown: PolicyView, *, as_json: bool) -> None:
-    """Print readings; ``conformance explain --policy`` prints them alike."""
+    """Print what `policies` and `explain --policy` show of a case."""
     if as_json:
-        typer.echo(json.dumps([record(reading) for reading in shown.replays], indent=1, ensure_ascii=False))
+        print_json([record(reading) for reading in shown.replays])
         return
     out = _console()
     for number, renderable in enumerate(shown.renderables()):
@@ -79,7 +91,7 @@ def show(shown: PolicyView, *, as_json: bool) -> None:
 
 
 def _console() -> Console:
-    # Tables are laid out to a terminal's width, and elsewhere so wide that no cell is broken in two.
+    # Without a terminal a table is so wide that no cell is broken.
     return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDTH)
 
 
@@ -87,17 +99,18 @@ def _check(paths: list[Path] | None, *, as_json: bool) -> None:
     loaded = discovery.load(paths)
     loaded.raise_for_problems()
     found = [(case, one) for case in loaded.policy_cases for one in check(case)]
-    if as_json:
-        typer.echo(json.dumps([record_of(case, one) for case, one in found], indent=1, ensure_ascii=False))
-    else:
-        out = Console(soft_wrap=True, highlight=False)
-        for case, one in found:
-            shown = case.path.relative_to(Path.cwd()) if case.path.is_relative_to(Path.cwd()) else case.path
-            out.print(Text(f"{shown}:{one.line}: {one}", style="red"))
-        cases = len(loaded.policy_cases)
-        summary = (
-            f"{cases} case{'s' * (cases != 1)} on policies, {len(found) or 'no'} disagreement{'s' * (len(found) != 1)}"
-        )
-        Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if found else "green"))
+    print_answer(
+        (Text(f"{_shown(case.path)}:{one.line}: {one}", style="red") for case, one in found),
+        [record_of(case, one) for case, one in found],
+        as_json=as_json,
+    )
+    if not as_json:
+        summary = f"{counted(len(loaded.policy_cases), 'case')} on policies, "
+        summary += counted(len(found), "disagreement") if found else "no disagreements"
+        errors_console().print(Text(summary, style="red" if found else "green"))
     if found:
         raise typer.Exit(VIOLATES)
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

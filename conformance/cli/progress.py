@@ -1,4 +1,4 @@
-"""What a person sees while cells run: a live picture on a terminal, plain lines everywhere else."""
+"""Progress of a run on standard error: a bar on a terminal, else a line per answer."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ class Lines:
     def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.says(target, introduced(identity, place))
 
+    def started(self, task: CellTask) -> None:
+        pass
+
     def answered(self, line: str) -> None:
-        """Print the line of one answer, with how many of all there are now."""
+        """Print the line of one answer, with its number."""
         self._done += 1
         print(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}", file=sys.stderr, flush=True)
 
 
 class Bar:
-    """A bar over all answers of a run, gone when it is over."""
+    """A bar over all answers of a run; it disappears at the end."""
 
     def __init__(self, what: str, cells: int, console: Console) -> None:
         self._progress = Progress(
@@ -72,20 +75,17 @@ class Bar:
         """Advance the bar by one answer.
 
         Args:
-            doing: what stands beside the bar from now on.
-            loud: a line to leave on the terminal, for an answer somebody must see.
-            style: that of the line.
+            doing: the text beside the bar from now on.
+            loud: a line to keep on the terminal, for an unexpected answer.
+            style: of that line.
         """
         self._progress.update(self._all, advance=1, doing=doing)
         if loud is not None:
             self._progress.console.print(loud, style=style, markup=False)
 
 
-class PlainDisplay(Lines):
+class CaseLines(Lines):
     """A line per cell."""
-
-    def started(self, task: CellTask) -> None:
-        pass
 
     def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
         self.answered(
@@ -93,8 +93,8 @@ class PlainDisplay(Lines):
         )
 
 
-class LiveDisplay(Bar):
-    """A bar over all cells, and a line per engine that says what it runs."""
+class CaseBar(Bar):
+    """A bar over all cells, and a line per engine with what it runs."""
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("cells", cells, console)
@@ -121,11 +121,11 @@ class LiveDisplay(Bar):
 
 
 def said(target: Target, line: str) -> str:
-    """A line with the name of its target before it, once."""
+    """A line prefixed once by the name of its target."""
     return f"{target.name}: {line.removeprefix(f'{target.name}: ')}"
 
 
 def introduced(identity: Identity, place: EngineLocation) -> str:
-    """What an engine is, in one line."""
+    """The versions and the place of an engine, in one line."""
     versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
     return f"{versions}, {place}"

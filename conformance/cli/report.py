@@ -1,4 +1,4 @@
-"""``conformance report``: results as pages for people."""
+"""``conformance report``: results as HTML pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from conformance.cli import options
 from conformance.suite import discovery
 from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
@@ -17,35 +18,41 @@ from reports.results.reading import Results
 EXAMPLES = """
 Examples:
 
-  conformance report                                       of the published results: no Spark needed
+  # the published results of Apache Spark, as a folder of pages
+  conformance report
 
-  conformance report results.jsonl                         a folder of pages; open site/index.html
+  # your results; open site/index.html
+  conformance report results.jsonl
 
-  conformance report spark-*.jsonl --out site              of several runs of one suite, put together
+  # several runs of one suite, into another folder
+  conformance report spark-*.jsonl -o mine
 
-  conformance report results.jsonl --out . --single-file   everything in one file, to send
+  # one file, report.html, to send
+  conformance report results.jsonl -o . --single-file
 
-  conformance report mine.jsonl --cases my/cases           of one's own cases
+  # results of your own cases
+  conformance report mine.jsonl --cases my/cases
 """
 
 
 def report(
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="Results of runs of one suite; those published with it by default.", show_default=False),
+        typer.Argument(metavar="FILE", help="Results files of one suite; by default the published results."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("site"),
+    cases: options.Cases = None,
     single_file: Annotated[
-        bool, typer.Option("--single-file", help="Write one file, report.html, that holds every page.")
+        bool,
+        typer.Option(
+            "--single-file", help="Write one file, report.html, with every page.", rich_help_panel=options.OUTPUT
+        ),
     ] = False,
-    cases: Annotated[
-        list[Path] | None,
-        typer.Option(help="Where the cases are that ran; the suite's own by default. Repeatable.", show_default=False),
-    ] = None,
+    output: Annotated[Path, options.output("Folder of the pages.", "FOLDER")] = Path("site"),
 ) -> None:
-    """Write a report that opens without a server or a network: what changes, the matrix, each case, behaviours, the run.
+    """Write results as HTML pages.
 
-    The same results give the same bytes. What the results say of the engines does not change the exit code.
+    The pages open without a server or a network: what changes between versions, the matrix, each case, the behaviours
+    and the run. The same results give the same bytes. What the results say does not change the exit code.
     """
     made = Report.of(Results.read_all(results or list(published())), discovery.load(cases), reference_model)
-    typer.echo(str((write_one_file if single_file else write)(made, out)))
+    typer.echo(str((write_one_file if single_file else write)(made, output)))

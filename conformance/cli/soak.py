@@ -1,11 +1,9 @@
-"""``conformance soak``: millions of rows through one query, engines killed on the way, and laws that need no expected rows."""
+"""``conformance soak``: millions of rows through one query, its engine killed, and invariants that need no expected rows."""
 
 from __future__ import annotations
 
-import secrets
 import sys
 import time
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self
@@ -14,119 +12,115 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from conformance.cli import options, running
-from conformance.runner import soak as soaking
+from conformance.cli import engine_options, options
+from conformance.cli.console import command_line, errors_console
+from conformance.core.wording import counted
+from conformance.runner import soak_session
+from conformance.runner.soak_session import SoakRequest, plan_soak
 from harness.runtimes.storage import StorageUrl
-from harness.soak.engine import SoakEngine, SoakOptions
-from reports.results.soak import InvariantRecord, SoakRecord, show
+from reports.results.soak import show
 
 EXAMPLES = """
 Examples:
 
-  conformance soak                                       ten million rows on the newest Spark this machine can run
+  # ten million rows on the newest Spark this machine can run
+  conformance soak
 
-  conformance soak --spark 3.5 --kills 3                 the engine is killed three times on the way
+  # kill the engine three times
+  conformance soak --spark 3.5 --kills 3
 
-  conformance soak --spark 4.0 --rows 50000 --kills 1    a minute's worth
+  # about a minute
+  conformance soak --spark 4.0 --rows 50000 --kills 1
 
-  conformance soak --seed 7 --kills 3                    the same rows and the same moments as whoever wrote down this seed
+  # the same rows, and kills at the same moments, as with this seed
+  conformance soak --seed 7 --kills 3
 
-  conformance soak --master spark://host:7077 --storage /shared --rows 1000000000 --partitions 64     on a cluster
+  # on a cluster
+  conformance soak --master spark://host:7077 --storage /mnt/shared
 
-  conformance soak --conf spark.sql.adaptive.enabled=true      with a setting of one's own
+  # with a Spark setting
+  conformance soak --conf spark.sql.adaptive.enabled=true
 """
 
-_SAY_EVERY_S = 5.0
+_SECONDS_BETWEEN_LINES = 5.0
 
 
+@options.grouped
 def soak(
+    *,
     spark: Annotated[
-        str, typer.Option(help="One version: 3.5.9, a line (3.5), newest, or installed.", metavar="VERSION")
+        str,
+        typer.Option(
+            help="A version (3.5.9), line (3.5), newest or installed; only one.",
+            metavar="VERSION",
+            rich_help_panel=options.SELECT_VERSIONS,
+        ),
     ] = "newest",
-    rows: Annotated[int, typer.Option(min=1000, help="Rows of the stream.")] = 10_000_000,
-    kills: Annotated[int, typer.Option(min=0, help="Engines to kill on the way, by SIGKILL, at random moments.")] = 0,
+    rows: Annotated[int, typer.Option(min=1000, metavar="N", help="Rows of the stream.")] = 10_000_000,
+    kills: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Kill the engine N times by SIGKILL, at random moments.")
+    ] = 0,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="What rows and moments follow from; a new one by default.", show_default=False),
+        typer.Option(min=0, metavar="N", help="Determines the rows and the moments of the kills; random by default."),
     ] = None,
     partitions: Annotated[
-        int, typer.Option(min=1, help="Tasks that read a micro-batch, and partitions of its state.")
+        int, typer.Option(min=1, metavar="N", help="Tasks that read a micro-batch, and partitions of its state.")
     ] = 4,
-    master: options.Master = None,
-    conf: options.Conf = None,
-    storage: options.Storage = None,
-    results: Annotated[Path, typer.Option(help="Where the verdicts are kept.")] = Path("soak.json"),
-    patience: Annotated[
-        float, typer.Option(min=1, help="Seconds without a word after which an engine counts as lost.")
-    ] = 600.0,
+    cluster: engine_options.Cluster,
     work: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for input, checkpoint and output, kept; a temporary one by default. It must be empty."
+            metavar="FOLDER",
+            help="Keep input, checkpoint and output in this empty folder; by default they are temporary.",
+            rich_help_panel=options.ENGINES,
         ),
     ] = None,
+    stall_timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="An engine without progress for this long counts as lost.",
+            rich_help_panel=options.SPEED,
+        ),
+    ] = 600.0,
+    output: Annotated[Path, options.output("File of the verdicts.")] = Path("soak.json"),
 ) -> None:
-    """Run a generated stream with late rows through a query, kill engines on the way, and check laws of watermarks.
+    """Run one long query, kill its engine, and check invariants.
 
-    No expected rows are needed: the laws are queries over what went in and what came out, and hold where they find nothing.
+    The stream is generated and has late rows. No expected rows are needed: the invariants are SQL queries over input and
+    output that must find nothing.
+
+    Exits with 0 if every invariant holds, 1 if one is broken, 3 if fewer kills hit the query than asked for.
     """
-    wished = running.wishes("local", master=master, conf=conf or (), storage=storage)
-    if isinstance(wished.storage, StorageUrl):
-        raise typer.BadParameter("a soak looks into its files itself: name a folder", param_hint="--storage")
-    errors = running.errors_console()
-    targets = running.chosen([spark], errors)
-    if len(targets) != 1:
-        raise typer.BadParameter(f"{spark} is {len(targets)} versions: a soak has one", param_hint="--spark")
-    if work is not None and work.is_dir() and any(work.iterdir()):
-        raise typer.BadParameter(f"{work} is not empty", param_hint="--work")
-    stream = soaking.stream(rows, secrets.randbelow(1 << 31) if seed is None else seed, partitions)
-    errors.print(
-        f"{rows:,} rows, seed {stream.seed}, {kills} kill{'s' * (kills != 1)}, on {targets[0].name}"
-        f"{f', {wished.cluster}' if wished.cluster else ''}; into {results}",
-        markup=False,
-        highlight=False,
-    )
-    started = datetime.now(UTC)
-    with ExitStack() as stack:
-        stack.enter_context(running.stopped(lambda: f"{results} is not written", errors))
-        root = stack.enter_context(running.working_folder(work, wished.storage))
-        watching: _Bar | _Lines = _Bar(rows, errors) if errors.is_terminal else _Lines()
-        stack.enter_context(watching)
-        settings = soaking.settings(stream, wished.conf)
-        around = SoakOptions(targets[0], root, wished.cluster, settings, patience)
-        engines: list[SoakEngine] = []
-
-        def start() -> SoakEngine:
-            engines.append(SoakEngine.start(around, watching))
-            return engines[-1]
-
-        found = soaking.run_soak(
-            start, str(root), stream, kills, soaking.late_by(targets[0].version, wished.conf), watching
+    where = engine_options.runtime_options(engine_options.Engines(), cluster)
+    if isinstance(where.storage, StorageUrl):
+        raise typer.BadParameter("a soak reads its files itself: pass a folder, not a URL", param_hint="--storage")
+    plan = plan_soak(
+        SoakRequest(
+            output=output,
+            command=command_line(),
+            spark=spark,
+            rows=rows,
+            kills=kills,
+            seed=seed,
+            partitions=partitions,
+            stall_timeout=stall_timeout,
+            cluster=where.cluster,
+            conf=where.conf,
+            storage=where.storage,
+            work=work,
         )
-    identity = engines[0].identity
-    record = SoakRecord(
-        command=running.command_line(),
-        started=started,
-        target=targets[0].name,
-        spark=identity.spark,
-        java=identity.java,
-        master=wished.cluster.master if wished.cluster else None,
-        rows=rows,
-        seed=stream.seed,
-        kills_wanted=kills,
-        kills=found.run.kills,
-        seconds=found.run.seconds,
-        arrived=found.totals.arrived,
-        counted=found.totals.counted,
-        late=found.totals.late,
-        in_state=found.totals.in_state,
-        laws=tuple(map(InvariantRecord.of, found.invariants)),
     )
-    record.write(results)
+    errors = errors_console(plan.notes)
+    errors.print(str(plan), markup=False)
+    with _Bar(rows, errors) if errors.is_terminal else _Lines() as watcher:
+        record = soak_session.soak(plan, watcher)
     show(record, Console())
     if record.kills < record.kills_wanted:
         errors.print(
-            f"only {record.kills} of {kills} kills hit the running query: it was over before. Take more rows.",
+            f"only {record.kills} of {counted(kills, 'kill')} hit the query before it ended; add rows",
             style="yellow",
             markup=False,
         )
@@ -134,10 +128,10 @@ def soak(
 
 
 class _Lines:
-    """A line every few seconds, for logs."""
+    """A line every few seconds."""
 
     def __init__(self) -> None:
-        self._said = 0.0
+        self._printed = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -149,13 +143,13 @@ class _Lines:
         print(line, file=sys.stderr, flush=True)
 
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        if time.monotonic() - self._said > _SAY_EVERY_S:
-            self._said = time.monotonic()
+        if time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
             self(f"{rows:,} rows, {_doing(a_second, watermark, kills)}")
 
 
 class _Bar:
-    """A bar over all rows, gone when it is over."""
+    """A bar over all rows; it disappears at the end."""
 
     def __init__(self, rows: int, console: Console) -> None:
         self._progress = Progress(
@@ -184,4 +178,4 @@ class _Bar:
 
 def _doing(a_second: float, watermark: int | None, kills: int) -> str:
     at = datetime.fromtimestamp((watermark or 0) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return f"{a_second:,.0f} a second, watermark {at}, {kills} kill{'s' * (kills != 1)}"
+    return f"{a_second:,.0f} per second, watermark {at}, {counted(kills, 'kill')}"

@@ -1,8 +1,7 @@
-"""``conformance targets``: which Spark versions there are, which can run here, and making them ready."""
+"""``conformance targets``: the Spark versions, which of them can run here, and how to install them."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from conformance.cli import options
+from conformance.cli.commands import Command, CommandGroup
+from conformance.cli.console import errors_console, print_json
 from harness.environments import provision, readiness
 from harness.environments.environment import Environment
 from harness.environments.pythons import specifier
@@ -24,28 +26,62 @@ from harness.targets.catalogue import Targets, UnknownTarget
 from harness.targets.installed import NoPyspark, UnusablePyspark
 from harness.targets.target import Target
 
-app = typer.Typer(add_completion=False)
+EXAMPLES = """
+Examples:
 
-Specs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TARGET...",
-        help="A version (3.5.9), a line (3.5), a range ('>=3.4'), all, lines or newest.",
-        show_default=False,
-    ),
-]
+  # the Spark versions, and what each has or lacks on this machine
+  conformance targets
+
+  # install a version before a run
+  conformance targets prepare 3.5.9
+
+  # build its container image
+  conformance targets build 3.5.9
+"""
+
+PREPARE_EXAMPLES = """
+Examples:
+
+  # one version; the newest release of every line
+  conformance targets prepare 3.5.9
+  conformance targets prepare lines
+"""
 
 BUILD_EXAMPLES = """
 Examples:
 
-  conformance targets build 3.5.9                                    on Debian, with what PyPI and Debian have
+  # on Debian, from PyPI and Debian packages
+  conformance targets build 3.5.9
 
-  conformance targets build 3.5.9 --base registry/java17:bookworm    on an image of one's mirror
+  # on an image of your registry
+  conformance targets build 3.5.9 --base registry/java17:bookworm
 
-  conformance targets build lines --ca corporate.pem --index-url https://mirror/simple
+  # from your package index, with your certificates
+  conformance targets build 4.0 --ca ca.pem --index-url https://pypi.corp
 
-A run with --runtime container then uses these images.
+A run with --runtime container uses these images.
 """
+
+CLEAN_EXAMPLES = """
+Examples:
+
+  # leftovers of runs on this machine that have ended
+  conformance targets clean
+
+  # everything of any run
+  conformance targets clean --all
+"""
+
+app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES)
+
+Specs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="VERSION",
+        help="A version (3.5.9), line (3.5) or range ('>=3.4'); newest, lines or all.",
+        show_default=False,
+    ),
+]
 
 _PREPARED = "[green]✓ prepared[/]"
 _PREPARABLE = "○ can be prepared"
@@ -55,59 +91,64 @@ _CANNOT = "[red]✗ cannot run[/]"
 @app.callback(invoke_without_command=True)
 def targets(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """The Spark versions cases are run against, and whether they can run here.
+    """List Spark versions and whether this machine can run them.
 
-    Lists the Python and the Java each has or would have here, and what keeps it from running.
+    Shows the Python and the Java that each would use here, and what keeps it from running.
     """
     if context.invoked_subcommand is not None:
         return
     found = [readiness.check(target) for target in _all()]
     if as_json:
-        typer.echo(json.dumps([_record(one) for one in found], indent=1))
+        print_json([_record(one) for one in found])
     else:
         _print_table(found)
 
 
-@app.command()
-def prepare(
-    specs: Specs,
-) -> None:
-    """Install targets into the cache directory, so that a run finds them ready."""
-    console = Console(stderr=True, highlight=False)
+@app.command(cls=Command, epilog=PREPARE_EXAMPLES)
+def prepare(specs: Specs) -> None:
+    """Install Spark versions before a run needs them."""
+    console = errors_console()
     failed = [target for target in _chosen(specs, console) if not _prepare(target, console)]
     if failed:
-        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}", soft_wrap=True)
+        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}")
         raise typer.Exit(HarnessError.exit_code)
 
 
-@app.command(epilog=BUILD_EXAMPLES)
+@app.command(cls=Command, epilog=BUILD_EXAMPLES)
 def build(
     specs: Specs,
     base: Annotated[
         str | None,
-        typer.Option(help="A Debian or Ubuntu image to build on; Python and Java are added where it lacks them."),
+        typer.Option(
+            metavar="IMAGE", help="Debian or Ubuntu image to build on; Python and Java are added if it lacks them."
+        ),
     ] = None,
     ca: Annotated[
         Path | None,
         typer.Option(
-            help="A CA bundle for the build, by default the one this machine's variables name. It stays in no layer."
+            metavar="FILE",
+            help="CA bundle for the build; by default the one in this machine's environment variables. No layer keeps it.",
         ),
     ] = None,
     index_url: Annotated[
-        str | None, typer.Option(help="A package index, by default that of this machine's pip. It stays in no layer.")
+        str | None,
+        typer.Option(metavar="URL", help="Package index; by default that of this machine's pip. No layer keeps it."),
     ] = None,
 ) -> None:
-    """Build container images of targets from PyPI, for those who cannot or will not pull the official ones."""
+    """Build container images of Spark versions from PyPI.
+
+    For machines that cannot or should not pull Apache's images.
+    """
     from harness.runtimes.containers.builder import build as build_image
 
-    console = Console(stderr=True, highlight=False)
+    console = errors_console()
     failed = []
     for target in _chosen(specs, console):
         began = time.monotonic()
         try:
-            with _telling(target.name, console) as on_progress:
+            with _progress(target.name, console) as on_progress:
                 name = build_image(target, base=base, ca=ca, index_url=index_url, on_progress=on_progress)
         except HarnessError as error:
             console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
@@ -121,30 +162,30 @@ def build(
         raise typer.Exit(max(code for _, code in failed))
 
 
-@app.command()
+@app.command(cls=Command, epilog=CLEAN_EXAMPLES)
 def clean(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also of runs that are going on, and of other machines with this daemon.")
+        bool, typer.Option("--all", help="Also of running runs, and of other machines that use this daemon.")
     ] = False,
 ) -> None:
-    """Remove the containers and volumes of runs that were killed before they could do so themselves."""
+    """Remove containers and volumes that killed runs left behind."""
     from harness.runtimes.containers import leftovers
     from harness.runtimes.containers.daemon import connect
 
     console = Console(highlight=False)
     client = connect()
-    removed, left = 0, 0
+    removed, kept = 0, 0
     for leftover in leftovers.find(client):
         if not everything and leftover.owner.is_alive() is not False:
             console.print(
-                f"○ left: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
+                f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
-            left += 1
+            kept += 1
             continue
         leftovers.remove(client, leftover)
         console.print(f"✓ removed: {leftover.kind} {leftover.name}")
         removed += 1
-    console.print(f"{removed} removed" + (f", {left} left: --all removes them too" if left else ""))
+    console.print(f"{removed} removed" + (f", {kept} kept; --all removes them too" if kept else ""))
 
 
 def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
@@ -159,10 +200,10 @@ def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
 
 
 @contextmanager
-def _telling(name: str, console: Console) -> Iterator[ProgressCallback]:
-    """What long work says: one line that changes on a terminal, line after line elsewhere."""
+def _progress(name: str, console: Console) -> Iterator[ProgressCallback]:
+    """Progress of long work: one changing line on a terminal, else a line each."""
     began = time.monotonic()
-    spinner = console.status(f"{name}: looking") if console.is_terminal else None
+    spinner = console.status(f"{name}: checking") if console.is_terminal else None
 
     def on_progress(line: str, /) -> None:
         if spinner is None:
@@ -175,9 +216,9 @@ def _telling(name: str, console: Console) -> Iterator[ProgressCallback]:
 
 
 def _prepare(target: Target, console: Console) -> bool:
-    """Prepare one and tell how it went; False where it did not."""
+    """Prepare one and print the outcome; returns whether it succeeded."""
     try:
-        with _telling(target.name, console) as on_progress:
+        with _progress(target.name, console) as on_progress:
             environment = provision.prepare(target, on_progress=on_progress)
     except HarnessError as error:
         console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
@@ -213,7 +254,9 @@ def _print_table(found: list[Readiness]) -> None:
         if one.obstacle:
             console.print(f"\n✗ {one.target.name}: {escape(one.obstacle)}", soft_wrap=True)
     console.print(
-        "\nMake one ready: conformance targets prepare <version>; a run does it by itself.", style="dim", soft_wrap=True
+        "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION",
+        style="dim",
+        soft_wrap=True,
     )
 
 
@@ -235,7 +278,7 @@ def _java(one: Readiness) -> str:
         return f"{one.java.version} ({_short(one.java.home)})"
     if one.embedded:
         return f"{one.prepared.java_version} (embedded)" if one.prepared else f"embedded ({one.embedded})"
-    return "none that serves"
+    return "none that fits"
 
 
 def _short(path: Path) -> str:

@@ -1,15 +1,17 @@
-"""``conformance validate``: every problem of every case, what the suite covers, and whether the model agrees with it."""
+"""``conformance validate``: every problem of every case, what the suite covers, and whether the model agrees."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from conformance.cli import options
+from conformance.cli.console import errors_console, print_answer
+from conformance.core.wording import counted
 from conformance.language import Problem
 from conformance.suite import discovery
 from conformance.suite.coverage import Category, coverage
@@ -25,94 +27,91 @@ INVALID = 2
 EXAMPLES = """
 Examples:
 
-  conformance validate                               the suite that ships
+  # the suite
+  conformance validate
 
-  conformance validate my/cases                      a folder of one's own
+  # your cases
+  conformance validate my/cases
 
-  conformance validate cases/late-drops/x.yaml       one case
+  # one case
+  conformance validate cases/late-drops/window-still-open.yaml
 
-  conformance validate --coverage                    what the suite pins, and the holes
+  # what the suite covers, and what it lacks
+  conformance validate --coverage
 
-  conformance validate --model                       the expectations against the reference model, on every version
+  # check the expectations against the reference model
+  conformance validate --model
 
-  conformance validate --json my/cases | jq          for a program
+  # for programs
+  conformance validate --json my/cases | jq
 """
 
 
 def validate(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Cases or folders of cases; the suite's own by default.")
-    ] = None,
-    show_coverage: Annotated[
-        bool, typer.Option("--coverage", help="List what the cases pin of each catalogue, and what none does.")
-    ] = False,
+    paths: options.Paths = None,
     model: Annotated[
         bool,
-        typer.Option("--model", help="Hold every expectation against the reference model, on every target's version."),
+        typer.Option("--model", help="Check every expectation against the reference model, for every version."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    show_coverage: Annotated[
+        bool, typer.Option("--coverage", help="List which cases cover each entry of the catalogues, and the gaps.")
+    ] = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Check cases without running them: every problem, one a line as file:line:column: message.
+    """Check cases without running them.
 
-    Exits with 0 where there is none, else with 2; with --model with 1 where a case and the model disagree.
+    Prints each problem on a line as file:line:column: message.
+
+    Exits with 0 if there is no problem, else with 2; with --model, exits with 1 if a case and the model disagree.
     """
     loaded = discovery.load(paths)
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
-    agreed = _agreement(loaded) if model else None
-    if as_json:
-        record = _record(loaded, categories)
+    agreed = _cross_check(loaded) if model else None
+    lines = [*map(_line, loaded.problems), *(line for one in categories if show_coverage for line in _covered(one))]
+    record = _record(loaded, categories)
+    if agreed is not None:
+        record["model"] = _cross_check_record(agreed)
+    print_answer(lines, record, as_json=as_json)
+    if not as_json:
+        errors = errors_console()
+        errors.print(Text(_summary(loaded), style="red" if loaded.problems else "green"))
+        if categories:
+            errors.print(Text(f"covered: {', '.join(map(str, categories))}"))
         if agreed is not None:
-            record["model"] = _agreement_record(agreed)
-        typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
-    else:
-        _show(loaded, categories, listed=show_coverage)
-        if agreed is not None:
-            _show_agreement(agreed)
+            print_answer(_cross_check_lines(agreed), record, as_json=False)
+            errors.print(Text(_cross_check_summary(agreed), style="red" if agreed.disagreements else "green"))
     if loaded.problems:
         raise typer.Exit(INVALID)
     if agreed is not None and agreed.disagreements:
         raise typer.Exit(DISAGREES)
 
 
-def _agreement(loaded: Suite) -> CrossCheck:
-    # Cases are checked much more often than the model is asked, and it is slow to import.
+def _cross_check(loaded: Suite) -> CrossCheck:
+    # The model is slow to import, and rarely asked.
     from conformance.oracle.cross_check import cross_check
 
     return cross_check(loaded.cases, [target.version for target in Targets.load().entries])
 
 
-def _show(loaded: Suite, categories: list[Category], *, listed: bool) -> None:
-    out = Console(soft_wrap=True, highlight=False)
-    errors = Console(stderr=True, soft_wrap=True, highlight=False)
-    for problem in loaded.problems:
-        out.print(_line(problem, "red"))
-    if listed:
-        for category in categories:
-            _list(category, out)
-    errors.print(Text(_summary(loaded), style="red" if loaded.problems else "green"))
-    if categories:
-        errors.print(Text(f"pinned: {', '.join(map(str, categories))}"))
-
-
-def _show_agreement(agreed: CrossCheck) -> None:
-    out = Console(soft_wrap=True, highlight=False)
+def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
     for one in agreed.disagreements:
-        for line in _disagreement(one, agreed.ranges(one.versions)):
-            out.print(line)
+        yield from _disagreement(one, agreed.ranges(one.versions))
     for construct, ids in agreed.not_predicted.items():
-        out.print(Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}"))
+        yield Text.assemble(("  not predicted: ", "yellow"), (construct, "bold"), f"  {', '.join(ids)}")
     families = ", ".join(f"{name or 'cases'} {done}/{of}" for name, (done, of) in agreed.by_family().items())
-    out.print(Text(f"predicted: {families}", style="dim"))
+    yield Text(f"predicted: {families}", style="dim")
+
+
+def _cross_check_summary(agreed: CrossCheck) -> str:
     wrong = len(agreed.disagreements)
-    counted = agreed.without_state_functions
-    summary = (
-        f"the model predicts {len(agreed.predicted)} of {_counted(len(agreed.cases), 'case')} "
-        f"({agreed.share:.1%} of the {len(counted)} without Python state functions) on {_counted(len(agreed.versions), 'version')}: "
-        f"{_counted(agreed.cells, 'cell')}, {_counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
+    share = f"{agreed.share:.1%} of the {len(agreed.without_state_functions)} without Python state functions"
+    return (
+        f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({share}) "
+        f"on {counted(len(agreed.versions), 'version')}: {counted(agreed.cells, 'cell')}, "
+        f"{counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
     )
-    Console(stderr=True, soft_wrap=True, highlight=False).print(Text(summary, style="red" if wrong else "green"))
 
 
 def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
@@ -129,7 +128,7 @@ def _disagreement(one: ModelDisagreement, versions: str) -> list[Text]:
     return lines
 
 
-def _agreement_record(agreed: CrossCheck) -> dict[str, Any]:
+def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
     return {
         "versions": [str(version) for version in agreed.versions],
         "predicted": [case.id for case in agreed.predicted],
@@ -149,36 +148,32 @@ def _agreement_record(agreed: CrossCheck) -> dict[str, Any]:
     }
 
 
-def _line(problem: Problem, style: str) -> Text:
+def _line(problem: Problem) -> Text:
     rendered = problem.render(relative_to=Path.cwd())
     place = rendered.removesuffix(problem.message)
-    return Text.assemble((place, "bold"), (problem.message, style))
+    return Text.assemble((place, "bold"), (problem.message, "red"))
 
 
-def _list(category: Category, out: Console) -> None:
-    out.print(Text(f"{category}", style="bold"))
+def _covered(category: Category) -> Iterator[Text]:
+    yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
         cases = category.pinned.get(id)
         if cases:
-            out.print(Text.assemble(("  ✓ ", "green"), (id, "bold"), f"  {', '.join(cases)}"))
+            yield Text.assemble(("  ✓ ", "green"), (id, "bold"), f"  {', '.join(cases)}")
         else:
-            out.print(Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}"))
+            yield Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}")
             if reason := category.reasons.get(id):
-                out.print(Text(f"      {reason}", style="dim"))
-    out.print()
+                yield Text(f"      {reason}", style="dim")
+    yield Text()
 
 
 def _summary(loaded: Suite) -> str:
-    """``74 cases, 2 problems in 1 file``; the files that are no cases are counted among the cases."""
-    cases = _counted(len(loaded.all_cases) + loaded.invalid, "case")
+    """``74 cases, 2 problems in 1 file``; invalid files count as cases."""
+    cases = counted(len(loaded.all_cases) + loaded.invalid, "case")
     if not loaded.problems:
         return f"{cases}, no problems"
     files = len({problem.path for problem in loaded.problems})
-    return f"{cases}, {_counted(len(loaded.problems), 'problem')} in {_counted(files, 'file')}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{cases}, {counted(len(loaded.problems), 'problem')} in {counted(files, 'file')}"
 
 
 def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class NotAFolder(OSError):
     exit_code = 2
 
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path} is a file: give --out a folder, new or not")
+        super().__init__(f"{path} is a file: give --output a folder, new or not")
         self.path = path
 
 

@@ -19,8 +19,8 @@ def test_the_suite_gives_the_same_answers_in_containers(daemon, conformance, cap
     for version in VERSIONS:
         image_of(daemon, version)
     which = str(ROOT / "cases"), "--shard", os.environ.get("CONFORMANCE_SHARD") or f"1/{number(90, 16)}"
-    container = conformance("run", *which, *chosen(VERSIONS), "--runtime", "container", "--results", "container.jsonl")
-    here = conformance("run", *which, *chosen(VERSIONS), "--results", "local.jsonl")
+    container = conformance("run", *which, *chosen(VERSIONS), "--runtime", "container", "--output", "container.jsonl")
+    here = conformance("run", *which, *chosen(VERSIONS), "--output", "local.jsonl")
     assert container.code == 0, container.out
     assert here.code == 0, here.out
     compared = conformance("diff", "local.jsonl", "container.jsonl")

@@ -71,7 +71,7 @@ class Follower:
         path.write_text(fill_in_expectations(path.read_text(), case, self._observation(case.id, "spark-3.3.4")))
 
     def _run(self, arguments: list[str]) -> None:
-        results = arguments[arguments.index("--results") + 1] if "--results" in arguments else "results.jsonl"
+        results = arguments[arguments.index("-o") + 1] if "-o" in arguments else "results.jsonl"
         loaded = discovery.load([self._folder / arguments[0]])
         loaded.raise_for_problems()
         targets = self._results.header.targets[: arguments.count("--spark")]

@@ -68,34 +68,93 @@ def test_a_command_imports_nothing_that_only_others_need(command, spared):
     assert not spared & imported_by(command, "--help")
 
 
-def words(text):
-    """A text without its frame and its lines."""
-    return " ".join(re.findall(r"\w+", text))
+def commands_with_help():
+    """Each command line that has a help of its own, and its examples."""
+    for name in commands.COMMANDS:
+        command = commands.load(name)
+        yield (name,), command
+        yield from (((name, below), one) for below, one in getattr(command, "commands", {}).items())
 
 
-@pytest.mark.parametrize("name", commands.NAMES)
-def test_the_list_says_of_a_command_what_the_command_says_of_itself(name):
-    function = getattr(import_module(f"conformance.cli.{name}"), name)
-    assert getdoc(function).partition("\n\n")[0] == commands.summary(name)
-    listed = CliRunner().invoke(app, ["--help"])
-    assert words(commands.summary(name)) in words(listed.output)
-    alone = CliRunner().invoke(app, [name, "--help"], prog_name="conformance")
-    assert alone.exit_code == 0
-    assert words(commands.summary(name)) in words(alone.output)
-    assert f"Usage: conformance {name}" in alone.output
+COMMANDS = dict(commands_with_help())
 
 
-def test_every_command_is_listed():
+def help_of(*arguments):
+    """The lines of the help on a terminal of 80 columns."""
+    done = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(app, [*arguments, "--help"], prog_name="conformance")
+    assert done.exit_code == 0, done.output
+    return [line.rstrip() for line in done.output.splitlines()]
+
+
+@pytest.mark.parametrize("name", commands.COMMANDS)
+def test_the_list_shows_the_first_line_of_the_docstring(name):
+    listed = commands.COMMANDS[name]
+    function = getattr(import_module(f"conformance.cli.{listed.module}"), name)
+    assert getdoc(function).splitlines()[0] == listed.summary
+    assert any(re.fullmatch(rf"│ {name} +{re.escape(listed.summary)} +│", line) for line in help_of())
+    alone = help_of(name)
+    assert f" {listed.summary}" in alone
+    assert any(line.startswith(f" Usage: conformance {name}") for line in alone)
+
+
+def test_every_command_is_listed_in_its_panel():
     group = typer.main.get_command(app)
-    assert tuple(group.commands) == commands.NAMES
+    assert tuple(group.commands) == tuple(commands.COMMANDS)
+    titles = [found[1] for line in help_of() if (found := re.match(r"╭─ ([A-Z][a-z ]+?) ─+╮", line))]
+    assert titles == ["Options", "Write a case", "Run", "Compare versions", "Publish", "Targets"]
 
 
-def test_a_module_without_its_command_is_a_defect_that_is_named():
-    with pytest.raises(LookupError, match=r"conformance\.cli\.running has no function running"):
-        commands.summary("running")
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_examples_are_not_broken_at_80_columns(arguments):
+    epilog = COMMANDS[arguments].epilog
+    examples = [line.strip() for line in epilog.splitlines() if line.startswith("  ")]
+    assert [line for line in examples if line.startswith("conformance")], epilog
+    assert all(line.startswith(("# ", "conformance ")) for line in examples)
+    shown = {line.strip() for line in help_of(*arguments)}
+    assert [line for line in examples if line not in shown] == []
+
+
+@pytest.mark.parametrize("arguments", [(), *COMMANDS], ids=" ".join)
+def test_no_help_shows_a_python_type(arguments):
+    assert [line for line in help_of(*arguments) if re.search(r"<(bool|list|str|path|int|float)", line, re.I)] == []
+
+
+def test_an_option_looks_the_same_in_every_command():
+    looks = {}
+    for command in COMMANDS.values():
+        for parameter in command.params:
+            for option in parameter.opts:
+                if option.startswith("-"):
+                    looks.setdefault(option, set()).add((parameter.metavar, tuple(parameter.opts)))
+    # Each writes either one file or a folder of them; `all` is no policy of `--policy` elsewhere.
+    for option in ("--output", "-o"):
+        assert looks.pop(option) == {(kind, ("--output", "-o")) for kind in ("FILE", "FOLDER")}
+    assert {option: found for option, found in looks.items() if len(found) > 1} == {}
 
 
 def test_a_command_mistyped():
-    done = CliRunner().invoke(app, ["reprot"])
+    done = CliRunner().invoke(app, ["reprot"], prog_name="conformance")
     assert done.exit_code == 2
-    assert "Did you mean 'report'" in done.output
+    assert done.output.splitlines() == [
+        "conformance: No such command 'reprot'. Did you mean 'report', 'export'?",
+        "Try 'conformance --help'.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--sprak", "3.5"], "conformance run: No such option: --sprak"),
+        (["gate", "--from", "3.5"], "conformance gate: Missing option '--to'"),
+        (["run", "--spark", "3.5.99"], "conformance: '3.5.99' is not a known Spark release"),
+        (["run", "--tag", "smoek"], "conformance: no case has the tag smoek. Did you mean smoke?"),
+        (["run", "nowhere"], "nowhere: no such file or folder"),
+        (["diff", "a.jsonl", "b.jsonl"], "conformance: a.jsonl: there is no such file"),
+    ],
+)
+def test_wrong_usage_is_answered_in_few_lines(arguments, said):
+    done = CliRunner().invoke(app, arguments, prog_name="conformance")
+    assert done.exit_code in (2, 3), done.output
+    first, *rest = done.output.splitlines()
+    assert first.startswith(said), done.output
+    assert len(rest) <= 2

@@ -12,10 +12,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from conformance.cli import fuzz
 from conformance.cli.duration import seconds
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
+from conformance.fuzzing import session
 from conformance.fuzzing.model_oracle import ModelOracle
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
@@ -31,7 +31,7 @@ def run(*arguments):
 @pytest.fixture
 def two_versions(monkeypatch):
     versions = [SparkVersion.parse(text) for text in ("3.3.4", "3.4.4")]
-    monkeypatch.setattr(fuzz, "_newest_of_lines", lambda: versions)
+    monkeypatch.setattr(session, "_newest_of_lines", lambda: versions)
 
 
 @pytest.fixture
@@ -40,38 +40,39 @@ def one_of_them_wrong(monkeypatch, two_versions):
         rules = rules_of(version)
         return ModelOracle(version, WRONG.of(rules) if version.line == "3.4" else rules)
 
-    monkeypatch.setattr(fuzz, "ModelOracle", oracle)
+    monkeypatch.setattr(session, "ModelOracle", oracle)
 
 
 def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
-    done = run("--model", "--cases", "40", "--seed", "3", "--out", str(tmp_path / "found"))
+    done = run("--model", "--max-cases", "40", "--seed", "3", "--output", str(tmp_path / "found"))
     assert done.exit_code == 0, done.output
     assert "seed 3" in done.output
     assert "0 finds" in done.output
     assert re.search(r"\d+  late_watermark \(SPARK-40925\)", done.output)
-    assert re.search(r"rules reached: \d\d of \d\d; not: ", done.output)
+    assert re.search(r"rules reached: \d\d of \d\d; not reached: ", done.output)
     assert not (tmp_path / "found").exists()
 
 
 def test_a_find_is_written_and_the_command_ends_with_1(one_of_them_wrong, tmp_path):
-    done = run("--model", "--cases", "5", "--seed", "3", "--family", "windows", "--out", str(tmp_path / "found"))
+    done = run("--model", "--max-cases", "5", "--seed", "3", "--family", "windows", "--output", str(tmp_path / "found"))
     assert done.exit_code == 1, done.output
     files = sorted((tmp_path / "found").iterdir())
     assert files
     for file in files:
         case = read_case(file, file.stem)
         assert len(case.steps) <= 2
-        assert f"--model --family windows --seed 3 --out {tmp_path / 'found'}" in file.read_text()
+        assert f"--model --family windows --seed 3 --output {tmp_path / 'found'}" in file.read_text()
         assert file.name in done.output.replace("\n", "")
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "nobody to ask"),
+        ([], "nothing to test: pass --spark, --model, or both"),
         (["--model", "--family", "joinz"], "joins"),
-        (["--model", "--time", "soon"], "no length of time"),
-        (["--model", "--rocksdb"], "no state in RocksDB"),
+        (["--model", "--time", "soon"], "is not a length of time"),
+        (["--model", "--state-store", "rocksdb"], "the reference model has no state store"),
+        (["--spark", "3.5", "--state-store", "memory"], "'memory' is not one of hdfs, rocksdb"),
         (["--model", "--seed", "-1"], "seed"),
     ],
 )
@@ -94,7 +95,7 @@ def test_a_stop_is_clean_and_loses_nothing(how, tmp_path):
             "--model",
             "--seed",
             "5",
-            "--out",
+            "--output",
             str(tmp_path / "found"),
         ],
         stdout=subprocess.PIPE,
@@ -109,7 +110,7 @@ def test_a_stop_is_clean_and_loses_nothing(how, tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "rules reached" in out
-    assert "interrupted; the same seed goes the same way: conformance fuzz --model --seed 5" in err
+    assert "interrupted: run it again with the same seed: conformance fuzz --model --seed 5" in err
     assert "Traceback" not in err
 
 

@@ -48,7 +48,7 @@ def test_several_inputs_and_operators(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_first_difference_between_versions_and_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "explain", CHANGED, "--spark", "3.3", "--against", "3.5.9")
+    code, out, _ = run(capsys, "explain", CHANGED, "--from", "3.3", "--to", "3.5.9")
     assert code == 0
     assert "first difference: step 1 “three micro-batches without a gap”, micro-batch 2" in out
     assert "rule that differs: late_watermark (SPARK-40925)" in out
@@ -71,13 +71,13 @@ def test_the_first_difference_between_versions_and_its_rule(capsys: pytest.Captu
     ],
 )
 def test_the_rule_that_separates_two_versions_is_found(case, here, there, rule, capsys) -> None:
-    code, out, _ = run(capsys, "explain", case, "--spark", here, "--against", there, "--json")
+    code, out, _ = run(capsys, "explain", case, "--from", here, "--to", there, "--json")
     assert code == 0
     assert rule in [one["name"] for one in json.loads(out)["parting"]["rules"]]
 
 
 def test_versions_without_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "explain", OPEN, "--spark", "4.1", "--against", "4.3")
+    code, out, _ = run(capsys, "explain", OPEN, "--from", "4.1", "--to", "4.3")
     assert (code, "no difference: both versions run the same micro-batches" in out) == (0, True)
 
 
@@ -111,7 +111,9 @@ def test_a_case_by_its_file(capsys: pytest.CaptureFixture[str]) -> None:
         (["late-drops/window-still-opne"], "Did you mean late-drops/window-still-open"),
         ([OPEN, "--spark", "3.5.99"], "Did you mean 3.5.9"),
         ([OPEN, "--spark", "spork"], "is not a version of Spark"),
-        ([OPEN, "--against", "2.4.0"], "is not a release of Spark the suite knows"),
+        ([OPEN, "--from", "2.4.0", "--to", "3.5"], "is not a known release of Spark"),
+        ([OPEN, "--from", "3.5"], "pass both, or neither"),
+        ([OPEN, "--spark", "3.5", "--from", "3.4", "--to", "3.5"], "--from and --to for two"),
     ],
 )
 def test_unknown_cases_and_versions(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +174,7 @@ def test_an_expectation_of_another_version_is_settled_by_its_rule(
 
 
 def test_a_case_under_the_policies_of_other_engines(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "explain", OPEN, "--policies", "all")
+    code, out, _ = run(capsys, "explain", OPEN, "--policy", "all")
     assert code == 0
     assert "limiting-lag-and-lull" in out
     assert "bounded-out-of-orderness" in out

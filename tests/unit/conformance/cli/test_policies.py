@@ -120,7 +120,7 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         (["output-modes/update-sql-distinct-repeats-rows"], "its query has no withWatermark"),
         (["late-drops/window-stil-open"], "Did you mean late-drops/window-still-open"),
         (["no-such-thing-at-all"], "is neither a case of the suite nor a file"),
-        (["a", "b"], "one case at a time"),
+        (["a", "b"], "pass one case, or add --check"),
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

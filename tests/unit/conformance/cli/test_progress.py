@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from conformance.cli.progress import LiveDisplay, PlainDisplay, introduced, said
+from conformance.cli.progress import CaseBar, CaseLines, introduced, said
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
@@ -24,7 +24,7 @@ def verdict(status):
 
 def test_a_terminal_keeps_only_what_somebody_must_see():
     screen = io.StringIO()
-    with LiveDisplay(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
+    with CaseBar(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.ready(SPARK_359, SPARK, EngineLocation("local"))
         display.judged(CELL, verdict("conforms"), 1.0)
         display.judged(CELL, verdict("violates"), 1.0)
@@ -37,7 +37,7 @@ def test_a_terminal_keeps_only_what_somebody_must_see():
 
 
 def test_a_log_has_a_line_for_every_cell(capsys):
-    with PlainDisplay(12) as display:
+    with CaseLines(12) as display:
         display.ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
         display.judged(CELL, verdict("conforms"), 1.25)
     engine, cell = capsys.readouterr().err.splitlines()

@@ -95,7 +95,7 @@ def test_coverage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out == (
         "behaviours 1 of 3\n  ✓ one  good\n  ✗ two  no case: The second\n  ✗ three  no case: A\n      It needs B\n\n"
     )
-    assert err == "1 case, no problems\npinned: behaviours 1 of 3\n"
+    assert err == "1 case, no problems\ncovered: behaviours 1 of 3\n"
 
 
 def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ CASES = Path(__file__).parents[4] / "cases"
 @pytest.fixture
 def run(tmp_path):
     def run(*arguments):
-        done = CliRunner().invoke(app, ["run", *map(str, arguments), "--results", str(tmp_path / "r.jsonl")])
+        done = CliRunner().invoke(app, ["run", *map(str, arguments), "--output", str(tmp_path / "r.jsonl")])
         return done.exit_code, " ".join(done.output.replace("│", " ").split())
 
     return run
@@ -33,7 +33,7 @@ def test_cases_on_policies_run_on_the_model(run, tmp_path, arguments):
 def test_they_run_on_no_spark(run):
     code, said = run(CASES / "policies", "--spark", "3.5")
     assert code == 2
-    assert "run on the model, and on no Spark: --spark model" in said
+    assert "run on the model, not on Spark: pass --spark model" in said
 
 
 def test_cases_for_spark_do_not_run_on_the_model(run):

@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from conformance.cli import running
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, cuts, handoffs
+from conformance.runner import resources
 from conformance.runner.upgrade import run_upgrades
 from conformance.suite import discovery
 from harness.engine.driver_engine import DriverEngine
@@ -333,7 +333,9 @@ def test_results_with_a_missing_cell_are_never_green(tmp_path):
 
 def test_the_command(tmp_path, monkeypatch):
     case_with(tmp_path, REFUSED)
-    monkeypatch.setattr(running, "runtime_for", lambda *_, **__: TwoVersions(tmp_path, {NEW.name: "refuses-to-resume"}))
+    monkeypatch.setattr(
+        resources, "runtime_for", lambda *_, **__: TwoVersions(tmp_path, {NEW.name: "refuses-to-resume"})
+    )
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["upgrade", "cases", "--from", "3.5.9", "--to", "4.0.5"])
     assert done.exit_code == 0, done.output
@@ -347,7 +349,7 @@ def test_the_command(tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         (["--from", "3.5.9", "--pairs", "lts", "--to", "3.0"], "no pair of versions is left"),
-        (["--from", "3.5.9", "--to", "4.0.5", "--memory", "3g"], "only containers have it"),
+        (["--from", "3.5.9", "--to", "4.0.5", "--memory", "3g"], "only for containers"),
     ],
 )
 def test_wrong_usage(tmp_path, monkeypatch, arguments, said):

@@ -117,7 +117,7 @@ class TestRecord:
         assert "strength: observed" in bare.read_text()
         assert command(*arguments) == 2
         assert "every step already has an expectation" in capsys.readouterr().err
-        assert command(*arguments, "--anew") == 0
+        assert command(*arguments, "--replace") == 0
 
     def test_a_case_without_an_answer_stays_as_it_is(self, bare: Path, tmp_path: Path, capsys) -> None:
         other = RESULTS.header.model_copy(update={"cases": ("x",), "targets": RESULTS.header.targets[:1]})
@@ -140,7 +140,7 @@ class TestNew:
     def test_nothing_is_written_over(self, bare: Path, capsys) -> None:
         assert command("new", str(bare)) == 2
         assert bare.read_text() == BARE
-        assert "is there already" in capsys.readouterr().err
+        assert "exists: choose another name" in capsys.readouterr().err
 
     def test_it_is_a_yaml_file(self, tmp_path: Path) -> None:
         assert command("new", str(tmp_path / "case.txt")) == 2

@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from conformance.cli import running
 from conformance.cli.main import main
 from conformance.core.versions import SparkVersion
 from conformance.invariants.catalogue import INVARIANTS
 from conformance.invariants.verdict import InvariantVerdict
+from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.engine import SoakEngine
@@ -171,7 +171,7 @@ def test_too_few_kills_are_said(fake_engines, capsys):
     # The stream is read to its end before its first moment comes.
     fake_engines(batches=0)
     assert exit_code_of("--spark", "3.5", "--rows", "1000", "--kills", "1") == 3
-    assert "only 0 of 1 kills hit the running query" in capsys.readouterr().err
+    assert "only 0 of 1 kill hit the query before it ended" in capsys.readouterr().err
 
 
 def test_an_engine_that_dies_is_no_verdict(fake_engines, tmp_path, capsys):
@@ -183,7 +183,7 @@ def test_an_engine_that_dies_is_no_verdict(fake_engines, tmp_path, capsys):
 
 def test_one_version_only(capsys):
     assert exit_code_of("--spark", "lines") == 2
-    assert "a soak has one" in capsys.readouterr().err
+    assert "a soak runs on one version" in capsys.readouterr().err
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
@@ -199,9 +199,9 @@ def test_a_cluster_elsewhere_needs_a_folder_that_it_shares(capsys):
 
 
 def test_a_working_folder_that_was_named_is_kept(tmp_path):
-    with running.working_folder(tmp_path / "mine") as folder:
+    with working_folder(tmp_path / "mine") as folder:
         (folder / "file").touch()
     assert (tmp_path / "mine" / "file").exists()
-    with running.working_folder(storage=tmp_path) as folder:
+    with working_folder(storage=tmp_path) as folder:
         assert folder.parent == tmp_path
     assert not folder.exists()

@@ -147,7 +147,7 @@ def test_a_missing_metric_is_no_difference(tmp_path, run):
 def test_combine_makes_one_matrix_and_one_file(tmp_path, run):
     write(tmp_path / "a", [cell("late/a", SPARK)], cases=("late/a",))
     write(tmp_path / "b", [cell("late/a", "spark-4.0.5")], cases=("late/a",), targets=("spark-4.0.5",))
-    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--into", tmp_path / "all")
+    code, said = run("combine", tmp_path / "a", tmp_path / "b", "--output", tmp_path / "all")
     assert code == 0, said
     assert "1 case × 2 versions: 2 conform; 0 violate" in said
     assert [target.name for target in Results.read(tmp_path / "all").header.targets] == [SPARK, "spark-4.0.5"]

@@ -129,7 +129,7 @@ class TestAccepting:
         )
         code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
         assert code == 1
-        assert "stale: accepted.yaml:4: f/same: nothing changes there any more" in out
+        assert "stale: accepted.yaml:4: f/same: no such change any more, remove the entry" in out
 
     def test_what_speaks_of_other_versions_is_not_stale(self, capsys) -> None:
         self.write(

@@ -213,7 +213,7 @@ class TestEverything:
 def test_each_is_written_by_the_command(tmp_path, monkeypatch, capsys, format) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "results.jsonl", ("f/a",), statuses={("f/a", "spark-4.3.0"): "violates"})
-    for arguments in (["results.jsonl"], ["results.jsonl", "--out", "new/out"]):
+    for arguments in (["results.jsonl"], ["results.jsonl", "--output", "new/out"]):
         with pytest.raises(SystemExit) as stopped:
             main(["export", format, *arguments])
         assert stopped.value.code == 0
@@ -224,7 +224,7 @@ def test_a_damaged_file_is_told_and_nothing_is_written(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results.jsonl").write_text("")
     with pytest.raises(SystemExit) as stopped:
-        main(["export", "junit", "results.jsonl", "--out", "junit.xml"])
+        main(["export", "junit", "results.jsonl", "--output", "junit.xml"])
     assert stopped.value.code == 3
     assert "the file is empty" in capsys.readouterr().err
     assert not Path("junit.xml").exists()

@@ -280,7 +280,7 @@ class TestCommand:
         written(tmp_path / "results.jsonl")
         assert self.run("results.jsonl") == 0
         assert capsys.readouterr().out == "site/index.html\n"
-        assert self.run("results.jsonl", "--out", "one", "--single-file") == 0
+        assert self.run("results.jsonl", "--output", "one", "--single-file") == 0
         assert Path("one/report.html").is_file()
 
     def test_shards_are_put_together(self, tmp_path, monkeypatch) -> None:
@@ -326,8 +326,8 @@ class TestCommand:
     def test_a_file_where_the_folder_should_be(self, tmp_path, monkeypatch, capsys) -> None:
         monkeypatch.chdir(tmp_path)
         written(tmp_path / "results.jsonl")
-        assert self.run("results.jsonl", "--out", "results.jsonl") == 2
-        assert "give --out a folder" in capsys.readouterr().err
+        assert self.run("results.jsonl", "--output", "results.jsonl") == 2
+        assert "give --output a folder" in capsys.readouterr().err
 
 
 class TestCheckpoints:

@@ -1,0 +1,200 @@
+"""Options of the commands that run engines: where engines run, and how much runs at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from conformance.cli.options import ENGINES, SELECT_CASES, SPEED
+from conformance.core.state_stores import Name as StoreName
+from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
+from harness.runtimes.cluster import Cluster as ClusterMaster
+from harness.runtimes.cluster import settings_of
+from harness.runtimes.connect import Endpoint
+from harness.runtimes.options import Name as RuntimeName
+from harness.runtimes.options import RuntimeOptions
+from harness.runtimes.storage import parse_storage
+
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Let cases call their own Python functions.", rich_help_panel=SELECT_CASES),
+]
+StateStore = Annotated[
+    StoreName | None,
+    typer.Option(
+        metavar="hdfs|rocksdb",
+        help="Keep state here, except in cases that choose a store. Skips versions that lack it.",
+        rich_help_panel=ENGINES,
+    ),
+]
+Runtime = Annotated[
+    RuntimeName,
+    typer.Option(
+        metavar="local|container",
+        help="Run engines on this machine, or each in a container.",
+        rich_help_panel=ENGINES,
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Ignore cached results.", rich_help_panel=SPEED)]
+Work = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep working files in this folder; by default they are temporary.",
+        rich_help_panel=ENGINES,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How much runs at once, and how long it may take."""
+
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Engines at a time; by default what cores and memory allow, never more than memory allows.",
+            rich_help_panel=SPEED,
+        ),
+    ] = None
+    side_by_side: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            metavar="N",
+            help="Cases at a time in each engine; by default what the cores allow, at most 8.",
+            rich_help_panel=SPEED,
+        ),
+    ] = None
+    step_timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Time limit of one step.", rich_help_panel=SPEED)
+    ] = STEP_TIMEOUT_S
+
+    @property
+    def concurrency(self) -> Concurrency:
+        return Concurrency(self.jobs, self.side_by_side, self.step_timeout)
+
+
+@dataclass(frozen=True)
+class Engines:
+    """Where engines run: on this machine or in containers."""
+
+    runtime: Runtime = "local"
+    image: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VERSION=IMAGE",
+            help="Container image of a version, a line or `all`; {spark} is the version. Repeatable.",
+            rich_help_panel=ENGINES,
+        ),
+    ] = None
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of each container; 3g by default.", rich_help_panel=ENGINES),
+    ] = None
+    cpus: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="CPUs of each container; 2 by default.", rich_help_panel=ENGINES),
+    ] = None
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Keep Spark's defaults: leave out settings that only save time.", rich_help_panel=ENGINES
+        ),
+    ] = False
+    work: Work = None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that runs the tasks."""
+
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].",
+            rich_help_panel=ENGINES,
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.",
+            rich_help_panel=ENGINES,
+        ),
+    ] = None
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
+            rich_help_panel=ENGINES,
+        ),
+    ] = None
+
+
+def store_name(text: str) -> StoreName:
+    """A state store of a repeated ``--state-store``: typer has no lists of literals.
+
+    Raises:
+        typer.BadParameter: there is no such store.
+    """
+    for name in get_args(StoreName):
+        if text == name:
+            return name  # type: ignore[no-any-return]
+    raise typer.BadParameter(f"{text!r} is not one of {', '.join(get_args(StoreName))}", param_hint="--state-store")
+
+
+def runtime_options(
+    engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, allow_code: bool = False
+) -> RuntimeOptions:
+    """Where engines run, once the options fit together.
+
+    Raises:
+        typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
+            storage that they share.
+        NotAMaster, NotASetting: see `harness.runtimes.cluster`.
+        NotAnEndpoint: see `harness.runtimes.connect`.
+    """
+    cluster = cluster or Cluster()
+    container = engines.runtime == "container"
+    for option, given in (("--image", engines.image), ("--memory", engines.memory), ("--cpus", engines.cpus)):
+        if given and not container:
+            raise typer.BadParameter("only for containers: add --runtime container", param_hint=option)
+    if cluster.storage and container:
+        raise typer.BadParameter("a container has its own volume: omit --runtime", param_hint="--storage")
+    for option, given in (("--master", cluster.master), ("--conf", cluster.conf), ("--connect", connect)):
+        if given and container:
+            raise typer.BadParameter("a container has its own engine: omit --runtime", param_hint=option)
+    for option, given in (("--master", cluster.master), ("--conf", cluster.conf), ("--plain", engines.plain)):
+        if given and connect:
+            raise typer.BadParameter("the Connect server has its own: omit it or --connect", param_hint=option)
+    master = ClusterMaster.parse(cluster.master) if cluster.master else None
+    endpoint = Endpoint.parse(connect) if connect else None
+    elsewhere = master or endpoint
+    if elsewhere is not None and not elsewhere.on_this_machine and cluster.storage is None:
+        raise typer.BadParameter(
+            f"the machines of {elsewhere} must share files with this one: pass a folder that all of them share, or a URL",
+            param_hint="--storage",
+        )
+    return RuntimeOptions(
+        runtime=engines.runtime,
+        cluster=master,
+        endpoint=endpoint,
+        conf=settings_of(cluster.conf or ()),
+        storage=parse_storage(cluster.storage) if cluster.storage else None,
+        images=tuple(engines.image or ()),
+        memory=engines.memory,
+        cpus=engines.cpus,
+        plain=engines.plain,
+        # As for `python -m`, the user's modules are found in the working directory.
+        code_path=Path.cwd() if allow_code else None,
+    )

@@ -1,0 +1,80 @@
+"""What one case shows on one version: from an engine, or from results of an earlier run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from conformance.core.case import Case
+from conformance.core.observation import Identity, Observation
+from conformance.judging.verdict import Verdict
+from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
+from conformance.runner.run import run_cases
+from conformance.runner.run_cells import Display, Sink
+from harness.engine.engine import EngineLocation
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.cell_run import CellRun, CellTask, Limits
+from harness.targets.target import Target
+from reports.analysis.gate import find
+from reports.results.reading import Results
+
+
+class NoObservation(RuntimeError):
+    """There is no answer to a case."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, case: str, why: str) -> None:
+        super().__init__(f"{case}: no answer from Spark ({why}); nothing was recorded")
+
+
+def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
+    """Run one case.
+
+    Raises:
+        NoObservation: the engine gave no answer.
+    """
+    sink = _OneAnswer()
+    with open_runtime(options) as runtime:
+        run_cases(
+            [case],
+            [target],
+            runtime,
+            Limits(jobs=1, step_timeout=STEP_TIMEOUT_S),
+            display=display,
+            sink=sink,
+            allow_code=options.code_path is not None,
+        )
+    if sink.observation is None:
+        raise NoObservation(case.id, sink.why)
+    return sink.observation
+
+
+def observation_in(path: Path, case: Case, spark: str) -> Observation:
+    """The answer to a case in a results file.
+
+    Raises:
+        NoSuchVersion: the results lack the version.
+        NoObservation: they lack the case, or have no answer to it.
+    """
+    results = Results.read(path)
+    target = find(results, spark)
+    cell = next((cell for cell in results.cells if (cell.case, cell.target) == (case.id, target.name)), None)
+    if cell is None or cell.observation is None:
+        raise NoObservation(case.id, f"none in {path}")
+    return cell.observation
+
+
+class _OneAnswer(Sink[Verdict]):
+    """Keeps the one answer."""
+
+    def __init__(self) -> None:
+        self.observation: Observation | None = None
+        self.why = "it did not run"
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        pass
+
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:  # noqa: ARG002
+        self.observation = next(iter(run.observations), None) if run is not None else None
+        self.why = "; ".join(verdict.notes) or verdict.status

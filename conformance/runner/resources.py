@@ -1,0 +1,151 @@
+"""What engines need around them: working files, a runtime, limits; and a clean end when a run is interrupted."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from conformance.core.state_stores import StateStore
+from harness.engine.engine import Runtime
+from harness.errors import HarnessError
+from harness.runtimes.cluster import Cluster
+from harness.runtimes.options import RuntimeOptions
+from harness.runtimes.options import runtime as runtime_for
+from harness.runtimes.storage import Storage, StorageUrl
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.cell_run import Limits
+from harness.scheduling.machine import Machine
+
+STEP_TIMEOUT_S = 120.0
+"""Default time limit of one step."""
+
+
+class CannotWrite(HarnessError):
+    """Working files cannot be written.
+
+    Attributes:
+        folder: where they would be.
+    """
+
+    def __init__(self, folder: Path, why: OSError) -> None:
+        super().__init__(f"cannot write to {folder}: {why.strerror}. Input, checkpoints and state are written there.")
+        self.folder = folder
+
+
+class Interrupted(RuntimeError):
+    """Ctrl-C or SIGTERM ended the run; every engine has ended."""
+
+    exit_code: ClassVar[int] = 130
+    """What shells expect of a program that Ctrl-C has ended."""
+
+    def __init__(self, left: str) -> None:
+        super().__init__(f"interrupted: {left}")
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """How much may run at once, and how long one step may take."""
+
+    jobs: int | None = None
+    """Engines at a time; None for what cores and memory allow."""
+    side_by_side: int | None = None
+    """Cases at a time in each engine; None for what the cores allow."""
+    step_timeout: float = STEP_TIMEOUT_S
+
+    def limits(
+        self, engines: int, *, store: StateStore | None = None, repeat: int = 1, cluster: Cluster | None = None
+    ) -> Limits:
+        """The scheduler's limits.
+
+        Args:
+            engines: how many of them there is work for.
+            store: where cases that do not choose keep their state.
+            repeat: runs of each cell.
+            cluster: one engine takes all its slots, and runs as many cases as it has slots.
+        """
+        if cluster is None:
+            shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
+        else:
+            shared = Budget(self.jobs or 1, self.side_by_side or MAX_IN_A_CLUSTER)
+        return Limits(
+            jobs=shared.jobs,
+            step_timeout=self.step_timeout,
+            side_by_side=shared.side_by_side,
+            repeat=repeat,
+            engine_memory=ENGINE_MEMORY_LIMIT,
+            conf=store.conf if store else {},
+        )
+
+
+@contextmanager
+def working_folder(work: Path | None = None, storage: Storage | None = None) -> Iterator[Path]:
+    """The folder for engines' working files.
+
+    Args:
+        work: kept; None for a temporary folder.
+        storage: if it is a folder, the temporary folder is made in it.
+
+    Raises:
+        CannotWrite: the folder cannot be made.
+    """
+    shared = None if isinstance(storage, StorageUrl) else storage
+    with ExitStack() as stack:
+        try:
+            root = Path(
+                work
+                or stack.enter_context(
+                    tempfile.TemporaryDirectory(prefix="conformance-", dir=shared, ignore_cleanup_errors=True)
+                )
+            )
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CannotWrite(work or shared or Path(tempfile.gettempdir()), error) from error
+        yield root.resolve()
+
+
+@contextmanager
+def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
+    """The runtime of these options, closed at the end.
+
+    Args:
+        options: where engines run.
+        work: see ``working_folder``.
+
+    Raises:
+        NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
+        CannotWrite: see ``working_folder``.
+    """
+    with (
+        working_folder(work, options.storage) as root,
+        closing(runtime_for(options, root, keep=work is not None)) as runtime,
+    ):
+        yield runtime
+
+
+@contextmanager
+def interruptible(left: Callable[[], str]) -> Iterator[None]:
+    """Let SIGTERM end the engines as Ctrl-C does.
+
+    Args:
+        left: what an interruption leaves behind, for the message.
+
+    Raises:
+        Interrupted: either came.
+    """
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"{left()}; no engine is left running") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(*_: object) -> None:
+    # Not by raising SIGINT: a process that a shell put in the background ignores that one.
+    raise KeyboardInterrupt

@@ -1,0 +1,322 @@
+"""A run from what the user asked for to a results file: choose cases and versions, run them, keep every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import ClassVar
+
+from conformance.core.case import Case
+from conformance.core.observation import Identity
+from conformance.core.state_stores import Name as StoreName
+from conformance.core.state_stores import StateStore
+from conformance.core.wording import counted
+from conformance.judging.verdict import Verdict
+from conformance.policies.case import PolicyCase
+from conformance.runner.resources import Concurrency, interruptible, open_runtime
+from conformance.runner.run import cells_of, only_tagged, run_cases
+from conformance.runner.run_cells import Display, Sink
+from conformance.suite import discovery
+from conformance.suite.discovery import Suite
+from conformance.suite.selection import Shard, affected_since
+from conformance.variants.catalogue import varied
+from harness.engine.engine import EngineLocation
+from harness.environments import readiness
+from harness.environments.cache_directory import answers_file
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.answer_cache import AnswerCache
+from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.scheduler import queues
+from harness.targets.catalogue import Choice, Targets
+from harness.targets.state_store_support import having as having_store
+from harness.targets.target import Target
+from reports.analysis.model_column import MODEL
+from reports.analysis.model_column import cells as cells_of_the_model
+from reports.results.reading import Results, ResultsWriter
+from reports.results.records import Cell, Header
+from reports.results.records import Target as TargetRecord
+
+
+class NoCases(ValueError):
+    """The options leave no case to run."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class NothingChanged(ValueError):
+    """No case has changed since a revision, so there is nothing to run."""
+
+    exit_code: ClassVar[int] = 0
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(f"nothing to run: no case has changed since {revision}")
+
+
+class NotALabel(ValueError):
+    """The text cannot name a column, or there are several columns."""
+
+    exit_code: ClassVar[int] = 2
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the user asks of a run."""
+
+    output: Path
+    """The results file."""
+    command: str
+    """The command line, for the header of the results."""
+    paths: Sequence[Path] = ()
+    """Cases and folders; the suite that ships if empty."""
+    spark: Sequence[str] = ()
+    """Versions; the newest if empty."""
+    tags: Sequence[str] = ()
+    variants: Sequence[str] = ()
+    """Names of variants, or ``all``."""
+    since: str | None = None
+    """A git revision: only cases that changed since run."""
+    shard: str | None = None
+    spark_home: Path | None = None
+    """An unpacked Spark, which ``installed`` means then."""
+    label: str | None = None
+    """Name of the column of the only version."""
+    state_store: StoreName | None = None
+    repeat: int = 1
+    fresh: bool = False
+    """Whether cached results are ignored."""
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    work: Path | None = None
+    concurrency: Concurrency = field(default_factory=Concurrency)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run will do."""
+
+    options: RunOptions
+    suite: str
+    """Digest of the suite."""
+    cases: tuple[Case, ...]
+    policy_cases: tuple[PolicyCase, ...]
+    targets: tuple[Target, ...]
+    notes: tuple[str, ...]
+    """What the user should know about the choice of versions."""
+    shard: Shard | None
+    store: StateStore | None
+
+    @property
+    def cells(self) -> int:
+        """How many cells engines answer."""
+        return len(self.cases) * len(self.targets)
+
+    @property
+    def header(self) -> Header:
+        return Header(
+            suite=self.suite,
+            cases=(*(case.id for case in self.cases), *(case.id for case in self.policy_cases)),
+            targets=(
+                *(unseen(target, self.options.runtime.runtime) for target in self.targets),
+                *((MODEL,) if self.policy_cases else ()),
+            ),
+            started=datetime.now(UTC),
+            command=self.options.command,
+            shard=(self.shard.number, self.shard.of) if self.shard else None,
+        )
+
+    def __str__(self) -> str:
+        """``2 cases × 3 versions, locally; into results.jsonl``."""
+        cells = f"{counted(len(self.cases), 'case')} × {counted(len(self.targets), 'version')}, {self._where()}"
+        parts = [cells] if self.cases else []
+        parts += [f"{counted(len(self.policy_cases), 'case')} on the model"] if self.policy_cases else []
+        return f"{'; '.join(parts)}; into {self.options.output}"
+
+    def _where(self) -> str:
+        options = self.options.runtime
+        elsewhere = options.cluster or options.endpoint
+        return f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[options.runtime]
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """A finished run."""
+
+    results: Results
+    reused: int
+    """Cells taken from the cache."""
+
+
+def plan_run(options: RunOptions) -> RunPlan:
+    """Choose cases and versions.
+
+    Raises:
+        InvalidCase: a case is invalid.
+        NothingChanged: ``since`` leaves no case.
+        NoCases, NotAShard, NoHistory, NoSuchVariant, NotALabel: an option does not fit these cases.
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
+    """
+    loaded = discovery.load(options.paths or None)
+    loaded.raise_for_problems()
+    default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
+    specs = list(options.spark) or [default]
+    cases = only_tagged(loaded.cases, options.tags) if specs != [MODEL.name] else ()
+    policy_cases = only_tagged(loaded.policy_cases, options.tags) if MODEL.name in specs else ()
+    if not cases and not policy_cases:
+        raise _no_cases(loaded, options.tags, specs)
+    shard = Shard.parse(options.shard) if options.shard else None
+    if options.since is not None:
+        cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
+        if not cases and not policy_cases:
+            raise NothingChanged(options.since)
+    if options.variants:
+        cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
+    if shard is not None:
+        cases, policy_cases = shard.among(cases), shard.among(policy_cases)
+    choice = choose_targets(
+        [spec for spec in specs if spec != MODEL.name],
+        any_release=options.runtime.endpoint is not None,
+        spark_home=options.spark_home,
+    )
+    targets = _labelled(choice.targets, options.label)
+    store = StateStore.named(options.state_store) if options.state_store else None
+    return RunPlan(
+        options=options,
+        suite=loaded.digest,
+        cases=cases,
+        policy_cases=policy_cases,
+        targets=having_store(store, targets) if store else targets,
+        notes=choice.notes,
+        shard=shard,
+        store=store,
+    )
+
+
+def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
+    """Run a plan and write its results.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; the results file has no footer.
+        HarnessError: engines cannot be started at all; the results file is untouched.
+    """
+    options = plan.options
+    with ExitStack() as stack:
+        # An error in opening the runtime must leave earlier results as they are.
+        runtime = stack.enter_context(open_runtime(options.runtime, options.work))
+        writer = stack.enter_context(ResultsWriter(options.output, plan.header))
+        stack.enter_context(
+            interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
+        )
+        reused = run_cases(
+            plan.cases,
+            plan.targets,
+            runtime,
+            options.concurrency.limits(
+                len(queues(cells_of(plan.cases, plan.targets))),
+                store=plan.store,
+                repeat=options.repeat,
+                cluster=options.runtime.cluster,
+            ),
+            display=display,
+            sink=ResultsSink(writer),
+            allow_code=options.runtime.code_path is not None,
+            # Repetitions are run to see whether answers change.
+            cache=None if options.repeat > 1 else stack.enter_context(answer_cache(fresh=options.fresh)),
+        )
+        if plan.policy_cases:
+            names = [target.name for target in plan.targets]
+            for cell in cells_of_the_model(plan.cases, plan.policy_cases, names):
+                writer.write(cell)
+        writer.finish()
+    return RunOutcome(Results.read(options.output), reused)
+
+
+def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_home: Path | None = None) -> Choice:
+    """The targets these specs mean, and what the user should know about the choice.
+
+    Args:
+        specs: see `Targets.choose`.
+        any_release: whether releases outside the catalogue are allowed, as a server's Spark may be one.
+        spark_home: an unpacked Spark, which ``installed`` means then.
+
+    Raises:
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    targets = replace(Targets.load(), spark_home=spark_home)
+    if any_release:
+        targets = targets.with_releases(specs)
+    return targets.choose(specs, obstacle=readiness.obstacle)
+
+
+def answer_cache(*, fresh: bool) -> AnswerCache:
+    """The answers of earlier runs on this machine; with ``fresh`` they are not read, but new ones are kept."""
+    return AnswerCache(answers_file(), fresh=fresh)
+
+
+def unseen(target: Target, runtime: str) -> TargetRecord:
+    """The record of a target whose engine has not introduced itself yet."""
+    return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
+
+
+class EngineRecords:
+    """Writes each engine into the results, the first time it introduces itself."""
+
+    def __init__(self, writer: ResultsWriter) -> None:
+        self._writer = writer
+        self._introduced: set[str] = set()
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        if target.name in self._introduced:
+            return
+        self._introduced.add(target.name)
+        self._writer.introduce(
+            TargetRecord(
+                name=target.name,
+                spark=identity.spark,
+                java=identity.java,
+                python=identity.python,
+                scala=identity.scala,
+                os=identity.os,
+                runtime=place.runtime,
+                image=place.image,
+                image_digest=place.image_digest,
+                master=place.master,
+            )
+        )
+
+
+class ResultsSink(EngineRecords, Sink[Verdict]):
+    """Writes cells to the results file as they come."""
+
+    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:
+        reused = run is not None and run.reused
+        observations = run.observations if run else ()
+        milliseconds = int(run.seconds * 1000) if run else 0
+        self._writer.write(Cell.of(task.case, task.target.name, verdict, observations, milliseconds, reused=reused))
+
+
+def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:
+    if label is None:
+        return targets
+    if len(targets) != 1:
+        raise NotALabel(f"--label names one column, but there are {len(targets)} versions")
+    if not label.strip() or not label.isprintable() or label.startswith("spark-"):
+        raise NotALabel(f"{label!r} is not a label: write a name on one line that does not start with spark-")
+    return (replace(targets[0], label=label.strip()),)
+
+
+def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> NoCases:
+    if loaded.policy_cases and not loaded.cases and MODEL.name not in specs:
+        return NoCases(f"cases on watermark policies run on the model, not on Spark: pass --spark {MODEL.name}")
+    if loaded.cases and not loaded.policy_cases and list(specs) == [MODEL.name]:
+        return NoCases(
+            "only cases on watermark policies run on the model; for a case for Spark use `conformance explain`"
+        )
+    known = sorted({tag for case in loaded.all_cases for tag in case.tags})
+    near = [match for tag in tags for match in get_close_matches(tag, known, 1)]
+    suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+    return NoCases(
+        f"no case has the tag {' or '.join(tags)}.{suggestion} Tags of these cases: {', '.join(known) or 'none'}"
+    )
