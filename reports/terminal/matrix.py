@@ -169,12 +169,12 @@ def _legend(matrix: Matrix, width: int) -> Iterator[Text]:
 
 def _findings(matrix: Matrix) -> Iterator[Text]:
     """Every cell that is not green with its findings; cells with the same evidence are listed together."""
-    alike: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
+    same: dict[tuple[str, Status, tuple[str, ...]], list[str]] = {}
     for case, target, status in matrix.not_green():
         cell = matrix.cells.get((case, target.name))
         evidence = tuple(_evidence(cell)) if cell is not None else ()
-        alike.setdefault((target.name, status, evidence), []).append(case)
-    for (name, status, evidence), cases in alike.items():
+        same.setdefault((target.name, status, evidence), []).append(case)
+    for (name, status, evidence), cases in same.items():
         mark = MARKS[status]
         which = cases[0] if len(cases) == 1 else f"{len(cases)} cases, from {cases[0]} to {cases[-1]},"
         yield Text()

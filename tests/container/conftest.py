@@ -47,8 +47,8 @@ def spark_35(daemon):
 
 
 @pytest.fixture(scope="session")
-def spark_33(daemon):
-    return image_of(daemon, "3.3")
+def spark_43(daemon):
+    return image_of(daemon, "4.3")
 
 
 @dataclass

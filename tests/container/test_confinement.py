@@ -25,8 +25,8 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def runtime(daemon, spark_33, spark_35, kept):
-    images = Images({"3.3.4": spark_33, "3.5.9": spark_35})
+def runtime(daemon, spark_43, spark_35, kept):
+    images = Images({"4.3.0": spark_43, "3.5.9": spark_35})
     runtime = ContainerRuntime(images, Confinement(memory="2g", cpus=1.5), keep=kept)
     yield runtime
     runtime.close()
@@ -130,7 +130,7 @@ def test_another_container_can_go_on_where_one_stopped(runtime, engine, containe
     nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
     with pytest.raises(DriverFailed):  # a case that is not done keeps its directory
         engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=60)
-    other = start(runtime, "3.3.4")
+    other = start(runtime, "4.3.0")
     second = daemon.containers.get(other._link._container.id)
     checkpoint = f"{asked.directory}/checkpoint"
     code, listed = inside(second, "find", checkpoint, "-type", "f")

@@ -52,12 +52,12 @@ def test_no_daemon_is_said_at_once_and_old_results_stay(conformance, tmp_path):
     assert (tmp_path / "results.jsonl").read_text() == "of another day"
 
 
-def test_an_image_that_is_missing_breaks_its_column_only(conformance, spark_33, tmp_path):
-    images = ("--image", "3.5.9=nowhere.invalid/spark:1", "--image", f"3.3.4={spark_33}")
-    run = conformance("run", SMOKE, "--spark", "3.3.4", "--spark", "3.5.9", "--runtime", "container", *images)
+def test_an_image_that_is_missing_breaks_its_column_only(conformance, spark_43, tmp_path):
+    images = ("--image", "3.5.9=nowhere.invalid/spark:1", "--image", f"4.3.0={spark_43}")
+    run = conformance("run", SMOKE, "--spark", "4.3.0", "--spark", "3.5.9", "--runtime", "container", *images)
     assert run.code == 3
     found = cells(tmp_path)
-    assert found["spark-3.3.4", "late-drops/window-still-open"].status == "conforms"
+    assert found["spark-4.3.0", "late-drops/window-still-open"].status == "conforms"
     broken = found["spark-3.5.9", "late-drops/window-still-open"]
     assert broken.status == "broken"
     assert "This daemon has no image nowhere.invalid/spark:1 and cannot pull it" in run.out
@@ -104,10 +104,10 @@ def _without_pyspark(daemon, image):
         container.remove()
 
 
-def test_an_image_of_another_spark(conformance, spark_33):
-    run = conformance("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_33}")
+def test_an_image_of_another_spark(conformance, spark_43):
+    run = conformance("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", f"3.5.9={spark_43}")
     assert run.code == 3
-    assert f"The image {spark_33} cannot run Spark 3.5.9: it contains Spark 3.3.4." in run.out
+    assert f"The image {spark_43} cannot run Spark 3.5.9: it contains Spark 4.3.0." in run.out
 
 
 def test_an_image_for_no_version(conformance):

@@ -3,6 +3,7 @@
 from conformance.suite import discovery
 from reports.analysis.gate import published
 from reports.results.reading import Results
+from tests.support.effort import sample
 
 
 def digests(target):
@@ -13,10 +14,12 @@ def digests(target):
 
 
 def first_of_each_family(answered, runnable):
-    """The first case of each family that was answered and is ``runnable`` elsewhere; none that reads the clock.
+    """The first case of each family (of five families, except in a full run) that was answered and is runnable elsewhere.
+
+    None of them reads the clock.
 
     ``answered``: digests by case id; ``runnable``: says so of a case.
     """
     cases = [case for case in discovery.load().cases if answered.get(case.id) and runnable(case)]
     families = {case.family: case for case in reversed(cases) if "processing-time" not in case.id}
-    return tuple(families.values())
+    return sample(tuple(families.values()), 5)

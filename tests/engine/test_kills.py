@@ -19,9 +19,10 @@ from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
+from tests.support.effort import number
 
-KILLS = int(os.environ.get("CONFORMANCE_KILLS", "10"))
-"""Each costs the start of an engine: CI makes ten, `CONFORMANCE_KILLS=30` thirty."""
+KILLS = int(os.environ.get("CONFORMANCE_KILLS") or number(3, 10))
+"""Each costs the start of an engine; ``CONFORMANCE_KILLS=30`` makes thirty."""
 MICRO_BATCHES = 80
 SPARED_AT_THE_END = 5
 STREAM = {"ddl": "event_time TIMESTAMP, id STRING", "files": 1}

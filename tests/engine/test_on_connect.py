@@ -21,6 +21,7 @@ from tests.engine.maven import jar
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
+from tests.support.effort import number
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
@@ -57,7 +58,7 @@ def run(tmp_path, target, server, cases, *, storage=None):
 
 def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sample):
     seen = run(tmp_path, newest, server, sample)
-    assert len(seen) == len(sample) >= 12
+    assert len(seen) == len(sample) >= number(5, 12)
     assert seen == {case.id: here[case.id] for case in sample}
 
 
@@ -89,10 +90,10 @@ def test_the_same_answers_where_only_the_server_sees_the_files(tmp_path, newest,
     sample = tuple(case for case in sample if runtime.unsupported(case, newest) is None)
     sample = (
         *[case for case in sample if len(case.streams) > 1][:2],
-        *[case for case in sample if len(case.streams) == 1][:3],
+        *[case for case in sample if len(case.streams) == 1][: number(1, 3)],
     )
     seen = run(tmp_path, newest, server, sample, storage=storage)
-    assert len(seen) == len(sample) == 5
+    assert len(seen) == len(sample) >= number(2, 5)
     assert seen == {case.id: here[case.id] for case in sample}
     left = [path for path in (tmp_path / "storage").rglob("*") if path.is_file() and path.stat().st_size]
     assert {path.name.rpartition(".")[2] for path in left} <= {"crc"}

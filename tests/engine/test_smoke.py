@@ -1,0 +1,103 @@
+"""A real Spark, the newest that this machine can run: one case of each family, and each path of the harness once.
+
+Part of what ``pytest`` runs by default; the other tests on real engines are a tier of their own.
+"""
+
+import re
+
+import pytest
+
+from conformance.core.case import Restart
+from conformance.suite import discovery
+from harness.engine.segments import kills_its_engine
+from harness.environments import readiness
+from harness.targets.catalogue import Targets
+from reports.results.reading import Results
+from tests.engine.typed import conformance
+
+
+@pytest.fixture(scope="module")
+def newest():
+    (target,) = Targets.load().select(["newest"], obstacle=readiness.obstacle)
+    return target
+
+
+@pytest.fixture(scope="module")
+def chosen(newest):
+    """The first case of each family, one that kills its engine and one that restarts after a crash."""
+    cases = [case for case in discovery.load().cases if case.applies_to(newest.version)]
+    families = {case.family: case for case in reversed(cases)}
+    killing = next(case for case in cases if kills_its_engine(case))
+    crashing = next(
+        case
+        for case in cases
+        if any(isinstance(step.action, Restart) and step.action.how == "crash-before-commit" for step in case.steps)
+    )
+    return list({case.id: case for case in (*families.values(), killing, crashing)}.values())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("smoke")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known_yet(folder, monkeypatch):
+    """The commands of this module share one answer cache."""
+    monkeypatch.setenv("CONFORMANCE_ANSWERS", str(folder / "answers.sqlite"))
+
+
+@pytest.fixture(scope="module")
+def paths(chosen):
+    return [str(discovery.shipped() / f"{case.id}.yaml") for case in chosen]
+
+
+@pytest.fixture(scope="module")
+def results(newest, chosen, paths, folder):
+    """What a run of these cases wrote."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONFORMANCE_ANSWERS", str(folder / "answers.sqlite"))
+        done = conformance(folder, "run", *paths, "--spark", str(newest.version), "-o", "results.jsonl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Results.read(folder / "results.jsonl")
+
+
+def test_every_case_is_judged_as_expected(results, chosen):
+    assert {cell.case for cell in results.cells} == {case.id for case in chosen}
+    assert len(chosen) >= 13
+    assert {cell.status for cell in results.cells} <= {"conforms", "differs", "bug", "unsupported"}
+    assert not any(cell.reused for cell in results.cells)
+
+
+def test_a_second_run_needs_no_engine(results, newest, paths, folder):
+    done = conformance(folder, "run", *paths, "--spark", str(newest.version), "-o", "again.jsonl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = Results.read(folder / "again.jsonl")
+    assert all(cell.reused for cell in again.cells)
+    assert {(cell.case, cell.behaviour) for cell in again.cells} == {
+        (cell.case, cell.behaviour) for cell in results.cells
+    }
+
+
+def test_a_checkpoint_is_handed_over(results, newest, chosen, folder):
+    """From the version to itself, by way of a saved checkpoint and another process."""
+    case = next(case for case in chosen if case.family == "window-eviction")
+    version = str(newest.version)
+    file = str(discovery.shipped() / f"{case.id}.yaml")
+    done = conformance(folder, "upgrade", file, "--from", version, "--to", version, "-o", "upgrades.jsonl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"1 .*resume", done.stdout), done.stdout
+
+
+def test_a_wrong_expectation_is_seen(newest, folder):
+    """A check that cannot fail is a defect: the same case with one wrong row violates, and says which."""
+    text = (discovery.shipped() / "late-drops" / "window-still-open.yaml").read_text(encoding="utf-8")
+    wrong = folder / "wrong" / "cases" / "window-still-open.yaml"
+    wrong.parent.mkdir(parents=True)
+    wrong.write_text(text.replace('rows: [["12:00", "12:10", 6]]', 'rows: [["12:00", "12:10", 7]]'), encoding="utf-8")
+    assert wrong.read_text(encoding="utf-8") != text
+    done = conformance(folder, "run", str(wrong), "--spark", str(newest.version), "-o", "wrong.jsonl")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (cell,) = Results.read(folder / "wrong.jsonl").cells
+    assert cell.status == "violates"
+    assert "expected, not emitted" in done.stdout
