@@ -122,7 +122,7 @@ def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, t
     run = conformance.start(*arguments, "--side-by-side", "1")
     wait_for(run, "[ 2/")
     running_container(daemon, run).kill()
-    out, said = run.communicate(timeout=240)
+    out, said = run.communicate(timeout=600)
     assert run.returncode == 3, said
     assert statuses(tmp_path).count("broken") == 1
     assert set(statuses(tmp_path)) == {"conforms", "broken"}
@@ -137,7 +137,7 @@ def test_of_a_container_that_is_killed_with_several_cases_in_it_each_runs_again(
     run = conformance.start(*arguments, "--side-by-side", "4")
     wait_for(run, "[ 2/")
     running_container(daemon, run).kill()
-    _, said = run.communicate(timeout=240)
+    _, said = run.communicate(timeout=600)
     assert run.returncode == 0, said
     assert set(statuses(tmp_path)) == {"conforms"}
     # What came before the second answer was read above.
@@ -157,7 +157,7 @@ def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
     run = conformance.start(*arguments, "--step-timeout", "12", "--side-by-side", "1")
     wait_for(run, "[ 2/")
     running_container(daemon, run).pause()
-    out, said = run.communicate(timeout=240)
+    out, said = run.communicate(timeout=600)
     assert run.returncode == 3, said
     assert statuses(tmp_path).count("broken") == 1
     assert "no answer within 12 s at" in out

@@ -82,7 +82,7 @@ class FakeInstaller:
         self.installs.append(tuple(requirements))
         self.started.set()
         if self._gate is not None:
-            assert self._gate.wait(30)
+            assert self._gate.wait(60)
         if self._fails:
             raise InstallFailed(
                 "Installing", ["uv", "pip", "install"], ["error: No space left on device (os error 28)"]

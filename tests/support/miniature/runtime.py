@@ -35,7 +35,7 @@ class MiniatureRuntime:
         on_progress(f"{target.name}: starting")
         transport = SubprocessTransport([sys.executable, str(PROGRAM), mode])
         work = tempfile.mkdtemp(dir=self._root)
-        return DriverEngine(transport, work=work, place=EngineLocation(self.name), start_timeout=10)
+        return DriverEngine(transport, work=work, place=EngineLocation(self.name), start_timeout=60)
 
     def close(self):
         pass

@@ -45,7 +45,7 @@ def voice_of(tmp_path):
 
     def make(mode, conf=None, settings=""):
         runtime, listener = MiniatureRuntime(tmp_path, mode), Quiet()
-        limits = Limits(jobs=1, step_timeout=10, side_by_side=3, conf=conf or {})
+        limits = Limits(jobs=1, step_timeout=60.0, side_by_side=3, conf=conf or {})
         made.append(EngineOracle(runtime, SPARK_359, limits, listener, settings=settings))
         return made[-1], runtime
 

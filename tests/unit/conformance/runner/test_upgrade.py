@@ -56,7 +56,7 @@ class TwoVersions:
         work = self.root / f"{target.name}-{len(self.started)}"
         work.mkdir()
         transport = SubprocessTransport([sys.executable, str(PROGRAM), self.modes.get(target.name, "right")])
-        self.engines.append(DriverEngine(transport, work=str(work), place=EngineLocation(self.name), start_timeout=10))
+        self.engines.append(DriverEngine(transport, work=str(work), place=EngineLocation(self.name), start_timeout=60))
         return self.engines[-1]
 
     def close(self):
@@ -95,7 +95,7 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     runtime = TwoVersions(tmp_path, {OLD.name: old, NEW.name: new})
     seen = Recorder()
     pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
-    limits = Limits(jobs=jobs, step_timeout=5.0)
+    limits = Limits(jobs=jobs, step_timeout=60.0)
     run_upgrades(handoffs([case], each=each), pairs, runtime, limits, display=seen, sink=seen)
     return seen, runtime
 
@@ -120,7 +120,7 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
         handoffs([case]),
         [(OLD, NEW), (OLD, third)],
         runtime,
-        Limits(jobs=1, step_timeout=5.0),
+        Limits(jobs=1, step_timeout=60.0),
         display=seen,
         sink=seen,
     )
@@ -140,7 +140,7 @@ def test_lost_state_violates(tmp_path):
 
 def test_cached_answers_of_two_engines_are_reused(tmp_path):
     case = case_with(tmp_path)
-    pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=5.0, side_by_side=2)
+    pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=60.0, side_by_side=2)
     ran, reused, asked = [], [], 0
     with AnswerCache(tmp_path / "answers.sqlite") as cache:
         for round in ("first", "second"):

@@ -46,7 +46,7 @@ def start(tmp_path):
         engine.close()
 
 
-def observe(engine, timeout=5.0):
+def observe(engine, timeout=60.0):
     directory = engine.new_directory("late-drops/windows")
     return engine.observe(request(directory), step_timeout=timeout)
 
@@ -133,7 +133,7 @@ def test_another_protocol_is_refused(start):
 def test_a_split_batch_is_seen(start):
     engine = start("splits-a-batch")
     asked = request(engine.new_directory("x"))
-    seen = engine.observe(asked, step_timeout=5)
+    seen = engine.observe(asked, step_timeout=60.0)
     with pytest.raises(SplitBatch, match="the rows of step 1 were split over micro-batches 0, 2") as caught:
         check_alignment(asked, seen)
     assert caught.value.batches == (0, 2)
@@ -142,5 +142,5 @@ def test_a_split_batch_is_seen(start):
 def test_a_batch_that_is_not_split_is_fine(start):
     engine = start("right")
     asked = request(engine.new_directory("x"))
-    check_alignment(asked, engine.observe(asked, step_timeout=5))
+    check_alignment(asked, engine.observe(asked, step_timeout=60.0))
     assert len(asked.steps) == 2

@@ -154,12 +154,12 @@ def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str
         target=lambda: results.append(prepare(TARGET, on_progress=on_line, environ=with_java, installer=second))
     )
     one.start()
-    assert first.started.wait(30)
+    assert first.started.wait(60)
     two.start()
-    assert waiting.wait(30)
+    assert waiting.wait(60)
     gate.set()
-    one.join(30)
-    two.join(30)
+    one.join(60)
+    two.join(60)
     assert said == ["waiting for another process that is making its environment"]
     assert second.installs == []
     assert results[0] == results[1]

@@ -75,7 +75,7 @@ class Elsewhere:
             with self._slot.use(alone=self._alone) as self.slot_use:
                 self._slot.engine()
                 self.inside.set()
-                self.leave.wait(10)
+                self.leave.wait(60)
         except SlotClosed as error:
             self.refused = error
 
@@ -84,7 +84,7 @@ class Elsewhere:
 
     def go(self):
         self.leave.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 def test_the_width_of_a_slot_limits_how_many_share_its_engine():
@@ -94,7 +94,7 @@ def test_the_width_of_a_slot_limits_how_many_share_its_engine():
     inside = [one for one in (first, second, third) if one.is_inside()]
     assert len(inside) == 2
     inside[0].go()
-    assert all(one.inside.wait(10) for one in (first, second, third))
+    assert all(one.inside.wait(60) for one in (first, second, third))
     assert len(runtime.engines) == 1
     for one in (first, second, third):
         one.go()
@@ -107,16 +107,16 @@ def test_the_slots_of_a_cluster_limit_how_many_share_it():
     assert len(inside) == 2
     for one in guests:
         one.leave.set()
-    assert all(one.inside.wait(10) for one in guests)
+    assert all(one.inside.wait(60) for one in guests)
 
 
 def test_both_users_of_an_engine_know_that_it_is_shared():
     shared = slot(IdleRuntime(), width=2)
     first = Elsewhere(shared)
-    assert first.inside.wait(10)
+    assert first.inside.wait(60)
     assert not first.slot_use.shared
     second = Elsewhere(shared)
-    assert second.inside.wait(10)
+    assert second.inside.wait(60)
     assert first.slot_use.shared
     assert second.slot_use.shared
     first.go()
@@ -128,18 +128,19 @@ def test_both_users_of_an_engine_know_that_it_is_shared():
 def test_a_user_who_must_be_alone_waits_for_the_others_and_goes_before_later_ones():
     shared = slot(IdleRuntime(), width=3)
     first = Elsewhere(shared)
-    assert first.inside.wait(10)
+    assert first.inside.wait(60)
     alone = Elsewhere(shared, alone=True)
-    time.sleep(MOMENT)
+    while not shared._waiting_to_be_alone:
+        time.sleep(0.001)
     late = Elsewhere(shared)
     assert not alone.is_inside()
     assert not late.is_inside()
     first.go()
-    assert alone.inside.wait(10)
+    assert alone.inside.wait(60)
     assert not late.is_inside()
     assert not alone.slot_use.shared
     alone.go()
-    assert late.inside.wait(10)
+    assert late.inside.wait(60)
     late.go()
 
 
@@ -156,12 +157,12 @@ def test_an_engine_that_has_grown_too_big_is_replaced_once_it_has_no_users():
     runtime = IdleRuntime(memory=100)
     shared = slot(runtime, width=2, memory_limit=100)
     first = Elsewhere(shared)
-    assert first.inside.wait(10)
+    assert first.inside.wait(60)
     runtime.engines[0].memory = 101
     second = Elsewhere(shared)
     assert not second.is_inside()
     first.go()
-    assert second.inside.wait(10)
+    assert second.inside.wait(60)
     assert [engine.ended for engine in runtime.engines] == [True, False]
     second.go()
 
@@ -189,7 +190,7 @@ def test_closing_a_slot_stops_those_who_wait_for_it():
     runtime = IdleRuntime()
     shared = slot(runtime)
     first = Elsewhere(shared)
-    assert first.inside.wait(10)
+    assert first.inside.wait(60)
     second = Elsewhere(shared)
     assert not second.is_inside()
     shared.close()

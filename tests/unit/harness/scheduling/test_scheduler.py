@@ -33,16 +33,21 @@ class Recorder:
 
 
 class Counting(MiniatureRuntime):
-    """Records how many engines are alive whenever one starts."""
+    """Records how many engines are alive whenever one starts; the first ``together`` engines start at the same time."""
 
-    def __init__(self, root, mode="right"):
+    def __init__(self, root, mode="right", together=1):
         super().__init__(root, mode)
         self.engines = []
         self.alive = []
+        self._together = together
+        self._enough = threading.Event()
 
     def start(self, target, *, on_progress):
         engine = super().start(target, on_progress=on_progress)
         self.engines.append(engine)
+        if len(self.engines) >= self._together:
+            self._enough.set()
+        assert self._enough.wait(60)
         self.alive.append(sum(not one.ended for one in self.engines))
         return engine
 
@@ -54,9 +59,9 @@ def cases(number):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_no_more_engines_than_jobs_and_one_per_target(tmp_path, jobs):
-    runtime, seen = Counting(tmp_path), Recorder()
+    runtime, seen = Counting(tmp_path, together=jobs), Recorder()
     cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
-    Scheduler(runtime, Limits(jobs=jobs, step_timeout=5.0, side_by_side=2), seen).run(cells)
+    Scheduler(runtime, Limits(jobs=jobs, step_timeout=60.0, side_by_side=2), seen).run(cells)
     assert sorted(run.task.key for run in seen.runs) == sorted(cell.key for cell in cells)
     assert [run.failure for run in seen.runs] == [None] * 9
     assert len(runtime.engines) == 3
@@ -68,7 +73,7 @@ def test_an_engine_that_every_resuming_target_has_used_ends_first(tmp_path):
     runtime, seen = Counting(tmp_path), Recorder()
     old, middle, new = TARGETS
     cells = [CellTask(cases(1)[0], pair, 2) for pair in ((old, middle), (old, new))]
-    Scheduler(runtime, Limits(jobs=1, step_timeout=5.0), seen).run(cells)
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run(cells)
     assert [run.failure for run in seen.runs] == [None, None]
     assert runtime.alive == [1, 1, 1]
 
@@ -79,9 +84,9 @@ def test_a_run_that_is_stopped_ends_every_engine_and_reports_nothing_more(tmp_pa
     cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
     running = threading.Thread(target=scheduler.run, args=(cells,))
     running.start()
-    assert seen.started.wait(10)
+    assert seen.started.wait(60)
     scheduler.stop()
-    running.join(10)
+    running.join(60)
     assert not running.is_alive()
     assert seen.runs == []
     assert all(engine.ended for engine in runtime.engines)
@@ -95,5 +100,5 @@ def test_an_error_of_the_listener_ends_the_run(tmp_path):
     runtime = Counting(tmp_path)
     cells = [CellTask(case, (target,)) for target in TARGETS for case in cases(3)]
     with pytest.raises(OSError, match="no space left"):
-        Scheduler(runtime, Limits(jobs=2, step_timeout=5.0, side_by_side=2), Full()).run(cells)
+        Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Full()).run(cells)
     assert all(engine.ended for engine in runtime.engines)

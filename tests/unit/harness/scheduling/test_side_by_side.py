@@ -20,7 +20,7 @@ def run(tmp_path, mode, names, *, side_by_side, **limits):
     cases = [case.model_copy(update={"id": f"late-drops/{name}"}) for name in names]
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
-    budget = Limits(jobs=1, step_timeout=5.0, side_by_side=side_by_side, **limits)
+    budget = Limits(jobs=1, step_timeout=60.0, side_by_side=side_by_side, **limits)
     run_cases(cases, [SPARK_359], runtime, budget, display=seen, sink=seen)
     return {id.partition("/")[2]: verdict for id, verdict in seen.verdicts.items()}, runtime
 
