@@ -72,9 +72,10 @@ def explain(
     ],
     spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
     from_: Annotated[
-        str | None, option("Show the first micro-batch where two versions diverge: one ...", "VERSION", None, "--from")
+        str | None,
+        option("With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"),
     ] = None,
-    to: Annotated[str | None, option("... and the other.", "VERSION", None, "--to")] = None,
+    to: Annotated[str | None, option("The other version.", "VERSION", None, "--to")] = None,
     policy: Annotated[
         str | None,
         option("Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"),

@@ -31,7 +31,7 @@ def new(
     case: Annotated[
         Path, typer.Argument(metavar="FILE", help="The file to write, ending in .yaml.", show_default=False)
     ],
-    kind: Annotated[Kind, option("What the query does.")] = "window",
+    kind: Annotated[Kind, option("The query: window, session, deduplication, join or call.", "KIND")] = "window",
 ) -> None:
     """Write a valid case to start from.
 
