@@ -28,12 +28,16 @@ class FakeTransport:
         ms: how long it says a micro-batch takes.
         silent: whether it says nothing after its introduction.
         says: a line of its own in front of every answer.
+        watching: the ``Watching`` that must have heard of a micro-batch before the next one runs; None for nobody.
         breaks: name of the law that a row of its answers breaks.
     """
 
-    def __init__(self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None, breaks=None):
+    def __init__(
+        self, folder, *, batches=20, rows=10, dies_at=None, ms=1, silent=False, says=None, breaks=None, watching=None
+    ):
         self.folder, self.batches, self.rows, self.dies_at, self.ms = folder, batches, rows, dies_at, ms
         self.breaks = breaks
+        self.watching = watching
         self.silent, self.says = silent, says
         self.requests = []
         self.killed = self.closed = False
@@ -83,8 +87,13 @@ class FakeTransport:
                     return
                 self.folder["over"] = batch + 1
                 yield message("progressed", batch=batch, rows=self.rows, watermark=1000 * batch, ms=self.ms)
+                self._wait_until_heard(batch)
             else:
                 yield line
+
+    def _wait_until_heard(self, batch):
+        while self.watching is not None and not (self.killed or self.closed) and not self.watching.heard(batch):
+            time.sleep(0.001)
 
     def log(self):
         yield "java.lang.OutOfMemoryError: Java heap space\n"
@@ -103,11 +112,11 @@ class FakeEngines:
     """Starts engines one after another, and keeps their transports."""
 
     def __init__(self, **kind):
-        self.folder, self.kind, self.transports = {}, kind, []
+        self.folder, self.kind, self.transports, self.watching = {}, kind, [], None
 
     def start(self):
-        self.transports.append(FakeTransport(self.folder, **self.kind))
-        return SoakEngine(self.transports[-1], patience=5)
+        self.transports.append(FakeTransport(self.folder, watching=self.watching, **self.kind))
+        return SoakEngine(self.transports[-1], patience=60)
 
 
 class Watching:
@@ -121,3 +130,7 @@ class Watching:
 
     def progressed(self, rows, a_second, watermark, kills):
         self.rows.append((rows, kills))
+
+    def heard(self, batch):
+        """Whether as many micro-batches were reported as there are up to this one."""
+        return len(self.rows) > batch
