@@ -72,13 +72,13 @@ def results(path: Path, size: int) -> int:
     return len(cases) * len(VERSIONS)
 
 
-def known(path: Path, cells: Results) -> discovery.Suite:
+def known(cells: Results) -> discovery.Suite:
     """The sample's cases under the names of the results, so that every page is a full one."""
     loaded = discovery.load([SAMPLE / "cases"])
     by_digest = {case.digest: case for case in loaded.cases}
     named = {cell.case: by_digest[cell.case_digest] for cell in cells.cells}
     cases = tuple(case.model_copy(update={"id": id}) for id, case in sorted(named.items()))
-    return discovery.Suite(cases, roots=(path,), catalogues=loaded.catalogues)
+    return discovery.Suite(cases, catalogues=loaded.catalogues)
 
 
 def filtered_ms(matrix: Path) -> float | None:
@@ -109,10 +109,10 @@ def main() -> int:
             cells = results(path, size)
             start = time.process_time()
             read = Results.read(path)
-            made = Report.of(read, known(path, read), reference_model)
+            made = Report.of(read, known(read), reference_model)
             front = write(made, Path(folder) / "site")
             seconds = time.process_time() - start
-            one = write_one_file(Report.of(read, known(path, read), reference_model), Path(folder) / "one")
+            one = write_one_file(Report.of(read, known(read), reference_model), Path(folder) / "one")
             bytes_ = sum(file.stat().st_size for file in front.parent.rglob("*") if file.is_file())
             taken = filtered_ms(front.parent / "matrix.html")
             told = "no browser" if taken is None else f"{taken:.0f} ms to filter"

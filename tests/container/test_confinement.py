@@ -131,7 +131,7 @@ def test_another_container_can_go_on_where_one_stopped(runtime, engine, containe
     with pytest.raises(DriverFailed):  # a case that is not done keeps its directory
         engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=60)
     other = start(runtime, "4.3.0")
-    second = daemon.containers.get(other._link._container.id)
+    second = daemon.containers.get(other._connection.transport._container.id)
     checkpoint = f"{asked.directory}/checkpoint"
     code, listed = inside(second, "find", checkpoint, "-type", "f")
     assert code == 0

@@ -13,8 +13,9 @@ import threading
 from collections import defaultdict
 from pathlib import Path
 
-from harness.driver.arrivals import Arrivals
+from harness.driver.arrivals import FileArrivals
 from harness.driver.local_files import LocalFiles
+from harness.driver.request import Stream
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from harness.progress import ignore_progress
@@ -39,7 +40,7 @@ def arrived(directory, seed):
             instant = f"1970-01-01T{at // 60:02}:{at % 60:02}:00.000000Z"
             rows.append({"event_time": instant, "id": chance.choice("abcdef")})
         batches.append({"events": [rows]})
-    arrivals = Arrivals(f"{directory}/streams", {"events": STREAM}, LocalFiles())
+    arrivals = FileArrivals(f"{directory}/streams", {"events": Stream(**STREAM)}, LocalFiles())
     arrivals.place(arrivals.stage(batches))
 
 
