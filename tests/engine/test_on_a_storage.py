@@ -39,7 +39,7 @@ def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
     [
         ("hdfs://localhost:9/tests", "ConnectException: Connection refused"),
         ("nofs://here/tests", 'UnsupportedFileSystemException: No FileSystem for scheme "nofs"'),
-        ("file:///proc/tests", "cannot be made"),
+        ("file:///proc/tests", "cannot make file:///proc/tests/"),
     ],
 )
 def test_a_storage_nobody_can_write_to_is_said(tmp_path, storage, why):
