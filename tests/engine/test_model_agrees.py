@@ -1,4 +1,4 @@
-"""A hunt of some hundred cases of every family, on the reference model and on a real Spark: it finds nothing.
+"""Some generated cases of every family, on the reference model and on a real Spark: no discrepancy.
 
 ``CONFORMANCE_SEED=17 pytest tests/engine/test_model_agrees.py`` hunts elsewhere, and ``CONFORMANCE_CASES`` says how many cases.
 """
@@ -13,8 +13,8 @@ CASES = os.environ.get("CONFORMANCE_CASES") or str(number(30, 200))
 
 
 def test_the_model_and_spark_do_not_disagree(tmp_path, capsys):
-    hunt = ["fuzz", "--spark", "3.5", "--model", "--side-by-side", "4", "--time", "20m", "--seed"]
-    done = conformance(tmp_path, *hunt, SEED, "--cases", CASES)
+    command = ["fuzz", "--spark", "3.5", "--model", "--side-by-side", "4", "--time", "20m", "--seed"]
+    done = conformance(tmp_path, *command, SEED, "--max-cases", CASES)
     with capsys.disabled():
         print(f"\n{done.stdout.strip()}")
     finds = [path.read_text(encoding="utf-8") for path in (tmp_path / "found").glob("*.yaml")]
