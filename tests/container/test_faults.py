@@ -180,7 +180,7 @@ def test_what_a_sigkill_left_is_cleaned_up(conformance, daemon, spark_35):
     before = wait_for(run, "[ 1/")
     run.send_signal(signal.SIGSTOP)
     untouched = conformance("targets", "clean")
-    assert f"left: container {running_container(daemon, run).id[:12]}, of process {run.pid}" in untouched.out, before
+    assert f"kept: container {running_container(daemon, run).id[:12]}, of process {run.pid}" in untouched.out, before
     run.kill()
     run.wait()
     assert len(of(daemon, run.pid)) == 2
