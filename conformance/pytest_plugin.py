@@ -25,7 +25,7 @@ from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
-from conformance.runner.run import verdict_on
+from conformance.runner.run import JudgeCases
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
@@ -178,7 +178,7 @@ class CaseItem(_Item):
         skipped = not_applicable(self.case, self.target.version)
         if skipped is not None:
             pytest.skip(skipped.notes[0])
-        verdict = verdict_on(self.config.stash[_ENGINES].run(self.case, self.target))
+        verdict = JudgeCases().verdict(self.config.stash[_ENGINES].run(self.case, self.target))
         self.user_properties.append(("status", verdict.status))
         if verdict.status not in AS_THE_CASE_SAYS:
             raise Unexpected(verdict.describe())

@@ -1,4 +1,4 @@
-"""Parts of a suite: a shard for one of several machines, or the cases that a change affects."""
+"""Parts of a suite: the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ class NotAShard(ValueError):
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
         self.text = text
+
+
+def only_tagged(cases: Sequence[C], tags: Sequence[str]) -> tuple[C, ...]:
+    """The cases that have one of the tags; all cases if no tag is given."""
+    return tuple(case for case in cases if not tags or set(tags) & set(case.tags))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from conformance.suite import discovery
 from harness.scheduling import cache_key
 from harness.scheduling.answer_cache import AnswerCache
@@ -41,8 +42,14 @@ def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=Non
     runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
     seen = Recorder()
     limits = Limits(jobs=1, step_timeout=60.0, conf=conf or {})
-    run_cases(
-        cases or discovery.load([CASES]).cases, [SPARK_359], runtime, limits, display=seen, sink=seen, cache=cache
+    run_cells(
+        cells_of(cases or discovery.load([CASES]).cases, [SPARK_359]),
+        JudgeCases(),
+        runtime,
+        limits,
+        display=seen,
+        sink=seen,
+        cache=cache,
     )
     return seen, runtime.started
 
@@ -184,7 +191,8 @@ def test_unused_answers_expire(tmp_path, monkeypatch):
 KILLED = """
 import sys
 from pathlib import Path
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from tests.unit.conformance.runner.test_cached_answers import many
@@ -200,7 +208,8 @@ seen = Telling()
 runtime = MiniatureRuntime(Path(sys.argv[1]), "takes-its-time", fingerprint="an engine")
 with AnswerCache(Path(sys.argv[1]) / "answers.sqlite") as cache:
     print("begins", flush=True)
-    run_cases(many(60), [SPARK_359], runtime, Limits(jobs=1, step_timeout=60.0, side_by_side=3), display=seen, sink=seen, cache=cache)
+    limits = Limits(jobs=1, step_timeout=60.0, side_by_side=3)
+    run_cells(cells_of(many(60), [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache)
 """
 
 
