@@ -33,11 +33,13 @@ def print_json(record: object) -> None:
     typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
 
 
-def errors_console(notes: Iterable[str] = ()) -> Console:
-    """Standard error, where lines are never broken; it starts with these notes."""
+def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
+    """Standard error, where lines are never broken; it starts with these notes, and what is planned."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for note in notes:
         console.print(note, style="yellow", markup=False)
+    if plan is not None:
+        console.print(str(plan), markup=False)
     return console
 
 

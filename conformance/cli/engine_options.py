@@ -35,7 +35,7 @@ Work = Annotated[
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(Concurrency):
     """How much runs at once, and how long it may take."""
 
     jobs: Annotated[
@@ -54,10 +54,6 @@ class Speed:
         ),
     ] = None
     step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1)] = STEP_TIMEOUT_S
-
-    @property
-    def concurrency(self) -> Concurrency:
-        return Concurrency(self.jobs, self.side_by_side, self.step_timeout)
 
 
 @dataclass(frozen=True)

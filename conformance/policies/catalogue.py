@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
+from conformance.core.errors import WrongUsage
 from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
 from conformance.policies.engines.beam import BeamLateness, LimitedDelay
 from conformance.policies.engines.flink import BoundedOutOfOrderness, FlinkLateness, WithIdleness
@@ -54,11 +55,8 @@ class PolicyDefinition:
     """Whether it accepts a throttle."""
 
 
-class UnknownPolicy(ValueError):
+class UnknownPolicy(WrongUsage):
     """No policy has that name."""
-
-    exit_code: ClassVar[int] = 2
-    """Of the command that fails with it."""
 
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, POLICIES, 1)

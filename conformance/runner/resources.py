@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
 from harness.engine.engine import Runtime
 from harness.errors import HarnessError
@@ -25,18 +26,12 @@ STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
 
 
-class OptionsClash(ValueError):
+class OptionsClash(WrongUsage):
     """The user's options do not fit together, or leave nothing to do."""
-
-    exit_code: ClassVar[int] = 2
 
 
 class CannotWrite(HarnessError):
-    """Working files cannot be written.
-
-    Attributes:
-        folder: where they would be.
-    """
+    """Working files cannot be written."""
 
     def __init__(self, folder: Path, why: OSError) -> None:
         super().__init__(f"cannot write to {folder}: {why.strerror}. Input, checkpoints and state are written there.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import ClassVar
+
+from conformance.core.errors import WrongUsage
 
 FAMILIES: Mapping[str, str] = {
     "windows": "windowed aggregations, tumbling and sliding, and those by event time or key alone",
@@ -25,10 +26,8 @@ DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functi
 """The default families; the others need one process per case or cannot be predicted."""
 
 
-class NoSuchFamily(ValueError):
+class NoSuchFamily(WrongUsage):
     """No family has this name."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, FAMILIES, 1)

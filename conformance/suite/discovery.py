@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue
 from conformance.language.suggest import unknown
@@ -90,10 +90,8 @@ def discover(paths: Iterable[Path]) -> Suite:
     return reader.suite()
 
 
-class NoSuchCase(ValueError):
+class NoSuchCase(WrongUsage):
     """The name is neither a file with one case nor the id of a case in the built-in suite."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
         several = f"{name} contains {cases} cases; name one of them"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
 from conformance.judging.rows import OutputSchema
@@ -24,16 +25,12 @@ Json: TypeAlias = Any
 STRENGTH = "strength: observed"
 
 
-class NothingToRecord(ValueError):
+class NothingToRecord(WrongUsage):
     """The engine ran no step, or every step already has an expectation."""
 
-    exit_code: ClassVar[int] = 2
 
-
-class EndsEarly(ValueError):
+class EndsEarly(WrongUsage):
     """The engine failed before the last step, but a case ends at an expected error."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, case: str, step: int, error: ErrorSeen) -> None:
         name = next(iter(error.classes), "an error")

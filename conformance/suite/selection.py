@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.policies.case import PolicyCase
 from conformance.suite.running_time import estimated_batches
 
@@ -25,10 +26,8 @@ _AFFECTS_ALL = (
 )
 
 
-class NotAShard(ValueError):
+class NotAShard(WrongUsage):
     """The text does not name one of several parts."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
@@ -68,10 +67,8 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-class NoHistory(ValueError):
+class NoHistory(WrongUsage):
     """Git cannot list the changes since a revision."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, revision: str, folder: Path, why: str) -> None:
         super().__init__(f"git cannot list the changes in {folder} since {revision!r}: {why}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
 from conformance.language.suggest import unknown
 from conformance.language.variant_names import DESCRIPTIONS
@@ -17,10 +18,8 @@ from conformance.variants.spread_rows import SpreadRows
 from conformance.variants.variant import Variant, VariedCase
 
 
-class NoSuchVariant(ValueError):
+class NoSuchVariant(WrongUsage):
     """No variant has this name."""
-
-    exit_code = 2
 
     def __init__(self, name: str) -> None:
         super().__init__(unknown("variant", name, DESCRIPTIONS))

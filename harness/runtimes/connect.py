@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
@@ -25,10 +26,8 @@ from harness.targets.target import Target
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 
 
-class NotAnEndpoint(ValueError):
+class NotAnEndpoint(WrongUsage):
     """A text that is not the address of a Connect server."""
-
-    exit_code = 2
 
     def __init__(self) -> None:
         # The text itself may hold a token.

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
 from harness.errors import HarnessError
 from harness.targets import installed
@@ -30,7 +31,7 @@ def runs_anywhere(_target: Target) -> None:
     """The ``Obstacle`` of a machine that runs every target."""
 
 
-class UnknownTarget(ValueError):
+class UnknownTarget(WrongUsage):
     """A selection matches no target.
 
     Attributes:
@@ -38,8 +39,6 @@ class UnknownTarget(ValueError):
         known: the versions of the catalogue, oldest first.
         nearest: similar selections, best first.
     """
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, spec: str, known: Sequence[SparkVersion], nearest: Sequence[str], why: str) -> None:
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""

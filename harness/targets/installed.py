@@ -41,11 +41,7 @@ class NoPyspark(HarnessError):
 
 
 class UnusablePyspark(HarnessError):
-    """A pyspark cannot be tested.
-
-    Attributes:
-        package: its directory.
-    """
+    """A pyspark cannot be tested."""
 
     def __init__(self, package: Path, why: str) -> None:
         super().__init__(f"The pyspark in {package} cannot be tested: {why}")
@@ -53,11 +49,7 @@ class UnusablePyspark(HarnessError):
 
 
 class NotASpark(HarnessError):
-    """A folder is not an unpacked Spark.
-
-    Attributes:
-        home: the folder.
-    """
+    """A folder is not an unpacked Spark."""
 
     def __init__(self, home: Path, missing: str) -> None:
         super().__init__(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
+from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.judging.divergence import Divergence
 from reports.analysis.equivalence import first_difference, same_behaviour
@@ -14,10 +14,8 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Target
 
 
-class NothingInCommon(ValueError):
+class NothingInCommon(WrongUsage):
     """No cell is in both files."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, a: Results, b: Results) -> None:
         targets = [", ".join(target.name for target in one.header.targets) for one in (a, b)]

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from conformance.core.case import Strength
+from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from reports.analysis.acceptances import Acceptance
 from reports.analysis.change import Change, Changes, MissingAnswer, changes
@@ -33,10 +34,8 @@ WORDS: Mapping[Passing, str] = {
 }
 
 
-class NoSuchVersion(ValueError):
+class NoSuchVersion(WrongUsage):
     """The results have no such version, or more than one."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(
         self, asked: str, found: Sequence[str], known: Sequence[str], where: str, *, published: bool = False

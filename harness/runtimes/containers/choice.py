@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import ClassVar
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 
 EVERY = "all"
 """The name for an image of every target; its reference then contains ``{spark}``."""
 
 
-class NotAnImage(ValueError):
+class NotAnImage(WrongUsage):
     """A choice of image is invalid."""
-
-    exit_code: ClassVar[int] = 2
 
 
 def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str, str]:
