@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from conformance.cli.main import main
+from conformance.cli.new import Kind
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from conformance.suite.record_expectations import EndsEarly, fill_in_expectations
-from conformance.suite.templates import TEMPLATES
 from reports.results.reading import Results, ResultsWriter
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
@@ -129,7 +130,7 @@ class TestRecord:
 
 
 class TestNew:
-    @pytest.mark.parametrize("kind", TEMPLATES)
+    @pytest.mark.parametrize("kind", get_args(Kind))
     def test_each_is_a_valid_case(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "mine" / "case.yaml"
         assert command("new", str(path), "--kind", kind) == 0
