@@ -14,13 +14,7 @@ from rich.text import Text
 
 
 def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
-    """Print a command's answer.
-
-    Args:
-        lines: for people; a line is never broken.
-        record: the same for programs.
-        as_json: which of the two.
-    """
+    """Print a command's answer: lines for people, which are never broken, or the same as a record for programs."""
     if as_json:
         print_json(record)
         return

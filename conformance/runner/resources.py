@@ -18,9 +18,8 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
-from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
-from harness.scheduling.machine import Machine
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
@@ -111,11 +110,7 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
 
 @contextmanager
 def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
-    """The runtime of these options, closed at the end.
-
-    Args:
-        options: where engines run.
-        work: see ``working_folder``.
+    """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.

@@ -61,12 +61,6 @@ def run_cells(
     """Run cells and pass each verdict on; returns when all are done.
 
     Args:
-        cells: what to run.
-        judge: judges what they show.
-        runtime: starts engines.
-        limits: budget.
-        display: shows progress.
-        sink: keeps the results.
         allow_code: whether cases may call Python code of their authors.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
 

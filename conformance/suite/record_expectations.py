@@ -53,9 +53,6 @@ def fill_in_expectations(text: str, case: Case, observation: Observation, *, rep
     """The text of the case with expectations that this observation meets.
 
     Args:
-        text: the content of the case's file.
-        case: as read from the text.
-        observation: what an engine did.
         replace: also replace existing expectations.
 
     Raises:

@@ -44,14 +44,13 @@ class Environment:
     python_path: tuple[Path, ...] = ()
     """Directories and zips that PYTHONPATH must begin with to import pyspark."""
 
-    def environ(self, host: Mapping[str, str] | None = None, *, elsewhere: bool = False) -> dict[str, str]:
+    def environ(self, host: Mapping[str, str] = os.environ, *, elsewhere: bool = False) -> dict[str, str]:
         """All environment variables of the driver's process, based on the host's (by default this process's).
 
         The host's variables for Spark and Python are removed, except for the installed target, which may depend on them. Proxies,
         certificates and everything else stay. ``elsewhere``: its executors run in a cluster on other machines, which the host's Hadoop
         configuration locates, and which connect back.
         """
-        host = os.environ if host is None else host
         wanted = _CLUSTERS if elsewhere else frozenset()
         kept = {
             name: value for name, value in host.items() if self.root is None or name in wanted or not _is_foreign(name)

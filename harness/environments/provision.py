@@ -58,7 +58,7 @@ def prepare(
     target: Target,
     *,
     on_progress: ProgressCallback = ignore_progress,
-    environ: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
     installer: Installer | None = None,
 ) -> Environment:
     """The environment of a target; it is made if missing.
@@ -66,14 +66,12 @@ def prepare(
     While another process makes it, this one reports that and waits. An incomplete environment is removed first.
 
     Args:
-        on_progress: takes lines of progress.
         environ: the host's variables, by default this process's.
         installer: by default uv.
 
     Raises:
         HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or BrokenEnvironment.
     """
-    environ = os.environ if environ is None else environ
     if target.installed is not None:
         return _installed(target, environ)
     spec, java = _spec(target, environ)
@@ -100,9 +98,8 @@ def _locked(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
         lock.release()
 
 
-def prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> Environment | None:
+def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Environment | None:
     """The environment of a target if it is complete, else None."""
-    environ = os.environ if environ is None else environ
     try:
         if target.installed is not None:
             return _installed(target, environ)

@@ -70,11 +70,7 @@ class Cluster:
         return self.master
 
     def settings(self, work: str) -> dict[str, str]:
-        """Spark settings in addition to the suite's own.
-
-        Args:
-            work: the engine's directory; executors must see it at the same path.
-        """
+        """Spark settings in addition to the suite's own; executors must see ``work``, the engine's directory, at the same path."""
         # Python workers import the state functions from the driver's directory.
         settings = {
             "spark.master": self.master,

@@ -9,9 +9,8 @@ from typing import Literal, get_args
 
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Cluster
-from harness.runtimes.configuration import Configuration
 from harness.runtimes.connect import ConnectRuntime, Endpoint
-from harness.runtimes.containers.choice import parse
+from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.targets.catalogue import Targets

@@ -48,7 +48,6 @@ class AnswerCache:
     """The file of answers, created if missing and replaced if unreadable. Threads may share it.
 
     Args:
-        path: of the file.
         fresh: whether to ignore cached answers; new ones are stored all the same.
 
     Raises:

@@ -179,7 +179,6 @@ def run_after_cut(
         task: a cell with a cut.
         before: what the steps before the cut left.
         slot: of the engine that resumes.
-        limits: timeouts and settings.
         discard: saved checkpoints that the engine removes first.
 
     Returns:
@@ -203,9 +202,7 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
     If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine.
 
     Args:
-        slot: of the engine.
         segments: what runs; if it kills its engine, no other case may run there meanwhile.
-        run: one attempt.
 
     Raises:
         EngineFailed, SplitBatch: the last attempt failed, or one with no other possible cause.

@@ -79,14 +79,13 @@ def unpacked(home: Path) -> InstalledSpark:
     return InstalledSpark(version, package, home, (home / "python", *py4j))
 
 
-def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
+def find(environ: Mapping[str, str] = os.environ) -> InstalledSpark:
     """The pyspark that this interpreter imports.
 
     Raises:
         NoPyspark: there is none.
         UnusablePyspark: its version is unknown, or it has no jars (as the Spark Connect client).
     """
-    environ = os.environ if environ is None else environ
     package, version = _package(find_spec("pyspark"))
     # Directories around the package first (SPARK_HOME/python/pyspark, SPARK_HOME/python/lib/pyspark.zip/pyspark): a SPARK_HOME left over
     # from another installation does not belong to what `import pyspark` loads.

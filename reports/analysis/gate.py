@@ -132,14 +132,12 @@ def gate(
     """Compare two versions and decide on every change.
 
     Args:
-        results: with both versions.
         before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
         after: the version to upgrade to.
         fail_on: ``any`` change; only changes of ``documented`` behaviour; or only changes of ``guaranteed`` results: rows
             lost, added or altered, or the query refused, in documented behaviour. A known bug that only the later version
             has always fails.
         strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``any``.
-        accepted: changes that may pass.
         baseline: earlier results; changes that are in them pass.
 
     Raises:

@@ -125,7 +125,6 @@ def model_agreement(
         cells: by case id and target name.
         targets: of released versions.
         shown: the cells whose prediction a page shows.
-        predictor: the model.
     """
     answers: list[ThreeAnswers] = []
     predictions: dict[tuple[str, str], ModelPrediction] = {}

@@ -169,7 +169,6 @@ class _ShownStep:
         """The lines, those that a finding is about marked; rows are marked one by one already.
 
         Args:
-            lines: of this answer.
             expected_side: what is expected there.
             batch: the id of the micro-batch; None after the step.
         """

@@ -22,12 +22,7 @@ LONGEST = 4_000
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """The summary, under ``MOST_BYTES``; parts that do not fit are counted.
-
-    Args:
-        results: the results to summarize.
-        pairs: comparisons of two versions to include.
-    """
+    """The summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0

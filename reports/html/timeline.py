@@ -122,8 +122,6 @@ def timeline(
     """The layout of an observation; None if no micro-batch ran.
 
     Args:
-        case: what was run.
-        observation: what is drawn.
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
     """

@@ -10,7 +10,7 @@ from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
-from conformance.fuzzing.comparison import ByEachOther, ByTheModel
+from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.model_oracle import FAILS, ModelOracle, predict_or_fail
@@ -24,6 +24,7 @@ from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict, verdict_on
 from conformance.strategies import NoSuchFamily
 from conformance.suite.discovery import ID
+from tests.support.each_other import ByEachOther
 
 V334, V344, V359, V430 = map(SparkVersion.parse, ("3.3.4", "3.4.4", "3.5.9", "4.3.0"))
 
