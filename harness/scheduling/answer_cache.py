@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.core.observation import Identity, Observation
 from harness.engine.engine import EngineLocation
@@ -39,9 +39,6 @@ class CachedAnswer(BaseModel):
     def for_case(self, case: str) -> CachedAnswer:
         """The same answer for another case that asks the same."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"case": case})})
-
-
-_ANSWER: TypeAdapter[CachedAnswer] = TypeAdapter(CachedAnswer)
 
 
 class AnswerCache:
@@ -74,11 +71,11 @@ class AnswerCache:
             if row is None:
                 continue
             with contextlib.suppress(zlib.error, ValidationError):
-                yield key, _ANSWER.validate_json(zlib.decompress(row[0]))
+                yield key, CachedAnswer.model_validate_json(zlib.decompress(row[0]))
 
     def store(self, key: str, answer: CachedAnswer) -> None:
         """Store an answer, replacing the one under the key."""
-        packed = zlib.compress(_ANSWER.dump_json(answer), _FASTEST_COMPRESSION)
+        packed = zlib.compress(answer.model_dump_json().encode(), _FASTEST_COMPRESSION)
         with self._lock, self._file:
             self._file.execute("REPLACE INTO answers VALUES (?, ?, ?)", (key, packed, time.time()))
 

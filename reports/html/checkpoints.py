@@ -15,8 +15,6 @@ from reports.results.records import UpgradeCell
 from reports.results.upgrades import BUG, MARKS
 
 NORMAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
-LONGEST = 240
-"""Characters of a finding."""
 _KINDS = {"resumes": "conforms"}
 
 
