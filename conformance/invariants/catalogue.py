@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 
-import yaml
+from conformance.core.data import read_data
 
 
 @dataclass(frozen=True)
@@ -23,5 +22,6 @@ class Invariant:
     """Where Spark guarantees it: a link or a ticket."""
 
 
-_WRITTEN = yaml.safe_load((files("conformance.invariants") / "invariants.yaml").read_text(encoding="utf-8"))
-INVARIANTS = tuple(Invariant(name, **entry) for name, entry in _WRITTEN.items())
+INVARIANTS = tuple(
+    Invariant(name, **entry) for name, entry in read_data("conformance.invariants", "invariants.yaml").items()
+)

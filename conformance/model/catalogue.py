@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import applies, features, range_of, read_data, refusals
+from conformance.model.versioned_data import applies, features, range_of, refusals
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
     return {
         name: Rule(name, entry["source"], tuple(_rule_value(name, one) for one in entry["values"]))
-        for name, entry in read_data("rules.yaml").items()
+        for name, entry in read_data("conformance.model", "rules.yaml").items()
     }
 
 

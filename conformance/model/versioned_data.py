@@ -8,19 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.model.errors import Refused, Stage
-
-
-def read_data(name: str) -> dict[str, Any]:
-    """A YAML file of the model: name of an entry → its keys."""
-    content: dict[str, Any] = yaml.safe_load((files("conformance.model") / name).read_text(encoding="utf-8"))
-    return content
 
 
 def range_of(entry: dict[str, Any]) -> VersionRange | None:
@@ -45,7 +37,8 @@ class Feature:
 def features() -> Mapping[str, Feature]:
     """Every such construct by its name."""
     return {
-        name: Feature(VersionRange.parse(one["spark"]), one["link"]) for name, one in read_data("features.yaml").items()
+        name: Feature(VersionRange.parse(one["spark"]), one["link"])
+        for name, one in read_data("conformance.model", "features.yaml").items()
     }
 
 
@@ -88,5 +81,5 @@ def refusals() -> tuple[Refusal, ...]:
                 Wording(one["stage"], tuple(one["classes"]), one["text"], range_of(one)) for one in entry["wordings"]
             ),
         )
-        for name, entry in read_data("refusals.yaml").items()
+        for name, entry in read_data("conformance.model", "refusals.yaml").items()
     )

@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from importlib.resources import files
 from typing import Any, TypeAlias
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
 from conformance.policies.engines.beam import BeamLateness, LimitedDelay
@@ -204,6 +202,7 @@ def _definition(name: str, parameters: Mapping[str, Any], **about: Any) -> Polic
     return PolicyDefinition(parameters=made, make=make, comparable=comparable, **about)
 
 
-_WRITTEN = yaml.safe_load((files("conformance.policies") / "policies.yaml").read_text(encoding="utf-8"))
-POLICIES: Mapping[str, PolicyDefinition] = {name: _definition(name, **entry) for name, entry in _WRITTEN.items()}
+POLICIES: Mapping[str, PolicyDefinition] = {
+    name: _definition(name, **entry) for name, entry in read_data("conformance.policies", "policies.yaml").items()
+}
 """Name → policy, in display order."""

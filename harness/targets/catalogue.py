@@ -6,13 +6,12 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
 from harness.errors import HarnessError
@@ -79,9 +78,7 @@ class Targets:
     @classmethod
     def load(cls) -> Targets:
         """Read ``harness/targets/targets.yaml``."""
-        catalogue: dict[str, Any] = yaml.safe_load(
-            (files("harness.targets") / "targets.yaml").read_text(encoding="utf-8")
-        )
+        catalogue: dict[str, Any] = read_data("harness.targets", "targets.yaml")
         lines = catalogue["lines"]
         entries = (_entry(entry, lines) for entry in catalogue["targets"])
         return cls(tuple(sorted(entries, key=lambda target: target.version)))
