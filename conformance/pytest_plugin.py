@@ -156,7 +156,17 @@ class CaseFile(pytest.File):
 
 
 class _Item(pytest.Item):
-    """A case whose failure is shown without a traceback."""
+    """A case on a target; its failure is shown without a traceback."""
+
+    def __init__(self, *, case: Case | PolicyCase, on: str = TARGET, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._title = case.lines.get("title", 1) - 1, f"{case.id} on {on}"
+        for tag in case.tags:
+            self.add_marker(tag)
+        self.user_properties.append(("case", case.id))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, *self._title
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         return str(excinfo.value if isinstance(excinfo.value, Unexpected) else super().repr_failure(excinfo, style))
@@ -166,13 +176,11 @@ class CaseItem(_Item):
     """A case on a target."""
 
     def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(case=case, on=target.name, **kwargs)
         self.case = case
         self.target = target
         self.add_marker(pytest.mark.xdist_group(target.name))
-        for tag in case.tags:
-            self.add_marker(tag)
-        self.user_properties += [("spark", str(target.version)), ("case", case.id)]
+        self.user_properties.append(("spark", str(target.version)))
 
     def runtest(self) -> None:
         skipped = not_applicable(self.case, self.target.version)
@@ -183,27 +191,18 @@ class CaseItem(_Item):
         if verdict.status not in AS_THE_CASE_SAYS:
             raise Unexpected(verdict.describe())
 
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"
-
 
 class PolicyItem(_Item):
     """A case on a watermark policy, checked against the policy's reading of its trace."""
 
     def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(case=case, **kwargs)
         self.case = case
-        for tag in case.tags:
-            self.add_marker(tag)
-        self.user_properties.append(("case", case.id))
 
     def runtest(self) -> None:
         found = check(self.case)
         if found:
             raise Unexpected("\n".join([self.case.title, *map(str, found)]))
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {TARGET}"
 
 
 class Engines:

@@ -104,7 +104,7 @@ def _lines(answer: Gate) -> Iterator[Text]:
         yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{link}")
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
-    for silent in answer.silent:
+    for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
     yield Text(answer.summary(), style=style)
@@ -136,7 +136,7 @@ def _record(answer: Gate) -> dict[str, Any]:
             for one in answer.bugs
         ],
         "stale": [str(entry) for entry in answer.stale],
-        "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.silent],
+        "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.compared.missing],
         "outside": list(answer.compared.outside),
     }
 

@@ -73,19 +73,11 @@ def shipped() -> Path:
 def load(paths: Iterable[Path] | None = None) -> Suite:
     """Read the cases in files and folders, by default those of the built-in suite.
 
-    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``.
-    """
-    given = tuple(paths or ())
-    return discover(given or (shipped(),))
-
-
-def discover(paths: Iterable[Path]) -> Suite:
-    """Read the cases in these files and folders.
-
-    A path that does not exist, a folder without cases, and an id shared by two files are problems of the suite.
+    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``. A path that does not exist, a folder
+    without cases, and an id shared by two files are problems, too.
     """
     reader = _Reader()
-    for path in paths:
+    for path in tuple(paths or ()) or (shipped(),):
         reader.read(path)
     return reader.suite()
 

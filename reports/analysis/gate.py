@@ -16,7 +16,7 @@ from conformance.core.case import Strength
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from reports.analysis.acceptances import Acceptance
-from reports.analysis.change import Change, Changes, MissingAnswer, changes
+from reports.analysis.change import Change, Changes, changes
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
@@ -93,10 +93,6 @@ class Gate:
         return tuple(ruling for ruling in self.rulings if ruling.passing == "fails")
 
     @property
-    def silent(self) -> tuple[MissingAnswer, ...]:
-        return self.compared.missing
-
-    @property
     def exit_code(self) -> int:
         """0 if everything passes, 1 if a change or a stale acceptance fails the gate, 3 if results are missing.
 
@@ -104,7 +100,7 @@ class Gate:
         """
         if self.failing or self.stale:
             return 1
-        return 3 if self.silent or not self.compared.compared else 0
+        return 3 if self.compared.missing or not self.compared.compared else 0
 
     def summary(self) -> str:
         """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
@@ -115,7 +111,8 @@ class Gate:
         told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        told += [f"{counted(len(self.silent), 'cell')} without a result"] if self.silent else []
+        missing = len(self.compared.missing)
+        told += [f"{counted(missing, 'cell')} without a result"] if missing else []
         return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
 
 
