@@ -18,7 +18,6 @@ from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
 from conformance.fuzzing.campaign import Tally
-from conformance.fuzzing.model_oracle import FAILS
 from conformance.fuzzing.session import (
     BIGGEST_SEED,
     OUTPUT,
@@ -29,6 +28,7 @@ from conformance.fuzzing.session import (
     run_fuzzing,
 )
 from conformance.model.catalogue import catalogue
+from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
 from conformance.strategies.families import FAMILIES
 from harness.engine.engine import EngineLocation
@@ -218,7 +218,7 @@ def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
         if counts:
             print(f"{title}: {sum(counts.values())}")
             for what, times in counts.most_common():
-                print(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(FAILS) else ""))
+                print(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
     if tally.unsteady:
         print(f"differences that did not recur: {tally.unsteady}")
     every = set(catalogue())

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.model_oracle import predict_or_fail, with_conf
+from conformance.fuzzing.model_oracle import cached_prediction, with_conf
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.judging.divergence import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
@@ -87,7 +87,7 @@ class ByTheModel:
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
         named = named_answers(answers, oracles)
         try:
-            predicted = {one.oracle: predict_or_fail(one.on(case), one.version) for one in named}
+            predicted = {one.oracle: cached_prediction(one.on(case), one.version) for one in named}
         except Unpredictable as unknown:
             return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
         wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
@@ -139,7 +139,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
         (rule.name, rule.source) for rule, altered in other_readings(version) if _predicts(case, version, altered, seen)
     ]
     try:
-        steps = predict_or_fail(case, version).steps
+        steps = cached_prediction(case, version).steps
     except Unpredictable:
         return tuple(found)
     refused = steps[-1].error if steps else None
@@ -153,7 +153,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(predict_or_fail(case, version, rules).observation, seen)
+        return equivalent(cached_prediction(case, version, rules).observation, seen)
     except Unpredictable:
         return False
 

@@ -101,6 +101,9 @@ class Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
         named = tuple(self._named(self._expression(key)) for key in keys)
         computed = tuple(self._named(self._expression(output)) for output in outputs)
+        grouped = frozenset(id for key in named for id in (key.column.id, *_only_column(key.expression)))
+        if not all(_outside_aggregates(one.expression) <= grouped for one in computed):
+            raise Unpredictable("an output of an aggregation that is neither grouped nor aggregated")
         return self.of(
             Aggregate(
                 self.plan,
@@ -189,3 +192,15 @@ def _delay_ms(text: str, rules: Rules) -> int:
     if interval.delay_us < 0:
         raise rules.refusal("negative delay", text)
     return interval.delay_ms
+
+
+def _only_column(expression: Expression) -> tuple[int, ...]:
+    return (expression.value,) if expression.kind == "column" else ()
+
+
+def _outside_aggregates(expression: Expression) -> frozenset[int]:
+    """Ids of the columns that an expression uses other than as an argument of an aggregate function."""
+    if expression.kind == "aggregate":
+        return frozenset()
+    of_operands = (_outside_aggregates(operand) for operand in expression.args)
+    return frozenset(_only_column(expression)).union(*of_operands)

@@ -15,6 +15,7 @@ from conformance.model.intervals import DAY_US, Interval
 
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_WHOLE, "float", "double", "decimal")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -120,8 +121,8 @@ def _to_int(value: Value) -> int:
 
 
 def _compared(kinds: Sequence[DataType]) -> DataType:
-    nested = {kind.name if kind.name in ("struct", "array") else "" for kind in kinds if kind.name != "void"}
-    if len(nested) > 1:
+    comparable = {"number" if kind.name in _NUMBERS else kind.name for kind in kinds if kind.name != "void"}
+    if len(comparable) > 1:
         raise Unpredictable(f"a comparison of {' and '.join(str(kind) for kind in kinds)}")
     return BOOLEAN
 

@@ -81,8 +81,8 @@ def syntax(text: str) -> exp.Expr:
     """
     try:
         return sqlglot.parse_one(text, dialect="spark")
-    except sqlglot.ParseError:
-        raise Unpredictable(f"the syntax of {text!r}") from None
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise Unpredictable(f"the syntax of {text[:100]!r}") from None
 
 
 def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
@@ -258,9 +258,9 @@ class _ExpressionParser:
     def _anonymous(self, tree: exp.Anonymous) -> Expression:
         name = tree.name.lower()
         if name == "window":
-            return self._window(tree)
+            return self._time_window(tree)
         if name == "session_window":
-            return self._session(tree)
+            return self._session_window(tree)
         if name == "window_time":
             self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
@@ -268,15 +268,21 @@ class _ExpressionParser:
             self._rules.require(_NEED[name])
         return self._call(name, *tree.expressions)
 
-    def _window(self, tree: exp.Anonymous) -> Expression:
+    def _time_window(self, tree: exp.Anonymous) -> Expression:
+        if len(tree.expressions) < 2:
+            raise Unpredictable(f"the call {tree.sql('spark')}")
         time = self._time(self.read(tree.expressions[0]))
         sizes = [self._micros(one) for one in tree.expressions[1:]]
         size = sizes[0]
         slide = sizes[1] if len(sizes) > 1 else size
         start = sizes[2] if len(sizes) > 2 else 0
+        if not 0 < slide <= size:
+            raise Unpredictable(f"the lengths in {tree.sql('spark')}")
         return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
-    def _session(self, tree: exp.Anonymous) -> Expression:
+    def _session_window(self, tree: exp.Anonymous) -> Expression:
+        if len(tree.expressions) != 2:
+            raise Unpredictable(f"the call {tree.sql('spark')}")
         self._rules.require("session_window")
         time = self._time(self.read(tree.expressions[0]))
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")

@@ -55,7 +55,7 @@ def _syntax(statement: str) -> exp.Expr:
     quoted = _WINDOW_CALL.sub("`window`(", statement)
     try:
         return sqlglot.parse_one(quoted, dialect="spark")
-    except sqlglot.ParseError:
+    except (sqlglot.errors.SqlglotError, RecursionError):
         raise Unpredictable(f"the statement {statement!r}") from None
 
 
@@ -93,7 +93,9 @@ def _common(tree: exp.Select, views: Mapping[str, Frame]) -> dict[str, Frame]:
 
 
 def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
-    clause = tree.args.get("from_") or tree.args["from"]
+    clause = tree.args.get("from_") or tree.args.get("from")
+    if clause is None:
+        raise Unpredictable("a SELECT without FROM")
     frame, over_window = _relation(clause.this, views)
     for join in tree.args.get("joins") or ():
         other, _ = _relation(join.this, views)

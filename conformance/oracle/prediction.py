@@ -14,7 +14,7 @@ from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.errors import Unpredictable
+from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
 from conformance.oracle.simulation import CaseSimulation, StepProgress
 
@@ -46,10 +46,20 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
 
     Raises:
         Unpredictable: the case uses something that the model does not know.
+        ModelDefect: the model failed on the case.
     """
+    try:
+        return _predicted_case(case, version, rules or rules_of(version))
+    except Unpredictable:
+        raise
+    except Exception as defect:
+        # Cases come from anyone. What the model cannot read is a gap of the model, and never ends a run.
+        raise ModelDefect(defect) from defect
+
+
+def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
     if _limits(case) and _comes_in_partitions(case):
         raise Unpredictable("a limit over several partitions")
-    rules = rules or rules_of(version)
     prediction = _simulated(case, version, rules)
     digest = prediction.observation.behaviour_digest
     if _depends_on_order(case) and any(

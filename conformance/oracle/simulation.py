@@ -18,6 +18,7 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Value
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
+from conformance.model.functions import INTERVAL
 from conformance.model.plan import Plan, StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query, QuerySettings, in_rocksdb
@@ -164,6 +165,8 @@ class CaseSimulation:
             raise Unpredictable("a query without streams")
         frame = frame_of(self._pipeline, self._case, self._rules)
         self._types = tuple(one.type for one in frame.plan.columns)
+        if INTERVAL in self._types:
+            raise Unpredictable("an interval in the result")
         self.columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 

@@ -13,7 +13,7 @@ from conformance.fuzzing.comparison import (
     named_answers,
     rules_between,
 )
-from conformance.fuzzing.model_oracle import predict_or_fail
+from conformance.fuzzing.model_oracle import cached_prediction
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.model.errors import Unpredictable
 
@@ -26,7 +26,7 @@ class ByEachOther:
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         try:
-            here, there = (predict_or_fail(one.on(case), one.version) for one in (difference.one, difference.other))
+            here, there = (cached_prediction(one.on(case), one.version) for one in (difference.one, difference.other))
         except Unpredictable:
             return difference
         return replace(difference, rules=rules_between(case, here, there))
