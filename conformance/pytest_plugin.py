@@ -10,6 +10,7 @@ appending a suffix to node ids, which pytest 9.2 prevents; so the scheduler here
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -67,6 +68,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="VERSION=IMAGE",
         help="container image of a version, a line or all; {spark} is the version; repeatable",
     )
+    group.addoption(
+        "--env",
+        action="append",
+        metavar="NAME",
+        help="pass this environment variable to engines; they get only the most common ones; repeatable",
+    )
     group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
 
 
@@ -76,6 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
         shipped = Catalogue.at(discovery.shipped())
         for tag, entry in ((shipped and shipped.tags) or {}).items():
             config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
+        missing = [name for name in config.getoption("--env") or () if name not in os.environ]
+        if missing:
+            raise pytest.UsageError(f"--env: {', '.join(missing)} is not set in this environment")
         try:
             choice = Targets.load().choose(specs, obstacle=readiness.obstacle)
         except ValueError as error:
@@ -215,6 +225,7 @@ class Engines:
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
             code_path=config.rootpath if self._allow_code else None,
+            variables={name: os.environ[name] for name in config.getoption("--env") or ()},
         )
         self._stack = ExitStack()
         self._runtime: Runtime | None = None

@@ -62,6 +62,7 @@ def soak(
     ] = None,
     partitions: Annotated[int, option("Tasks that read a micro-batch, and partitions of its state.", "N", min=1)] = 4,
     cluster: engine_options.Cluster,
+    env: engine_options.Env = None,
     work: Annotated[
         Path | None,
         option(
@@ -80,7 +81,7 @@ def soak(
 
     Exits with 0 if every invariant holds, 1 if one is broken, 3 if fewer kills hit the query than asked for.
     """
-    where = engine_options.runtime_options(engine_options.Engines(), cluster)
+    where = engine_options.runtime_options(engine_options.Engines(env=env), cluster)
     if isinstance(where.storage, StorageUrl):
         raise typer.BadParameter("a soak reads its files itself: pass a folder, not a URL", param_hint="--storage")
     plan = plan_soak(
@@ -95,6 +96,7 @@ def soak(
             stall_timeout=stall_timeout,
             cluster=where.cluster,
             conf=where.conf,
+            variables=where.variables,
             storage=where.storage,
             work=work,
         )

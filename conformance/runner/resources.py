@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
+from conformance.suite.discovery import shipped
 from harness.engine.engine import Runtime
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster
@@ -106,6 +108,14 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
         except OSError as error:
             raise CannotWrite(work or shared or Path(tempfile.gettempdir()), error) from error
         yield root.resolve()
+
+
+def not_confined(options: RuntimeOptions, cases: Iterable[Case]) -> tuple[str, ...]:
+    """What to tell a user who runs cases of others on this machine: nothing, or one note."""
+    suite = shipped()
+    if options.runtime == "container" or all(case.path.is_relative_to(suite) for case in cases):
+        return ()
+    return ("Cases run on this machine with your rights: this is not a sandbox. --runtime container confines them.",)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase
-from conformance.runner.resources import Concurrency, OptionsClash, interruptible, open_runtime
+from conformance.runner.resources import Concurrency, OptionsClash, interruptible, not_confined, open_runtime
 from conformance.runner.run import JudgeCases, cells_of
 from conformance.runner.run_cells import Display, Judge, Sink, run_cells
 from conformance.suite import discovery
@@ -106,7 +106,7 @@ class RunPlan:
     policy_cases: tuple[PolicyCase, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
+    """What the user should know about the choice of versions and the place of the run."""
     shard: Shard | None
 
     @property
@@ -183,7 +183,8 @@ def plan_run(options: RunOptions) -> RunPlan:
     )
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
-    return RunPlan(options, loaded.digest, cases, policy_cases, targets, choice.notes, shard)
+    notes = (*choice.notes, *not_confined(options.runtime, cases))
+    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard)
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:

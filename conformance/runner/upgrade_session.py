@@ -17,7 +17,7 @@ from conformance.judging.handoff_verdict import (
     not_applicable,
     without_answer,
 )
-from conformance.runner.resources import OptionsClash
+from conformance.runner.resources import OptionsClash, not_confined
 from conformance.runner.run_cells import Display
 from conformance.runner.session import RunOutcome, SessionOptions, choose_targets, run_and_write, unseen
 from conformance.suite import discovery
@@ -113,6 +113,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
         raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
+    notes = (*notes, *not_confined(options.runtime, loaded.cases))
     return UpgradePlan(options, loaded.digest, found, chosen, notes)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from conformance.core.case import Case
@@ -127,6 +127,8 @@ class ConnectRuntime:
     """Directory of the modules that ``call`` names; None if the user did not allow code."""
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each client."""
 
     name = "connect"
 
@@ -151,8 +153,8 @@ class ConnectRuntime:
         environment = prepare(client_of(target), on_progress=on_progress)
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: connecting to {self.endpoint}")
-        url = {"CONFORMANCE_ENDPOINT": self.endpoint.url}
-        transport = program.start("driver", environment, work, {}, None, storage=self.storage, variables=url)
+        variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}
+        transport = program.start("driver", environment, work, {}, None, storage=self.storage, variables=variables)
         try:
             engine = DriverEngine(
                 transport,

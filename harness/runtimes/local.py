@@ -36,6 +36,8 @@ class LocalRuntime:
     """Spark settings of each engine; they override the suite's own."""
     storage: StorageUrl | None = None
     """Holds the files of cases; None for ``root``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each engine."""
 
     name = "local"
 
@@ -43,8 +45,8 @@ class LocalRuntime:
         """Nothing: the driver runs inside the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
-        # Users change an installed Spark in place, and the build of a cluster or a storage is unknown.
-        unknown = target.installed is not None or self.cluster is not None or self.storage is not None
+        # Users change an installed Spark in place; the build of a cluster or a storage, and the use of a variable, is unknown.
+        unknown = target.installed is not None or bool(self.cluster or self.storage or self.variables)
         environment = None if unknown else prepared(target)
         if environment is None or environment.root is None:
             return None
@@ -60,7 +62,15 @@ class LocalRuntime:
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         settings = {**self._tuning(target), **cluster, **self.conf}
         return DriverEngine(
-            program.start("driver", environment, work, settings, self.cluster, storage=self.storage),
+            program.start(
+                "driver",
+                environment,
+                work,
+                settings,
+                self.cluster,
+                storage=self.storage,
+                variables=self.variables,
+            ),
             work=str(work),
             cases=f"{self.storage}/{work.name}" if self.storage else None,
             place=EngineLocation(self.name, master=self.cluster.master if self.cluster else None),
