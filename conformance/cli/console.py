@@ -37,10 +37,12 @@ def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
     return console
 
 
-def print_reused(reused: int, cells: int, errors: Console) -> None:
-    """Print how many answers came from the cache, if any."""
+def print_reused(reused: int, cells: int, problem: str | None, errors: Console) -> None:
+    """Print how many answers came from the cache, if any, and why it was not used."""
     if reused:
         errors.print(f"{reused} of {cells} answers from the cache; --fresh ignores it")
+    if problem:
+        errors.print(problem, style="yellow", markup=False)
 
 
 def command_line() -> str:

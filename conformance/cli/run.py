@@ -145,6 +145,6 @@ def run(
     errors = errors_console(plan.notes, plan)
     with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
         outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, errors)
+    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
     show(outcome.results, Console())
     raise typer.Exit(exit_code(outcome.results))

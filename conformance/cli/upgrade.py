@@ -103,7 +103,7 @@ def upgrade(
     errors = errors_console(plan.notes, plan)
     with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
         outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, errors)
+    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
     show(outcome.results, Console())
     raise typer.Exit(exit_code(outcome.results))
 

@@ -148,6 +148,8 @@ class RunOutcome:
     results: Results
     reused: int
     """Cells taken from the cache."""
+    cache_problem: str | None = None
+    """Why answers were not kept for the next run."""
 
 
 def plan_run(options: RunOptions) -> RunPlan:
@@ -221,6 +223,8 @@ def run_and_write(
         stack.enter_context(
             interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
         )
+        # Repetitions are run to see whether answers change.
+        cache = None if limits.repeat > 1 else stack.enter_context(AnswerCache(answers_file(), fresh=options.fresh))
         reused = run_cells(
             cells,
             judge,
@@ -229,13 +233,12 @@ def run_and_write(
             display=display,
             sink=ResultsSink(writer, record),
             allow_code=options.runtime.code_path is not None,
-            # Repetitions are run to see whether answers change.
-            cache=None if limits.repeat > 1 else stack.enter_context(AnswerCache(answers_file(), fresh=options.fresh)),
+            cache=cache,
         )
         for cell in answered:
             writer.write(cell)
         writer.finish()
-    return RunOutcome(Results.read(options.output), reused)
+    return RunOutcome(Results.read(options.output), reused, cache.problem if cache is not None else None)
 
 
 def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_home: Path | None = None) -> Choice:
