@@ -115,6 +115,14 @@ def run(request, mode, on_progress):
             os._exit(137)
         if number == 2 and mode == "hangs":
             time.sleep(3600)
+        if number == 2 and mode == "closes-its-output":
+            os.close(1)
+            time.sleep(3600)
+        while number == 2 and mode == "emits-for-ever":
+            on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": 1, "rows": []}))
+            time.sleep(0.01)
+        while number == 2 and mode == "ends-no-line":
+            os.write(1, b"x" * (1 << 20))
         if number == 2 and mode == "babbles":
             on_progress("this is no message")
         if step["action"] == "kill":
@@ -133,7 +141,8 @@ def run(request, mode, on_progress):
             "error": None,
             "wall_ms": 1,
         }
-        on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+        for _ in range(2 if mode == "repeats-its-steps" else 1):
+            on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
         query.store(directory)
     if "save" in request:
         Path(directory).rename(request["save"])

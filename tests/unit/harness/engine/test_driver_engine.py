@@ -7,6 +7,7 @@ import pytest
 from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
 from harness.engine.protocol import CaseRequest, FailureReason
+from harness.engine.transport import bounded_lines
 from harness.progress import ignore_progress
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -78,6 +79,42 @@ def test_an_engine_that_hangs_is_ended(start):
         observe(engine, timeout=0.5)
     with pytest.raises(ProcessLookupError):
         os.kill(engine._connection.transport.pid, 0)
+
+
+def is_gone(engine):
+    try:
+        os.kill(engine._connection.transport.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_messages_without_an_end_do_not_extend_the_time_limit_of_a_step(start):
+    engine = start("emits-for-ever")
+    with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
+        observe(engine, timeout=0.5)
+    assert is_gone(engine)
+
+
+def test_a_line_without_an_end_is_cut_and_no_message(start, monkeypatch):
+    monkeypatch.setattr(bounded_lines, "__defaults__", (1 << 22,))
+    engine = start("ends-no-line")
+    with pytest.raises(ProtocolBroken, match="a line at step 2 of late-drops/windows that is not a message: 'xxx"):
+        observe(engine)
+    assert is_gone(engine)
+
+
+def test_a_driver_that_closes_its_output_and_lives_on_is_ended(start, monkeypatch):
+    monkeypatch.setattr("harness.engine.subprocess_transport._CLOSING_SECONDS", 3.0)
+    engine = start("closes-its-output")
+    with pytest.raises(EngineDied, match="its output closed although it still runs at step 2 of late-drops/windows"):
+        observe(engine)
+    assert is_gone(engine)
+
+
+def test_more_steps_than_the_case_has_are_not_accepted(start):
+    with pytest.raises(ProtocolBroken, match="an unexpected 'step' at the end of late-drops/windows"):
+        observe(start("repeats-its-steps"))
 
 
 def test_what_is_no_message_is_named(start):
