@@ -91,13 +91,13 @@ def compare_steps(
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
-    schema = OutputSchema.of(observation.columns)
     for seen in observation.steps:
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
             findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
             return StepResults(tuple(findings), tuple(notes))
         if step is not None:
+            schema = OutputSchema.of(observation.columns_of(seen))
             try:
                 for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
                     if isinstance(found, Note):
