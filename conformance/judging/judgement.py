@@ -15,6 +15,7 @@ from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, 
 from conformance.judging.log_consistency import disagreements, lost_or_doubled
 from conformance.judging.rows import OutputSchema
 from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
+from conformance.judging.unread_streams import why_unread
 
 _QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
 """A qualified class name in running text: errors inside ``foreachBatch`` arrive as text only."""
@@ -74,7 +75,7 @@ def why_incoherent(case: Case, observation: Observation) -> str | None:
     failed = next((step.number for step in observation.steps[:-1] if step.error is not None), None)
     if failed is not None:
         return f"step {failed} failed, and the observation continues after it"
-    return None
+    return why_unread(case, observation)
 
 
 def compare_steps(
