@@ -133,6 +133,8 @@ class StepSeen(_Frozen):
     """Extended plan of the last executed batch, or the logical plan if none has run; None unless requested."""
     error: ErrorSeen | None
     wall_ms: int
+    columns: tuple[Column, ...] = ()
+    """What the query of this step emits; empty if that is what the last query of the case emits."""
     interrupted: Interrupted | None = None
     """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
 
@@ -147,7 +149,18 @@ class Observation(_Frozen):
 
     case: str
     columns: tuple[Column, ...]
+    """What the last query of the case emits; a restart may have changed it."""
     steps: tuple[StepSeen, ...]
+
+    @classmethod
+    def of(cls, case: str, columns: tuple[Column, ...], steps: tuple[StepSeen, ...]) -> Observation:
+        """An observation whose steps name their columns only if they are not those of the last query."""
+        kept = tuple(step.model_copy(update={"columns": ()}) if step.columns == columns else step for step in steps)
+        return cls(case=case, columns=columns, steps=kept)
+
+    def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
+        """What the query of a step emits."""
+        return step.columns or self.columns
 
     def without_progress(self) -> Observation:
         """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""

@@ -102,10 +102,10 @@ def divergences(
     a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True
 ) -> Iterator[Divergence]:
     """Every place where two answers differ, in order."""
-    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
     steps = [[step for step in one.steps if upto is None or step.number <= upto] for one in (a, b)]
     for one, other in zip(*steps, strict=False):
         behaviours = [step.behaviour if instants else step.behaviour.without_instants() for step in (one, other)]
+        schemas = OutputSchema.of(a.columns_of(one)), OutputSchema.of(b.columns_of(other))
         yield from _of_steps(one.number, behaviours[0], behaviours[1], schemas)
     if len(steps[0]) != len(steps[1]):
         yield Divergence(min(map(len, steps)) + 1, None, "steps", len(steps[0]), len(steps[1]))

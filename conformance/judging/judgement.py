@@ -16,6 +16,7 @@ from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, 
 from conformance.judging.log_consistency import disagreements, lost_or_doubled
 from conformance.judging.rows import OutputSchema
 from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
+from conformance.judging.unread_streams import why_unread
 
 _DOTTED = re.compile(r"[\w.$]+")
 _PACKAGE = re.compile(r"[a-z_]\w*")
@@ -76,7 +77,7 @@ def why_incoherent(case: Case, observation: Observation) -> str | None:
     failed = next((step.number for step in observation.steps[:-1] if step.error is not None), None)
     if failed is not None:
         return f"step {failed} failed, and the observation continues after it"
-    return None
+    return why_unread(case, observation)
 
 
 def compare_steps(
@@ -93,7 +94,6 @@ def compare_steps(
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
-    schema = OutputSchema.of(observation.columns)
     for seen in observation.steps:
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
@@ -103,6 +103,7 @@ def compare_steps(
                 return StepResults(tuple(findings), tuple(notes), broken=str(problem))
             return StepResults(tuple(findings), tuple(notes))
         if step is not None:
+            schema = OutputSchema.of(observation.columns_of(seen))
             try:
                 for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
                     if isinstance(found, Note):

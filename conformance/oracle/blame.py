@@ -34,10 +34,8 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
     step = next((step for step in prediction.observation.steps if step.number == place), None)
     if step is None:
         return (side,)
-    return (
-        side,
-        f"The model predicts for step {place}: {'; '.join(_said(step, OutputSchema.of(prediction.observation.columns)))}",
-    )
+    schema = OutputSchema.of(prediction.observation.columns_of(step))
+    return side, f"The model predicts for step {place}: {'; '.join(_said(step, schema))}"
 
 
 def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:

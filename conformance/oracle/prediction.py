@@ -34,6 +34,13 @@ class Prediction:
     steps: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
+    """Of the last query of the case."""
+
+    def columns_of(self, step: int) -> tuple[Column, ...]:
+        """What the query of the step with this number emits."""
+        return next(
+            (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
+        )
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:

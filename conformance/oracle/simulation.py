@@ -81,7 +81,7 @@ class CaseSimulation:
     @property
     def observation(self) -> Observation:
         """Of the steps so far."""
-        return Observation(case=self._case.id, columns=self.columns, steps=tuple(self._steps_seen))
+        return Observation.of(self._case.id, self.columns, tuple(self._steps_seen))
 
     def _batches(self, step: Step) -> Iterator[BatchProgress]:
         action = step.action
@@ -208,6 +208,7 @@ class CaseSimulation:
             plan=None,
             error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
             wall_ms=0,
+            columns=self.columns,
         )
 
     def _batch_seen(self, batch: BatchProgress) -> BatchSeen:

@@ -69,9 +69,9 @@ def fill_in_expectations(text: str, case: Case, observation: Observation, *, rep
     if last.error is not None and last.number < len(case.steps):
         raise EndsEarly(case.id, last.number, last.error)
     edits: list[_Edit] = []
-    schema = OutputSchema.of(observation.columns)
     for node, seen in zip(steps.value, observation.steps, strict=False):
         assert isinstance(node, yaml.MappingNode)
+        schema = OutputSchema.of(observation.columns_of(seen))
         edits += _step(text, node, inline(observed_expectation(seen, schema, case)), replace=replace)
     if not edits:
         raise NothingToRecord(f"{case.id}: every step already has an expectation, and replacing them was not requested")

@@ -124,6 +124,7 @@ class Execution:
             "watermark": self._checkpoint.watermark(),
             "plan": None,
             "error": error,
+            "columns": self.columns,
             "wall_ms": int((time.monotonic() - started) * 1000),
         }
 

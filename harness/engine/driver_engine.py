@@ -101,11 +101,11 @@ class DriverEngine:
                     if missed:
                         raise KillMissed(f"the engine was killed too late at {doing}")
                     steps.append(_with_interrupted_batch(step, emitted))
-                    return Observation(case=request.case, columns=columns, steps=tuple(steps))
+                    return Observation.of(request.case, columns, tuple(steps))
                 case Done(columns=columns, memory=memory, executors_lost=lost):
                     self.memory = memory
                     _check_executors(lost, request)
-                    return Observation(case=request.case, columns=columns, steps=tuple(steps))
+                    return Observation.of(request.case, columns, tuple(steps))
                 case other:
                     raise self._connection.unexpected(other, doing)
 

@@ -101,7 +101,6 @@ def step_table(case: Case, version: SparkVersion, found: Cell, model: Observatio
 
 def observed_only(observation: Observation) -> StepTable:
     """What an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
-    schema = OutputSchema.of(observation.columns)
     return StepTable(
         ("Engine",),
         tuple(
@@ -112,7 +111,9 @@ def observed_only(observation: Observation) -> StepTable:
                 given=(),
                 blocks=tuple(
                     replace(block, sides=block.sides[1:])
-                    for block in _blocks(_Wanted(), [_ShownStep(step, schema, ())], None)
+                    for block in _blocks(
+                        _Wanted(), [_ShownStep(step, OutputSchema.of(observation.columns_of(step)), ())], None
+                    )
                 ),
                 reached=True,
                 first_violation=False,
@@ -187,20 +188,21 @@ class _Answer:
     def __init__(self, case: Case, version: SparkVersion, observation: Observation) -> None:
         self._case, self._version = case, version
         self._steps = {step.number: step for step in observation.steps}
-        self._schema = OutputSchema.of(observation.columns)
+        self._observation = observation
 
     def step(self, number: int, wanted: _Wanted) -> _ShownStep:
         seen = self._steps.get(number)
+        schema = OutputSchema.of(self._observation.columns_of(seen) if seen is not None else ())
         if seen is None or seen.error is not None or wanted.step is None or wanted.step.ends_the_case:
-            return _ShownStep(seen, self._schema, ())
+            return _ShownStep(seen, schema, ())
         before = tuple(batch for at in range(1, number) for batch in self._steps[at].batches)
         found: list[Finding] = []
         try:
-            compared = compare(SeenStep(self._case, self._version, self._schema, wanted.step, seen, before))
+            compared = compare(SeenStep(self._case, self._version, schema, wanted.step, seen, before))
             found.extend(one for one in compared if not isinstance(one, Note))
         except PlanNotTaken:
             pass  # a model has no plan, which is compared last
-        return _ShownStep(seen, self._schema, tuple(found))
+        return _ShownStep(seen, schema, tuple(found))
 
 
 def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> Iterator[Block]:

@@ -78,7 +78,8 @@ def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said
         ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
         ("does-not-start", "the engine did not start"),
         ("speaks-another-protocol", "version 99 of the protocol"),
-        ("splits-a-batch", "the rows of step 1 were split over micro-batches 0, 2"),
+        ("splits-a-batch", "the rows of step 1 were not read as the case means"),
+        ("sees-no-rows", "the rows of step 1 were not read as the case means"),
     ],
 )
 def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):

@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
 from harness.engine.protocol import CaseRequest, FailureReason
 from harness.engine.transport import bounded_lines
@@ -165,19 +164,3 @@ def test_an_overloaded_machine_leaves_the_engine_alive(start):
 def test_another_protocol_is_refused(start):
     with pytest.raises(ProtocolBroken, match="speaks version 99 of the protocol, this harness speaks 1"):
         start("speaks-another-protocol")
-
-
-def test_a_split_batch_is_seen(start):
-    engine = start("splits-a-batch")
-    asked = request(engine.new_directory("x"))
-    seen = engine.observe(asked, step_timeout=60.0)
-    with pytest.raises(SplitBatch, match="the rows of step 1 were split over micro-batches 0, 2") as caught:
-        check_alignment(asked, seen)
-    assert caught.value.batches == (0, 2)
-
-
-def test_a_batch_that_is_not_split_is_fine(start):
-    engine = start("right")
-    asked = request(engine.new_directory("x"))
-    check_alignment(asked, engine.observe(asked, step_timeout=60.0))
-    assert len(asked.steps) == 2
