@@ -186,7 +186,7 @@ class Frame:
                 return None if of is None else of.delay_ms
             case "window" | "session" | "window_time" if expression.args[0].kind != "field":
                 return self._delay_ms(expression.args[0])
-            case "field":
+            case "field" if self.rules.struct_fields_keep_the_watermark:
                 delays = self._field_delays_ms(expression.args[0])
                 return delays[expression.value] if delays else None
             case _:

@@ -5,8 +5,8 @@ Source: SPARK-22136, `StreamingJoinHelper`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from conformance.model.columns import Attribute, Value
@@ -44,6 +44,8 @@ class Constant:
     us: int
     kind: str
     """``interval`` or ``number``: Spark never takes one for the other."""
+    negated: bool = field(default=False, compare=False)
+    """Whether it is subtracted where it is written, rather than moved across the inequality."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,19 @@ class LowerBound:
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The bound in ms; state at or before it is evicted."""
-        constants = dict.fromkeys(self.constants) if rules.equal_terms_of_a_bound == "count once" else self.constants
-        offset_us = sum((1 if one.sign > 0 else rules.subtracted_term_sign) * one.us for one in constants)
+        offset_us = sum(
+            (1 if one.sign > 0 else rules.subtracted_term_sign) * one.us for one in self._counted(rules.equal_terms_of_a_bound)
+        )
         waits_ms = rules.inclusive_bound_ms if self.inclusive else rules.strict_bound_ms
         return int((self.times * watermark_ms * 1000 + offset_us) / 1000) - waits_ms
+
+    def _counted(self, which: str) -> Iterable[Constant]:
+        if which == "count each":
+            return self.constants
+        if which == "count once":
+            return dict.fromkeys(self.constants)
+        # The optimiser computes "- interval" before the terms are compared, but not "- number".
+        return {(one, one.kind == "interval" and one.negated): one for one in self.constants}.values()
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,9 @@ _NUMBERS_AND_TIMES = frozenset(
 """Casts that Spark looks through, as if they lost nothing."""
 
 
-def _terms(expression: Expression, sign: int, *, folded: bool) -> Iterator[_Column | Constant | _Other]:
+def _terms(
+    expression: Expression, sign: int, *, folded: bool, negated: bool = False
+) -> Iterator[_Column | Constant | _Other]:
     """The terms of a sum, in which a number means seconds."""
     if folded and expression.is_constant and expression.kind == "call":
         expression = Expression("literal", expression.type, value=evaluate(expression, {}))
@@ -196,24 +209,25 @@ def _terms(expression: Expression, sign: int, *, folded: bool) -> Iterator[_Colu
         case "column", _:
             yield _Column(sign, expression.value)
         case "literal", _:
-            yield _constant(expression, sign)
+            yield _constant(expression, sign, negated=negated)
         case "call", "+" | "-":
             one, other = expression.args
-            yield from _terms(one, sign, folded=folded)
-            yield from _terms(other, sign if expression.name == "+" else -sign, folded=folded)
+            minus = expression.name == "-"
+            yield from _terms(one, sign, folded=folded, negated=negated)
+            yield from _terms(other, -sign if minus else sign, folded=folded, negated=negated != minus)
         case "call", "negative":
-            yield from _terms(expression.args[0], -sign, folded=folded)
+            yield from _terms(expression.args[0], -sign, folded=folded, negated=not negated)
         case "call", name if name in _NUMBERS_AND_TIMES or (folded and name == "to_timestamp"):
-            yield from _terms(expression.args[0], sign, folded=folded)
+            yield from _terms(expression.args[0], sign, folded=folded, negated=negated)
         case _:
             yield _Other()
 
 
-def _constant(literal: Expression, sign: int) -> Constant | _Other:
+def _constant(literal: Expression, sign: int, *, negated: bool) -> Constant | _Other:
     """The term of a literal. Months have no fixed length; an instant is taken for seconds although it is in µs."""
     value: Value = literal.value
     if isinstance(value, Interval):
-        return _Other() if value.months else Constant(sign, value.delay_us, "interval")
+        return _Other() if value.months else Constant(sign, value.delay_us, "interval", negated)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Constant(sign, int(value * 1_000_000), "number")
+        return Constant(sign, int(value * 1_000_000), "number", negated)
     return _Other()

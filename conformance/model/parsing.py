@@ -170,7 +170,8 @@ class _ExpressionParser:
         if name == "-" and all(arg.type.name == "timestamp" for arg in args):
             name = "time difference"
         if name in _ORDERINGS and all(arg.type == INTERVAL for arg in args):
-            self._rules.require("comparison of intervals")
+            if "comparison of intervals" in self._rules.refusals:
+                raise self._rules.refusal("comparison of intervals", "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
