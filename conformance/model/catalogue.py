@@ -63,6 +63,7 @@ RULE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "window_time_us": {"end minus 1 µs": lambda end: end - 1},
     "within_expires_us": {"time plus delay": lambda us, delay_ms: us + delay_ms * 1000},
     "within_is_expired": {"at or before": _at_or_before},
+    "bound_of_several": {"lowest": min},
     "join_state_goes": {"at or before": _at_or_before},
     "timeout_fires": {"before": lambda timeout, watermark: timeout < watermark},
     "timer_fires": {"at or before": lambda timer, watermark: timer <= watermark},

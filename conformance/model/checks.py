@@ -182,6 +182,6 @@ def _has_bound(node: Join) -> bool:
     """Whether a key has a watermark, or the nullable side has one and a range bounds the other side."""
     if isinstance(bounds(node)[0], KeyBound):
         return True
-    left = bool(lower_bounds(node.left.columns, node.right.columns, node))
-    right = bool(lower_bounds(node.right.columns, node.left.columns, node))
+    left = bool(lower_bounds(node.left.columns, node.right.columns, node, folded=False))
+    right = bool(lower_bounds(node.right.columns, node.left.columns, node, folded=False))
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]

@@ -67,9 +67,9 @@ class Frame:
             if not text:
                 raise self.rules.refusal(name)
         delay_ms = _delay_ms(delay, self.rules)
-        if "." in column:
+        of = resolve(column.split("."), self.plan.columns, self.rules)
+        if of.kind != "column":
             raise self.rules.refusal("nested event time", column)
-        of = resolve([column], self.plan.columns, self.rules)
         marked = next(one for one in self.plan.columns if one.id == of.value)
         if not _may_be_event_time(marked):
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
@@ -107,7 +107,7 @@ class Frame:
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
-        named = tuple(self._named(self._expression(key)) for key in keys)
+        named = tuple(self._key(self._expression(key)) for key in keys)
         computed = tuple(self._named(self._expression(output)) for output in outputs)
         grouped = frozenset(id for key in named for id in (key.column.id, *_only_column(key.expression)))
         if not all(_outside_aggregates(one.expression) <= grouped for one in computed):
@@ -211,6 +211,13 @@ class Frame:
             return parse(text, self.plan.columns, self.rules)
         return read(text, self.plan.columns, self.rules)
 
+    def _key(self, parsed: Parsed) -> NamedExpression:
+        """A grouping key. Spark sees an event time among the keys only if it is a column or a window of one."""
+        named = self._named(parsed)
+        if parsed.expression.kind == "field":
+            return replace(named, column=replace(named.column, delay_ms=None))
+        return named
+
     def _named(self, parsed: Parsed, name: str | None = None) -> NamedExpression:
         """An expression with its column. Only an unchanged column keeps its id."""
         called = name or parsed.name
@@ -222,16 +229,44 @@ class Frame:
             made_by = parsed.source.made_by
         return NamedExpression(
             expression,
-            Attribute(self.ids.next(), called, expression.type, self._delay_ms(expression), made_by=made_by),
+            Attribute(
+                self.ids.next(),
+                called,
+                expression.type,
+                self._delay_ms(expression),
+                made_by=made_by,
+                field_delays_ms=self._field_delays_ms(expression),
+            ),
         )
 
     def _delay_ms(self, expression: Expression) -> int | None:
-        """The delay that an expression inherits from its column, window or window time."""
+        """The delay that a named expression inherits from its column, field, window or window time."""
+        match expression.kind:
+            case "column":
+                of = self._column(expression)
+                return None if of is None else of.delay_ms
+            case "window" | "session" | "window_time" if expression.args[0].kind != "field":
+                return self._delay_ms(expression.args[0])
+            case "field" if self.rules.struct_fields_keep_the_watermark:
+                delays = self._field_delays_ms(expression.args[0])
+                return delays[expression.value] if delays else None
+            case _:
+                return None
+
+    def _field_delays_ms(self, expression: Expression) -> tuple[int | None, ...]:
+        """The delays that the fields of a struct inherit (`CreateNamedStruct`); none if no field has one."""
         if expression.kind == "column":
-            return next((one.delay_ms for one in self.plan.columns if one.id == expression.value), None)
-        if expression.kind in ("window", "session", "window_time"):
-            return self._delay_ms(expression.args[0])
-        return None
+            of = self._column(expression)
+            return () if of is None else of.field_delays_ms
+        if (expression.kind, expression.name) != ("call", "struct"):
+            return ()
+        if any(self._field_delays_ms(arg) for arg in expression.args):
+            raise Unpredictable("an event time in a struct in a struct")
+        delays = tuple(self._delay_ms(arg) if arg.kind in ("column", "field") else None for arg in expression.args)
+        return delays if any(delay is not None for delay in delays) else ()
+
+    def _column(self, expression: Expression) -> Attribute | None:
+        return next((one for one in self.plan.columns if one.id == expression.value), None)
 
 
 def _may_be_event_time(column: Attribute) -> bool:

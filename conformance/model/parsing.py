@@ -33,6 +33,7 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.And: "and",
     exp.Or: "or",
 }
+_ORDERINGS = frozenset({"<", "<=", ">", ">="})
 _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
@@ -58,8 +59,15 @@ _CASTS: Mapping[str, str] = {
     "TEXT": "cast to string",
     "INT": "cast to int",
     "BIGINT": "cast to bigint",
+    "DOUBLE": "cast to double",
+    "FLOAT": "cast to float",
 }
-_NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
+_NEED = {
+    "timestamp_seconds": "timestamp_seconds",
+    "timestamp_millis": "timestamp_millis",
+    "window_time": "window_time",
+    "make_dt_interval": "make_dt_interval",
+}
 """Function → feature that provides it, if some versions lack it."""
 
 
@@ -159,6 +167,11 @@ class _ExpressionParser:
 
     def _call(self, name: str, *operands: exp.Expr) -> Expression:
         args = tuple(self.read(operand) for operand in operands)
+        if name == "-" and all(arg.type.name == "timestamp" for arg in args):
+            name = "time difference"
+        if name in _ORDERINGS and all(arg.type == INTERVAL for arg in args):
+            if "comparison of intervals" in self._rules.refusals:
+                raise self._rules.refusal("comparison of intervals", "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
@@ -243,7 +256,12 @@ class _ExpressionParser:
             raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
         if name == "cast to timestamp_ntz":
             self._rules.require("TIMESTAMP_NTZ")
-        return self._call(name, tree.this)
+        value = self.read(tree.this)
+        if value.type == TIMESTAMP and not name.startswith("cast to timestamp"):
+            name = name.replace("cast", "cast timestamp")
+        elif name == "cast to timestamp" and value.kind != "literal" and type(tree) is exp.Cast:
+            name = "to_timestamp"  # sqlglot reads CAST as TryCast
+        return Expression("call", type_of(name, [value.type]), (value,), name)
 
     _trycast = _cast
 

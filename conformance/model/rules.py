@@ -37,6 +37,7 @@ class Rules:
     """``multipleWatermarkPolicy`` in lower case → the function that combines the watermarks of several inputs."""
     nodes_known_by: Literal["themselves", "position"]
     filters_go_below_the_watermark: bool
+    struct_fields_keep_the_watermark: bool
 
     # Which rows are late.
     late_watermark: Literal["batch before", "own batch"]
@@ -88,6 +89,13 @@ class Rules:
     # Joins.
     inclusive_bound_ms: int
     """How many ms a bound with <= or >= lags behind the watermark."""
+    strict_bound_ms: int
+    """The same for a bound with < or >."""
+    bound_of_several: Callable[[Sequence[int]], int]
+    """Selects the bound, in ms, of a side for which the condition gives several."""
+    subtracted_term_sign: int
+    """The sign of a constant that remains subtracted when an inequality is solved for the event time."""
+    equal_terms_of_a_bound: Literal["count each", "count once", "count once, subtracted intervals as negative"]
     join_state_goes: Boundary
     stores_rows_that_go_at_once: bool
     semi_forgets_matched_rows: bool

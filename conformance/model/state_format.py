@@ -47,7 +47,7 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
         case StatefulProcessor():
             keys, values = [str(key.type) for key in node.keys], [node.processor]
         case Join():
-            keys = [str(pair.left.type) for pair in equalities(node)]
+            keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
             values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
         case _:
             keys, values = [], []
