@@ -105,7 +105,7 @@ class ByTheModel:
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for one, other in _neighbours(named):
-            difference = divergence(one.observation, other.observation)
+            difference = divergence(one.observation, other.observation, error_classes=False)
             if difference is None:
                 continue
             if one.oracle in wrong or other.oracle in wrong:
@@ -174,7 +174,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(predict_or_fail(case, version, rules).observation, seen)
+        return equivalent(predict_or_fail(case, version, rules).observation, seen, error_classes=False)
     except Unpredictable:
         return False
 
@@ -188,7 +188,7 @@ def _named(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -
 
 
 def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(one.observation, prediction.observation)
+    difference = divergence(one.observation, prediction.observation, error_classes=False)
     if difference is None:
         return None
     model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
@@ -202,7 +202,7 @@ def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, N
 
 def _first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
     for one, other in _neighbours(answers):
-        difference = divergence(one.observation, other.observation)
+        difference = divergence(one.observation, other.observation, error_classes=False)
         if difference is not None:
             return (AnswerDifference(one, other, difference.what),)
     return ()
