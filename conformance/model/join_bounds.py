@@ -60,7 +60,8 @@ class LowerBound:
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The bound in ms; state at or before it is evicted."""
         offset_us = sum(
-            (1 if one.sign > 0 else rules.subtracted_term_sign) * one.us for one in self._counted(rules.equal_terms_of_a_bound)
+            (1 if one.sign > 0 else rules.subtracted_term_sign) * one.us
+            for one in self._counted(rules.equal_terms_of_a_bound)
         )
         waits_ms = rules.inclusive_bound_ms if self.inclusive else rules.strict_bound_ms
         return int((self.times * watermark_ms * 1000 + offset_us) / 1000) - waits_ms

@@ -258,7 +258,9 @@ class _JoinRun:
         return {**dict.fromkeys((one.id for one in self.side(other).columns), None), **row}
 
     def _key(self, name: str, row: Row) -> Key:
-        return tuple(_key_value(pair, pair.left if name == "left" else pair.right, row) for pair in self._condition.equal)
+        return tuple(
+            _key_value(pair, pair.left if name == "left" else pair.right, row) for pair in self._condition.equal
+        )
 
     def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
         bound = self._bounds[name]

@@ -169,9 +169,12 @@ class _ExpressionParser:
         args = tuple(self.read(operand) for operand in operands)
         if name == "-" and all(arg.type.name == "timestamp" for arg in args):
             name = "time difference"
-        if name in _ORDERINGS and all(arg.type == INTERVAL for arg in args):
-            if "comparison of intervals" in self._rules.refusals:
-                raise self._rules.refusal("comparison of intervals", "interval")
+        if (
+            name in _ORDERINGS
+            and all(arg.type == INTERVAL for arg in args)
+            and "comparison of intervals" in self._rules.refusals
+        ):
+            raise self._rules.refusal("comparison of intervals", "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
