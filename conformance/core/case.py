@@ -282,6 +282,14 @@ class Case(Frozen):
         """Whether a query of the case may keep state between micro-batches; SQL and user code are assumed to."""
         return any(operation.may_keep_state for operation in self.operations())
 
+    def output_mode_in(self, step: int) -> OutputMode:
+        """The output mode of the query that runs in the step with this number: a restart may change it."""
+        mode = self.output_mode
+        for one in self.steps[:step]:
+            if isinstance(one.action, Restart):
+                mode = one.action.change.output_mode or mode
+        return mode
+
     def pipelines(self) -> Iterator[Pipeline]:
         """The query, and each query with which a restart replaces it."""
         yield self.query

@@ -180,7 +180,7 @@ def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = No
 
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
-    counted = batches[-1:] if case.output_mode == "complete" else batches
+    counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
     rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
     return replace(
         step,

@@ -85,7 +85,7 @@ def _rows(step: SeenStep) -> Iterator[Finding | Note]:
     )
     if each_is_compared:
         return
-    complete = step.case.output_mode == "complete"
+    complete = step.case.output_mode_in(step.seen.number) == "complete"
     yield from _compare_rows(
         step.expected.expectation.rows, step.seen.batches[-1:] if complete else step.seen.batches, step, step.place
     )

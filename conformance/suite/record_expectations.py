@@ -85,7 +85,7 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
     """The observed step as an expectation, structured like the YAML."""
     if seen.error is not None:
         return {"error": _error(seen.error)}
-    batches = seen.batches[-1:] if case.output_mode == "complete" else seen.batches
+    batches = seen.batches[-1:] if case.output_mode_in(seen.number) == "complete" else seen.batches
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
     found: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
     if seen.batches:

@@ -219,7 +219,8 @@ def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> 
     for each in shown:
         lines = each.marked(list(observed_after(each.seen)), wanted.after, None) if each.seen is not None else ()
         if each.seen is not None and wanted.rows is not None and not single:
-            batches = each.batches[-1:] if case is not None and case.output_mode == "complete" else each.batches
+            complete = case is not None and case.output_mode_in(each.seen.number) == "complete"
+            batches = each.batches[-1:] if complete else each.batches
             wanted_rows, seen_rows = expected_and_observed_rows(
                 wanted.rows, [row for batch in batches for row in batch.rows], each.schema
             )
