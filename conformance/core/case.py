@@ -168,7 +168,9 @@ class Differs(Frozen):
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
     because: str | None = None
     unsupported: str | None = None
-    """Why the feature does not exist; the case must fail at analysis or start."""
+    """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
+    error: ExpectedError | None = None
+    """Of ``unsupported``: how these versions refuse the query. Without it, only a missing method counts."""
     expect: Expectation | None = None
     """Expected of the start, in place of all expectations of steps."""
     steps: Mapping[int, ExpectationChange] = {}

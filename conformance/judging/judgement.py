@@ -11,7 +11,7 @@ from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
 from conformance.core.versions import SparkVersion
-from conformance.judging.expected import Steps
+from conformance.judging.expected import Steps, Unsupported
 from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
 from conformance.judging.log_consistency import disagreements, lost_or_doubled
 from conformance.judging.rows import OutputSchema
@@ -150,8 +150,19 @@ def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["cla
 
 
 def rejects_the_query(error: ErrorSeen | None) -> bool:
-    """Whether Spark rejected the query before it ran, as it must if it lacks a feature."""
+    """Whether Spark rejected the query before it ran."""
     return error is not None and error.stage in ("analysis", "start")
+
+
+def lacks_the_feature(wanted: Unsupported, error: ErrorSeen | None) -> bool:
+    """Whether Spark rejected the query before it ran, with the error that says that the feature is missing."""
+    return rejects_the_query(error) and error is not None and not tuple(mismatching(wanted.error, error))
+
+
+def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[ErrorDiffers, tuple[str, ...]]:
+    """The finding on a query that does not run, but not because the feature is missing; and what to do about it, as notes."""
+    unnamed = "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`"
+    return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
 def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:

@@ -17,8 +17,10 @@ from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_n
 from conformance.judging.finding import INDENT, Finding, StaleEntry, described
 from conformance.judging.judgement import (
     StepResults,
+    another_refusal,
     compare_steps,
     judgement,
+    lacks_the_feature,
     rejects_the_query,
     stale_entry,
     why_incoherent,
@@ -87,8 +89,12 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     newest = as_newest(case)
     if isinstance(wanted, Unsupported):
         verdict = replace(verdict, differs=wanted.entry)
-        if rejects_the_query(observation.steps[-1].error):
+        last = observation.steps[-1]
+        if lacks_the_feature(wanted, last.error):
             return replace(verdict, status="unsupported")
+        if rejects_the_query(last.error):
+            wrong, notes = another_refusal(case, last, wanted)
+            return replace(verdict, status="violates", findings=(wrong,), notes=notes)
         saw = _seen_instead(observation, compared(newest))
         finding = stale_entry(case, wanted.entry, str(wanted.entry.spark), f"unsupported, {wanted.reason}", saw)
         return replace(verdict, status="violates", findings=(finding,))

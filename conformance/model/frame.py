@@ -188,7 +188,7 @@ def _delay_ms(text: str, rules: Rules) -> int:
         name = "delay without a unit" if text.strip().isdigit() else "invalid delay"
         raise rules.refusal(name, text) from None
     if interval.ansi:
-        rules.require("ANSI delay")
+        rules.require("ANSI delay", text)
     if interval.delay_us < 0:
         raise rules.refusal("negative delay", text)
     return interval.delay_ms

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
+from conformance.model import versioned_data
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.versioned_data import Wording
 
@@ -139,13 +140,23 @@ class Rules:
             raise Unpredictable(f"{name} where it is not refused")
         return self.refusals[name].error(name, what)
 
-    def require(self, feature: str) -> None:
-        """
+    def require(self, feature: str, what: str = "") -> None:
+        """Raise the error of a version that lacks a feature.
+
+        Args:
+            feature: a name in ``features.yaml``.
+            what: the subject of its error; the feature by default.
+
         Raises:
             Refused: the version lacks the feature.
+            Unpredictable: the version lacks it, and the model does not know the error.
         """
-        if feature not in self.features:
-            raise self.refusal("missing feature", feature)
+        if feature in self.features:
+            return
+        missing = versioned_data.features()[feature].missing
+        if missing is None:
+            raise Unpredictable(f"{feature} where it does not exist")
+        raise missing.error("missing feature", what or feature)
 
 
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:

@@ -25,24 +25,6 @@ def applies(spark: VersionRange | None, version: SparkVersion) -> bool:
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A construct that some versions lack."""
-
-    spark: VersionRange
-    """The versions that have it."""
-    link: str
-
-
-@cache
-def features() -> Mapping[str, Feature]:
-    """Every such construct by its name."""
-    return {
-        name: Feature(VersionRange.parse(one["spark"]), one["link"])
-        for name, one in read_data("conformance.model", "features.yaml").items()
-    }
-
-
-@dataclass(frozen=True)
 class Wording:
     """How a refusal is worded on a range of versions."""
 
@@ -55,6 +37,30 @@ class Wording:
 
     def error(self, name: str, what: str = "") -> Refused:
         return Refused(name, self.stage, self.classes, self.text.replace("{what}", what))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A construct that some versions lack."""
+
+    spark: VersionRange
+    """The versions that have it."""
+    link: str
+    missing: Wording | None = None
+    """How the other versions refuse it; None if it is a setting or an option."""
+
+
+@cache
+def features() -> Mapping[str, Feature]:
+    """Every such construct by its name."""
+    return {
+        name: Feature(
+            VersionRange.parse(one["spark"]),
+            one["link"],
+            Wording("analysis", (one["error"]["class"],), one["error"]["text"]) if "error" in one else None,
+        )
+        for name, one in read_data("conformance.model", "features.yaml").items()
+    }
 
 
 @dataclass(frozen=True)

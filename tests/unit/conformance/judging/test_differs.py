@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.core.case import Case
+from conformance.core.case import Case, ExpectedError
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
-from conformance.judging.finding import StaleEntry
+from conformance.judging.finding import ErrorDiffers, StaleEntry
+from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, VersionPair, judge_upgrade
 from conformance.judging.verdict import judge
 from tests.support.observations import (
     NEWEST,
@@ -48,7 +49,7 @@ class TestWhatIsExpected:
 
     def test_unsupported(self) -> None:
         entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1")
-        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", "SPARK-1", entry)
+        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", entry)
 
     def test_other_versions_keep_the_expectation(self) -> None:
         of = with_change({"rows": [ONE]}, rows=[])
@@ -197,12 +198,55 @@ class TestExpectedOfTheStart:
 class TestUnsupported:
     OF = case(expect(rows=[ONE]), differs=(differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1"),))
 
+    NAMED = case(
+        expect(rows=[ONE]),
+        differs=(
+            differs(
+                "<3.4",
+                unsupported="it arrived in 3.4",
+                link="SPARK-1",
+                error=ExpectedError.model_validate(
+                    {"class": ("AnalysisException",), "message": "Undefined function: 'f"}
+                ),
+            ),
+        ),
+    )
+
     @pytest.mark.parametrize("stage", ["analysis", "start"])
-    def test_any_error_at_analysis_or_start(self, stage: str) -> None:
-        verdict = judge(self.OF, OLD, observed(failed(1, "AttributeError", stage=stage)))
+    def test_the_error_that_the_entry_names(self, stage: str) -> None:
+        seen = failed(1, "AnalysisException", stage=stage, message="Undefined function: 'f'. This function is neither")
+        verdict = judge(self.NAMED, OLD, observed(seen))
         assert (verdict.status, verdict.findings) == ("unsupported", ())
         assert verdict.describe() == (
             "late-drops/window-still-open on 3.0.3: unsupported\n  it arrived in 3.4 (SPARK-1)"
+        )
+
+    @pytest.mark.parametrize(
+        ("classes", "message", "mismatch"),
+        [
+            (("AnalysisException",), "Undefined function: 'g'", "message"),
+            (("TypeError",), "Undefined function: 'f'", "class"),
+            (("KeyError",), "'agg'", "class, message"),
+        ],
+    )
+    def test_no_other_error_counts(self, classes: tuple[str, ...], message: str, mismatch: str) -> None:
+        verdict = judge(self.NAMED, OLD, observed(failed(1, *classes, stage="analysis", message=message)))
+        assert (verdict.status, verdict.notes) == ("violates", ())
+        assert verdict.describe() == (
+            "late-drops/window-still-open on 3.0.3: violates\n"
+            "  step 1 (late-drops/window-still-open.yaml:16)\n"
+            "    error: expected AnalysisException with a message matching /Undefined function: 'f/, "
+            f"observed {classes[0]} at analysis\n"
+            f"      not as expected: {mismatch}\n"
+            f"      {message}"
+        )
+
+    def test_without_a_name_only_a_missing_method_counts(self) -> None:
+        assert judge(self.OF, OLD, observed(failed(1, "AttributeError", stage="analysis"))).status == "unsupported"
+        verdict = judge(self.OF, OLD, observed(failed(1, "AnalysisException", stage="analysis")))
+        assert verdict.status == "violates"
+        assert verdict.notes == (
+            "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`",
         )
 
     @pytest.mark.parametrize(
@@ -225,6 +269,28 @@ class TestUnsupported:
 
     def test_other_versions_are_not_excused(self) -> None:
         assert judge(self.OF, NEWEST, observed(failed(1, "X", stage="start"))).status == "violates"
+
+
+class TestUnsupportedAfterAnUpgrade:
+    """The version that resumes a checkpoint must refuse the query with the error of its entry."""
+
+    PAIR = VersionPair(NEWEST, OLD)
+
+    def verdict(self, message: str) -> UpgradeVerdict:
+        named = ExpectedError.model_validate({"class": ("AnalysisException",), "message": "Undefined function"})
+        entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1", error=named)
+        of = case(expect(rows=[ONE]), expect(rows=[TWO]), differs=(entry,))
+        seen = failed(2, "AnalysisException", stage="analysis", message=message)
+        return judge_upgrade(CheckpointHandoff(of, 2), self.PAIR, observed(step(1, batch(0, SEEN_ONE)), seen))
+
+    def test_with_the_error_of_the_entry(self) -> None:
+        assert self.verdict("Undefined function: 'f'").status == "unsupported"
+
+    def test_not_with_another(self) -> None:
+        verdict = self.verdict("cannot resolve 'x'")
+        assert verdict.status == "violates"
+        assert isinstance(verdict.findings[0], ErrorDiffers)
+        assert verdict.findings[0].mismatches == ("message",)
 
 
 class TestKnownBug:

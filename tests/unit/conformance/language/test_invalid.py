@@ -52,4 +52,4 @@ def test_a_suite_asks_for_more() -> None:
     found = [problem.render(relative_to=root) for problem in suite.problems]
     assert found == (root / "problems.txt").read_text(encoding="utf-8").splitlines()
     assert [case.id for case in suite.cases] == ["late-drops/observed"]
-    assert suite.invalid == 5
+    assert suite.invalid == 6
