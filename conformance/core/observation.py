@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from conformance.core.error_classes import most_specific
+
 Json: TypeAlias = Any
 Row: TypeAlias = tuple[Json, ...]
 Stage: TypeAlias = Literal["analysis", "start", "run"]
@@ -36,13 +38,23 @@ class BatchBehaviour(NamedTuple):
     state: tuple[int, ...]
 
 
+class ErrorBehaviour(NamedTuple):
+    """The part of an error that two answers are compared by."""
+
+    stage: Stage
+    name: str
+    """As ``ErrorSeen.name``."""
+
+    def __str__(self) -> str:
+        return f"{self.name or 'an error without a class'} at {self.stage}"
+
+
 class StepBehaviour(NamedTuple):
     """The part of a step that two answers are compared by: no durations, no progress, no error texts."""
 
     batches: tuple[BatchBehaviour, ...]
     watermark: int
-    error: Stage | None
-    """The stage at which the step failed."""
+    error: ErrorBehaviour | None
 
     def without_instants(self) -> StepBehaviour:
         """The same without watermarks, for cases whose event time is the engine's clock."""
@@ -82,6 +94,15 @@ class ErrorSeen(_Frozen):
     classes: tuple[str, ...]
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
+
+    @property
+    def name(self) -> str:
+        """The class that says what it is; empty if it has none."""
+        return most_specific(self.classes)
+
+    @property
+    def behaviour(self) -> ErrorBehaviour:
+        return ErrorBehaviour(self.stage, self.name)
 
 
 class BatchSeen(_Frozen):
@@ -139,7 +160,7 @@ class StepSeen(_Frozen):
     @property
     def behaviour(self) -> StepBehaviour:
         batches = tuple(batch.behaviour for batch in self.batches)
-        return StepBehaviour(batches, self.watermark, self.error.stage if self.error is not None else None)
+        return StepBehaviour(batches, self.watermark, self.error.behaviour if self.error is not None else None)
 
 
 class Observation(_Frozen):

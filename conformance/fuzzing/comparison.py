@@ -98,7 +98,7 @@ class ByTheModel:
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for one, other in _neighbours(named):
-            difference = divergence(one.observation, other.observation)
+            difference = divergence(one.observation, other.observation, error_classes=False)
             if difference is None:
                 continue
             if one.oracle in wrong or other.oracle in wrong:
@@ -153,7 +153,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(cached_prediction(case, version, rules).observation, seen)
+        return equivalent(cached_prediction(case, version, rules).observation, seen, error_classes=False)
     except Unpredictable:
         return False
 
@@ -167,7 +167,7 @@ def named_answers(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Ora
 
 
 def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(one.observation, prediction.observation)
+    difference = divergence(one.observation, prediction.observation, error_classes=False)
     if difference is None:
         return None
     model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
@@ -181,7 +181,7 @@ def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, N
 
 def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
     for one, other in _neighbours(answers):
-        difference = divergence(one.observation, other.observation)
+        difference = divergence(one.observation, other.observation, error_classes=False)
         if difference is not None:
             return (AnswerDifference(one, other, difference.what),)
     return ()

@@ -4,53 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.core.error_classes import GENERIC
 from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of
 from conformance.language.problem import Report
-
-GENERIC = frozenset(
-    {
-        # what pyspark and py4j wrap errors of the JVM in
-        "CapturedException",
-        "PySparkException",
-        "Py4JError",
-        "Py4JJavaError",
-        "Py4JNetworkError",
-        "PythonException",
-        # what Spark wraps them in
-        "FOREACH_BATCH_USER_FUNCTION_ERROR",
-        "INTERNAL_ERROR",
-        "SparkException",
-        "SparkRuntimeException",
-        "STREAM_FAILED",
-        "StreamingQueryException",
-        # types for errors of many kinds
-        "AnalysisException",
-        "ArithmeticException",
-        "AssertionError",
-        "AttributeError",
-        "ClassCastException",
-        "ExtendedAnalysisException",
-        "IOException",
-        "IllegalArgumentException",
-        "IllegalStateException",
-        "KeyError",
-        "MatchError",
-        "NoSuchElementException",
-        "NotImplementedError",
-        "ParseException",
-        "PySparkAttributeError",
-        "PySparkRuntimeError",
-        "PySparkTypeError",
-        "PySparkValueError",
-        "RuntimeError",
-        "SparkIllegalArgumentException",
-        "SparkUnsupportedOperationException",
-        "TypeError",
-        "UnsupportedOperationException",
-        "ValueError",
-    }
-)
-"""Classes of so many errors that they alone do not tell which one a case expects. A ``NullPointerException`` has no message."""
 
 
 def check_errors(case: Node, report: Report) -> None:

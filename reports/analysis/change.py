@@ -178,6 +178,8 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
         return _other_rows(a, b, lost, added)
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
         return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
+    if errors[0] is not None and errors[1] is not None and errors[0].name != errors[1].name:
+        return "metric", f"fails with {_class(errors[1])} instead of {_class(errors[0])}"
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
@@ -198,7 +200,7 @@ def _past_refusal(error: ErrorSeen) -> str:
 
 
 def _class(error: ErrorSeen) -> str:
-    return next(iter(error.classes), "an error without a class")
+    return error.name or "an error without a class"
 
 
 def _rows(observation: Observation) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.core.case import Case, ExpectedBatch, Row
+from conformance.core.case import Case, ExpectedBatch, ExpectedError, Row
 from conformance.core.observation import BatchSeen, Observation, StepSeen
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import batches_equivalent, steps_equivalent
@@ -137,18 +137,20 @@ def _wanted(case: Case, version: SparkVersion, number: int) -> _Wanted:
     if isinstance(of_version, NotApplicable):
         return _Wanted(after=(text_line("nothing", "the case does not apply to this version"),))
     if isinstance(of_version, Unsupported):
-        refusal = text_line("error", "an error at analysis or start, since the feature is unsupported")
+        refusal = text_line("error", f"{_as_text(of_version.error)}, since the feature is unsupported")
         return _Wanted(after=(refusal,)) if number == 1 else _Wanted()
     step = of_version.of(number)
     if step is None:
         return _Wanted(after=(text_line("nothing", "the case has ended"),))
     if step.expectation.error is not None:
-        error = step.expectation.error
-        as_text = str(ErrorExpectedAs(classes=error.classes, message=error.message, stage=error.stage))
-        return _Wanted(step, after=(text_line("error", as_text),))
+        return _Wanted(step, after=(text_line("error", _as_text(step.expectation.error)),))
     batches = step.expectation.batches or () if "batches" in step.checked else ()
     rows = step.expectation.rows if "rows" in step.checked and not (batches and step.rows_from_batches) else None
     return _Wanted(step, batches, rows, tuple(expected_after(step)))
+
+
+def _as_text(error: ExpectedError) -> str:
+    return str(ErrorExpectedAs(classes=error.classes, message=error.message, stage=error.stage))
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> 
     steps = [each.seen for each in shown]
     if len(shown) == 2 and steps[0] is not None and steps[1] is not None:
         schemas = shown[0].schema, shown[1].schema
-        if steps_equivalent(steps[0], steps[1], schemas):
+        if steps_equivalent(steps[0], steps[1], schemas, error_classes=False):
             sides[1] = SAME
     yield _block("after the step", False, [tuple(expected_side), *sides])
 

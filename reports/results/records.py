@@ -22,7 +22,7 @@ from conformance.judging.verdict import Status, Verdict
 from conformance.variants.variant import MARK, VariedCase
 from reports.results.errors import CellKey
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format this code writes, and the newest it reads."""
 
 
