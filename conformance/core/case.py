@@ -166,6 +166,8 @@ class Differs(Frozen):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
+    introduced_by: str | None = None
+    """Of a bug without a ticket: the ticket that introduced it, if known."""
     because: str | None = None
     unsupported: str | None = None
     """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
@@ -193,6 +195,8 @@ class Upgrade(Frozen):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug, as in ``Differs``."""
+    introduced_by: str | None = None
+    """As in ``Differs``."""
     way_round: str | None = None
     """The documented workaround."""
     error: ExpectedError | None = None

@@ -11,6 +11,7 @@ from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
 from conformance.core.patterns import PatternTooSlow, occurs
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import ticket
 from conformance.judging.expected import Steps, Unsupported
 from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
 from conformance.judging.log_consistency import disagreements, lost_or_doubled
@@ -171,7 +172,7 @@ def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: st
     aspect: Literal["differs", "upgrades"]
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
     number = next(at for at, other in enumerate(entries, 1) if other is entry)
-    link = f" ({entry.link})" if entry.link else ""
+    link = ticket(entry.link, entry.introduced_by, bug=entry.bug)
     return StaleEntry(
         aspect=aspect,
         place=FindingLocation.of_entry(case, number, aspect),

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, VersionRange
+from conformance.core.wording import ticket
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_newest, expected
 from conformance.judging.finding import INDENT, Finding, StaleEntry, described
 from conformance.judging.judgement import (
@@ -62,7 +63,7 @@ class Verdict:
 
     def _lines(self) -> Iterator[str]:
         if self.differs is not None and self.status in ("differs", "bug", "unsupported"):
-            link = f" ({self.differs.link})" if self.differs.link else ""
+            link = ticket(self.differs.link, self.differs.introduced_by, bug=self.differs.bug)
             known = "known bug: " if self.status == "bug" else ""
             yield f"{INDENT}{known}{self.differs.because or self.differs.unsupported}{link}"
         yield from (INDENT + line for line in described(self.findings))

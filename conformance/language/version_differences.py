@@ -96,8 +96,16 @@ def _any_of(kind: str, *more: list[str]) -> Json:
 
 
 def _with_bug(values: dict[str, Any]) -> dict[str, Any]:
-    """A bug is the link of its entry."""
-    return {**values, "link": values["bug"], "bug": True} if "bug" in values else values
+    """A bug is the link of its entry, unless it has no ticket."""
+    if "bug" not in values:
+        return values
+    if not values["bug"].startswith("none"):
+        return {**values, "link": values["bug"], "bug": True}
+    return {
+        **values,
+        "bug": True,
+        "introduced_by": values["bug"].removeprefix("none").removeprefix(", introduced by ") or None,
+    }
 
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
@@ -125,7 +133,14 @@ def check_bug_and_link(entry: Entries, report: Report) -> bool:
 
 
 _CHANGES = _Changes()
-_BUG = Key(LINK, "In place of `link`: the ticket of a known bug of these versions, as opposed to a documented change.")
+_BUG = Key(
+    Text(
+        "the ticket that reports a bug (SPARK-18124) or its URL, or `none, introduced by SPARK-51955`",
+        r"^(SPARK-[0-9]+|https?://[^\s/]+\.\S+|none(, introduced by SPARK-[0-9]+)?)$",
+    ),
+    "In place of `link`: the ticket that reports a known bug of these versions, as opposed to a documented change. "
+    "Without one: `none, introduced by SPARK-51955`, or `none`.",
+)
 _REASON = Text("a reason")
 
 DIFFERS = ListOf(

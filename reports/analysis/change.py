@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.observation import ErrorSeen, Observation
-from conformance.core.wording import counted
+from conformance.core.wording import counted, ticket
 from conformance.judging.divergence import Aspect, Divergence, different_rows
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Status
@@ -60,6 +60,11 @@ class Reason:
     link: str | None
     bug: KnownBug | None = None
     """Set if it is a known bug of that version and not a documented change."""
+
+    @property
+    def ticket(self) -> str:
+        """Where it is documented, as ``conformance.core.wording.ticket``."""
+        return self.bug.ticket if self.bug is not None else ticket(self.link, None, bug=False)
 
 
 @dataclass(frozen=True)

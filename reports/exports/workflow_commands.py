@@ -38,7 +38,7 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
 
 def _known_bug(cell: Cell, folder: str) -> str:
     entry = cell.differs
-    told = f"{entry.because}{f' ({entry.link})' if entry.link else ''}" if entry is not None else ""
+    told = f"{entry.because}{entry.ticket}" if entry is not None else ""
     return _line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told)
 
 

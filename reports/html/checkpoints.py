@@ -87,4 +87,6 @@ def checkpoints(report: Report, pair: Changes) -> CheckpointSection | None:
 def _because(cell: UpgradeCell) -> str:
     if cell.entry is None:
         return "; ".join([*described(cell.findings), *cell.notes])
-    return f"{BUG.glyph} known bug: {cell.entry.because}" if cell.entry.bug else cell.entry.because
+    if not cell.entry.bug:
+        return cell.entry.because
+    return f"{BUG.glyph} known bug: {cell.entry.because}{'' if cell.entry.link else cell.entry.ticket}"

@@ -165,7 +165,7 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
         if cell.status == status:
             known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
             because = f" — {known}{cell.entry.because}" if cell.entry else ""
-            link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
+            link = cell.entry.ticket if cell.entry else ""
             workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
             groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
     for (reason, workaround), grouped in groups.items():

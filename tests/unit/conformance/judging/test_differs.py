@@ -303,6 +303,18 @@ class TestKnownBug:
         assert verdict.status == "bug"
         assert verdict.describe() == ("late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost (SPARK-1)")
 
+    @pytest.mark.parametrize(
+        ("introduced_by", "told"),
+        [("SPARK-51955", "no ticket, introduced by SPARK-51955"), (None, "no ticket")],
+    )
+    def test_without_a_ticket(self, introduced_by: str | None, told: str) -> None:
+        entry = differs("<3.4", because="it is lost", bug=True, introduced_by=introduced_by, steps={1: change(rows=[])})
+        of = case(expect(rows=[ONE]), differs=(entry,))
+        lost = judge(of, OLD, observed(step(1, batch(0))))
+        assert lost.describe() == f"late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost ({told})"
+        found = judge(of, OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert f"the entry says: it is lost ({told})" in found.describe()
+
     def test_another_answer_is_not_excused(self) -> None:
         assert on_old(self.of(rows=[]), batch(0, SEEN_TWO)) == "violates"
         assert judge(self.of(rows=[]), NEWEST, observed(step(1, batch(0)))).status == "violates"

@@ -41,6 +41,7 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
         ),
         (a.FAILED_LATER, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.REFUSED, a.FAILED, "metric", "fails at run instead of start"),
+        (a.REFUSED, a.REFUSED_OTHERWISE, "metric", "fails with ParseException instead of AnalysisException"),
     ],
 )
 def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # type: ignore[no-untyped-def]

@@ -101,6 +101,12 @@ class TestKnownBugs:
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
 
+    def test_one_that_no_ticket_reports(self, capsys, tmp_path) -> None:
+        entry = self.ALL.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
+
 
 class TestAccepting:
     def write(self, text: str) -> None:
