@@ -7,6 +7,7 @@ today, but not documented.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from conformance.core.case import Case
+from conformance.core.error_classes import GENERIC
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
@@ -23,6 +25,11 @@ from conformance.language.printing import inline
 Json: TypeAlias = Any
 
 STRENGTH = "strength: observed"
+
+_CHANGING = re.compile(r"[\d;]|\bfile:|(?<=\s)/")
+"""Where the part of a message begins that another run may word differently."""
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
+"""What means something in a regular expression."""
 
 
 class NothingToRecord(WrongUsage):
@@ -97,8 +104,19 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
 
 
 def _error(error: ErrorSeen) -> dict[str, Json]:
-    name = next(iter(error.classes), None)
-    return {**({"class": name} if name else {}), "stage": error.stage}
+    """The class that says what the error is; if many errors have it, also the beginning of the message."""
+    said = _beginning(error.message) if error.name in GENERIC or not error.name else ""
+    return {
+        **({"class": error.name} if error.name else {}),
+        **({"message": said} if said else {}),
+        "stage": error.stage,
+    }
+
+
+def _beginning(message: str) -> str:
+    """A regular expression for the first words of a message, up to what differs from run to run: numbers, plans and paths."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip())
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool) -> Iterator[_Edit]:
