@@ -64,6 +64,9 @@ RULE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "within_expires_us": {"time plus delay": lambda us, delay_ms: us + delay_ms * 1000},
     "within_is_expired": {"at or before": _at_or_before},
     "join_state_goes": {"at or before": _at_or_before},
+    "timeout_fires": {"before": lambda timeout, watermark: timeout < watermark},
+    "timer_fires": {"at or before": lambda timer, watermark: timer <= watermark},
+    "datetime_timeout_ms": {"the instant": lambda ms: ms, "days since the epoch": lambda ms: ms // 86_400_000},
 }
 """Rule → name of a value in ``rules.yaml`` → the function."""
 

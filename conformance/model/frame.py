@@ -18,17 +18,25 @@ from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Filter,
+    InitialState,
     JoinType,
     Limit,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
+    Timeout,
+    TimeMode,
     Union,
     Watermark,
     is_streaming,
+    watermarks,
 )
 from conformance.model.plan import Join as JoinNode
 from conformance.model.rules import Rules
+from conformance.model.state_functions import STATE_FUNCTIONS
+from conformance.model.stateful_processors import STATEFUL_PROCESSORS
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,56 @@ class Frame:
 
     def limit(self, rows: int) -> Frame:
         return self.of(Limit(self.plan, rows))
+
+    def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
+        """``groupBy(by).applyInPandasWithState`` with a function of the suite."""
+        keys = self._grouping(by)
+        self.rules.require("applyInPandasWithState")
+        columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATE_FUNCTIONS[function].emits)
+        return self.of(StateFunction(self.plan, keys, function, mode, timeout, columns))
+
+    def transform_with_state(
+        self,
+        by: Sequence[str],
+        processor: str,
+        mode: str,
+        time_mode: TimeMode,
+        event_time: str | None,
+        initial: Frame | None,
+    ) -> Frame:
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite.
+
+        Raises:
+            Refused: the event-time column is not in the output, or the input has no watermark.
+        """
+        keys = self._grouping(by)
+        self.rules.require("transformWithState")
+        columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
+        if event_time:
+            marked = watermarks(self.plan)
+            if not marked:
+                raise self.rules.refusal("event-time column without watermark")
+            time = resolve([event_time], columns, self.rules)
+            if time.type.name != "timestamp":
+                raise Unpredictable("an eventTimeColumn that is not a TIMESTAMP")
+            delay_ms = marked[0].column.delay_ms
+            columns = tuple(replace(one, delay_ms=delay_ms) if one.id == time.value else one for one in columns)
+        state = None if initial is None else InitialState(initial.plan, initial._grouping(by))
+        if state is not None and [one.type for one in state.keys] != [one.type for one in keys]:
+            raise Unpredictable("an initial state with grouping columns of other types")
+        return self.of(StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
+
+    def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
+        """Grouping columns by their names.
+
+        Raises:
+            Unpredictable: one is another expression.
+        """
+        columns = {one.id: one for one in self.plan.columns}
+        found = [resolve([name], self.plan.columns, self.rules) for name in names]
+        if not all(one.kind == "column" and one.value in columns for one in found):
+            raise Unpredictable("state functions by other than columns")
+        return tuple(columns[one.value] for one in found)
 
     def _expression(self, text: str | exp.Expr) -> Parsed:
         if isinstance(text, str):

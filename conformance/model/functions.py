@@ -164,6 +164,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
     "cast to string": ScalarFunction(_to_string, _constant(STRING)),
     "cast to int": ScalarFunction(_to_int, _constant(INT)),
+    "cast to bigint": ScalarFunction(_to_int, _constant(BIGINT)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
 """By name in Spark SQL, or by operator."""

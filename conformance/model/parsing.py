@@ -57,6 +57,7 @@ _CASTS: Mapping[str, str] = {
     "TIMESTAMPNTZ": "cast to timestamp_ntz",
     "TEXT": "cast to string",
     "INT": "cast to int",
+    "BIGINT": "cast to bigint",
 }
 _NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
 """Function → feature that provides it, if some versions lack it."""

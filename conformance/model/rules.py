@@ -95,6 +95,22 @@ class Rules:
     evicted_rows_share_a_buffer: bool
     rows_that_cannot_match: Literal["come out at once", "are stored"]
 
+    # State functions and stateful processors.
+    functions_drop_late_rows: Literal["by event time only", "always", "never"]
+    timeout_fires: Callable[[int, int], bool]
+    """Whether an event-time timeout fires at a watermark, both in ms."""
+    rows_come_before_timeouts: bool
+    datetime_timeout_ms: Callable[[int], int]
+    """Reads a timeout that is passed as a ``datetime``, given its instant in ms."""
+    null_first_column_is_emitted: bool
+    """Whether a row that a state function emits with null in the first column comes out."""
+    timer_fires: Callable[[int, int], bool]
+    """Whether an event-time timer fires at a watermark, both in ms."""
+    initial_state: Literal["whole", "grouping columns below unused output"]
+    processors_pass_the_watermark_on: bool
+    emitted_rows_may_be_late: bool
+    """Whether a processor may emit rows behind the watermark in its event-time column."""
+
     # Several operators.
     watermark_per_operator: bool
     join_output_waits: bool
