@@ -107,9 +107,8 @@ def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
 
 def _cross_check_summary(agreed: CrossCheck) -> str:
     wrong = len(agreed.disagreements)
-    share = f"{agreed.share:.1%} of the {len(agreed.without_state_functions)} without Python state functions"
     return (
-        f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({share}) "
+        f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({agreed.share:.1%}) "
         f"on {counted(len(agreed.versions), 'version')}: {counted(agreed.cells, 'cell')}, "
         f"{counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
     )
@@ -134,7 +133,7 @@ def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
         "versions": [str(version) for version in agreed.versions],
         "predicted": [case.id for case in agreed.predicted],
         "not_predicted": {construct: list(ids) for construct, ids in agreed.not_predicted.items()},
-        "share_without_state_functions": agreed.share,
+        "share": agreed.share,
         "cells": agreed.cells,
         "disagreements": [
             {

@@ -34,7 +34,7 @@ class Unpredictable(Exception):
     """The model cannot predict a construct of the query.
 
     Attributes:
-        construct: its name: ``transformWithState``, ``function soundex``.
+        construct: its name: ``conf spark.sql.ansi.enabled``, ``function soundex``.
     """
 
     def __init__(self, construct: str) -> None:

@@ -88,9 +88,7 @@ def late_and_fresh(
     return time, late, [row for row in rows if row not in late]
 
 
-def compared_group(
-    keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int
-) -> ComparedRow:
+def compared_group(keys: Sequence[Attribute], key: GroupKey, at_ms: int | None, watermark_ms: int) -> ComparedRow:
     """A group with its timeout or timer, for display."""
     what = tuple((one.name, one.type, value) for one, value in zip(keys, key, strict=True))
     return ComparedRow(what, None if at_ms is None else at_ms * 1000, watermark_ms)

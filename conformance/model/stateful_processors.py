@@ -1,7 +1,7 @@
 """``transformWithState``: the stateful processors of the suite, the state of their groups, and event-time timers.
 
-Sources: `TransformWithStateInPySparkExec`, `TransformWithStateExecBase`, `UpdateEventTimeColumnExec`, ``pyspark.sql.streaming``; SPARK-46815,
-SPARK-50387 (timers), SPARK-47960 (event-time column). The processors are those of ``harness/driver/stateful_processors.py``.
+Sources: `TransformWithStateInPySparkExec`, `TransformWithStateExecBase`, `UpdateEventTimeColumnExec`; SPARK-46815, SPARK-50387 (timers),
+SPARK-47960 (event-time column). The processors are those of ``harness/driver/stateful_processors.py``.
 """
 
 from __future__ import annotations
@@ -72,6 +72,11 @@ class ProcessorHandle:
     def delete_timer(self, at_ms: int, key: GroupKey) -> None:
         self.timers.discard((at_ms, key))
 
+    def expired(self, context: OperatorContext) -> list[tuple[int, GroupKey]]:
+        """The timers that fire, in the order of their times."""
+        fires = context.rules.timer_fires
+        return sorted((one for one in self.timers if fires(one[0], context.evicting_ms)), key=lambda one: one[0])
+
 
 def _add(group: Group, handle: ProcessorHandle, rows: int) -> None:
     """Add rows to the count, and move the timer to their latest event time."""
@@ -118,10 +123,10 @@ class SuiteProcessor:
     emits: tuple[tuple[str, DataType], ...]
     rows: Callable[[Group, ProcessorHandle], Emitted]
     """``handleInputRows``"""
-    initial: Callable[[Group, ProcessorHandle], None] = lambda group, handle: None
+    initial: Callable[[Group, ProcessorHandle], None] | None = None
     """``handleInitialState``; does nothing by default."""
-    timer: Callable[[Group, ProcessorHandle, int, int], Emitted] = lambda group, handle, timer, watermark: iter(())
-    """``handleExpiredTimer``, given the time of the timer and the watermark in ms."""
+    timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
+    """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
 
 
 _NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
@@ -167,16 +172,18 @@ def transform_with_state(
     processor = STATEFUL_PROCESSORS[node.processor]
     handle = ProcessorHandle(state, node.time_mode)
     emitted: list[tuple[Value, ...]] = []
-    if not state.has_begun:
+    if processor.initial is not None and not state.has_begun:
         for group in _initial_groups(node, initial, context, used):
             processor.initial(group, handle)
     for group in grouped(fresh, node.keys, node.child.columns):
         emitted += processor.rows(group, handle)
-    expired = _expired(node, handle, context)
-    for timer_ms, key in expired:
-        group = Group(node.keys, key, node.child.columns)
-        emitted += processor.timer(group, handle, timer_ms, context.evicting_ms)
-        handle.delete_timer(timer_ms, key)
+    expired = []
+    if processor.timer is not None:
+        expired = handle.expired(context)
+        for timer_ms, key in expired:
+            group = Group(node.keys, key, node.child.columns)
+            emitted += processor.timer(group, handle, timer_ms, context.evicting_ms)
+            handle.delete_timer(timer_ms, key)
     ids = [one.id for one in node.columns]
     rows_out = [dict(zip(ids, values, strict=True)) for values in emitted]
     _check_emitted(node, rows_out, context)
@@ -203,14 +210,6 @@ def _initial_groups(
     if context.rules.initial_state != "whole" and not {one.id for one in node.columns} <= used:
         columns = tuple(one for one in columns if one in node.initial.keys)
     return grouped(rows, node.initial.keys, columns)
-
-
-def _expired(
-    node: StatefulProcessor, handle: ProcessorHandle, context: OperatorContext
-) -> list[tuple[int, GroupKey]]:
-    """The timers that fire, in the order of their times."""
-    fires = context.rules.timer_fires
-    return sorted((one for one in handle.timers if fires(one[0], context.evicting_ms)), key=lambda one: one[0])
 
 
 def _check_emitted(node: StatefulProcessor, rows: Sequence[Row], context: OperatorContext) -> None:

@@ -18,12 +18,12 @@ FAMILIES: Mapping[str, str] = {
     "sql": "the same in SQL: DISTINCT, GROUP BY, LIMIT",
     "recovery": "queries of the other families with restarts, crashes, damaged checkpoints and changes",
     "kills": "the same with the engine process killed during a micro-batch",
-    "state-functions": "applyInPandasWithState and transformWithState; the reference model does not predict them",
+    "state-functions": "applyInPandasWithState and transformWithState",
 }
 """Name → description."""
 
 DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functions"))
-"""The default families; the others need one process per case or cannot be predicted."""
+"""The default families; the others need one process per case, or pandas in the engine."""
 
 
 class NoSuchFamily(WrongUsage):
