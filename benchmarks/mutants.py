@@ -3,9 +3,10 @@
     uv run --with cosmic-ray python benchmarks/mutants.py model --sample 400 --seed 1
     uv run --with cosmic-ray python benchmarks/mutants.py judging gate --output mutants.jsonl
 
-cosmic-ray makes the errors: another operator, a number off by one, `not`, `break`, a decorator less. Annotations and type aliases are left
-out, and `is` for another comparison. Each error is one process, forked after the libraries and cases are loaded, that imports the changed module and runs
-the fast unit tests of its package until one fails; no file changes. Prints the score and each survivor. No Spark runs.
+cosmic-ray makes the errors: another operator, a number off by one, `not`, `break`, a decorator less. Annotations, type aliases and
+decorators of classes are left out, and `is` for another comparison. Each error is one process, forked after the libraries and cases are
+loaded, that imports the changed module and runs the fast unit tests of its package until one fails; no file changes. Prints the score
+and each survivor. No Spark runs.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def mutant(file: str, operator: str, number: int, line: int) -> Mutant:
 
 
 def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations and type aliases stand, which mypy checks and no test runs."""
-    found: list[ast.expr | ast.stmt | None] = []
+    """Where annotations, type aliases and decorators of classes stand, which mypy checks and no test runs."""
+    found: list[ast.expr | ast.stmt | None] = []  # and how a class is decorated: nothing assigns to a frozen value
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.AnnAssign):
             alias = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
@@ -131,8 +132,10 @@ def _types(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         elif isinstance(node, ast.FunctionDef):
             found.append(node.returns)
+        elif isinstance(node, ast.ClassDef):
+            found += node.decorator_list
     return [
-        ((one.lineno, one.col_offset), (one.end_lineno or one.lineno, one.end_col_offset or 0))
+        ((one.lineno, max(one.col_offset - 1, 0)), (one.end_lineno or one.lineno, one.end_col_offset or 0))
         for one in found
         if one is not None
     ]
@@ -144,14 +147,14 @@ class _Changed(importlib.abc.MetaPathFinder):
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
 
-    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
         if name != self._mutant.module:
             return None
         file = str(ROOT / self._mutant.file)
         code = compile(self._mutant.source, file, "exec")
 
         class Loader(SourceFileLoader):
-            def get_code(self, fullname: str):  # type: ignore[no-untyped-def]
+            def get_code(self, fullname: str):  # type: ignore[no-untyped-def]  # noqa: ARG002
                 return code
 
         return importlib.util.spec_from_loader(name, Loader(name, file))
@@ -211,25 +214,31 @@ def _files(subject: Subject) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in found if path.name != "__init__.py"]
 
 
-def measured(name: str, sample: int | None, seed: int, only: Sequence[str], output: Path | None) -> float:
+def measured(
+    name: str, sample: int | None, seed: int, only: Sequence[str], output: Path | None, again: Path | None
+) -> float:
     """Print the score of a subject and its survivors; returns the score."""
     subject = SUBJECTS[name]
     _load(subject)
     files = [file for file in _files(subject) if not only or any(one in file for one in only)]
     every = [(file, *one) for file in files for one in mutants(file)]
     chosen = every if sample is None else sorted(random.Random(seed).sample(every, min(sample, len(every))))
+    skipped: set[tuple[str, str, int]] = set()
+    if again is not None:
+        earlier = [json.loads(line) for line in again.read_text(encoding="utf-8").splitlines()]
+        skipped = {(one["file"], one["operator"], one["number"]) for one in earlier if not one["survived"]}
     if not survives(None, subject):
         raise SystemExit(f"{name}: the tests fail without any error")
     began, alive = time.monotonic(), []
     for count, place in enumerate(chosen, 1):
         one = mutant(*place)
-        survived = survives(one, subject)
+        survived = (one.file, one.operator, one.number) not in skipped and survives(one, subject)
         if survived:
             alive.append(one)
         if output is not None:
-            said = {"file": one.file, "line": one.line, "operator": one.operator, "survived": survived}
+            said = {"file": one.file, "line": one.line, "operator": one.operator, "number": one.number}
             with output.open("a", encoding="utf-8") as file:
-                print(json.dumps({**said, "difference": one.difference if survived else ""}), file=file)
+                print(json.dumps({**said, "survived": survived, "difference": one.difference}), file=file)
         if survived:
             print(f"{one.file}:{one.line}: {one.difference}", flush=True)
         if count % 50 == 0:
@@ -246,6 +255,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--only", action="append", default=[], help="only files whose path contains this")
     arguments.add_argument("--output", type=Path, help="append each error and whether it survived, as JSON lines")
+    arguments.add_argument("--again", type=Path, help="what tests noticed in this output of a run they notice still")
     asked = arguments.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -253,7 +263,7 @@ def main() -> None:
         # A process each: what one subject loads, another changes.
         child = os.fork()
         if child == 0:
-            measured(name, asked.sample, asked.seed, asked.only, asked.output)
+            measured(name, asked.sample, asked.seed, asked.only, asked.output, asked.again)
             sys.stdout.flush()
             os._exit(0)
         _, status = os.waitpid(child, 0)
