@@ -369,3 +369,20 @@ def test_the_published_results_answer_without_a_spark(capsys) -> None:
     assert code == 1
     assert "SPARK-50046" in out
     assert "without an answer" not in out
+
+
+def test_only_the_whole_of_the_published_results_is_called_published(tmp_path, monkeypatch) -> None:
+    from reports.analysis import gate as module
+    from reports.results.reading import Results
+
+    read = Results.read(tmp_path / "results.jsonl")
+    for shipped, said in (
+        (tuple(read.paths), "no published results for 4.0.5; run it yourself: conformance run --spark 4.0.5"),
+        ((*read.paths, tmp_path / "more.jsonl"), "results.jsonl has no 4.0.5"),
+        ((), "results.jsonl has no 4.0.5"),
+    ):
+        monkeypatch.setattr(module, "published", lambda shipped=shipped: shipped)
+        with pytest.raises(module.NoSuchVersion) as missing:
+            module.find(read, "4.0.5")
+        assert str(missing.value).startswith(said)
+        assert "available: 3.5.9, 4.3.0" in str(missing.value)
