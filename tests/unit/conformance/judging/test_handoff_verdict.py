@@ -173,6 +173,8 @@ def test_a_refusal_is_the_error_of_the_entry_before_anything_has_run() -> None:
         found = judged(of, ROW, wrong)
         assert (found.status, [one.kind for one in found.findings]) == ("violates", ["error"])
         assert found.findings[0].place.step == 2
+    (other,) = judged(of, ROW, ROW, failed(3, "Other"), cut=3).findings
+    assert other.place.step == 3
     assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=3).status == "refused"
     assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=2).status == "violates"
 
