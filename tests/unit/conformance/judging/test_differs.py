@@ -78,6 +78,12 @@ class TestOnlyTheKeysGivenAreReplaced:
         assert on_old(of, batch(0, SEEN_ONE, state=(7,))) == "differs"
         assert on_old(of, batch(0, state=(7,))) == "violates"
 
+    def test_unchecked_leaves_out_what_the_step_does_not_check(self) -> None:
+        of = with_change({"rows": [ONE]}, rows=[TWO], unchecked=["state", "eventTime"])
+        (step_,) = expected(of, OLD).steps  # type: ignore[union-attr]
+        assert step_.checked == {"rows", "error"}
+        assert on_old(of, batch(0, SEEN_TWO, state=(7,))) == "differs"
+
     def test_unchecked_rows_may_be_anything(self) -> None:
         of = with_change({"rows": [ONE], "state": 1}, unchecked=["rows"])
         assert on_old(of, batch(0, SEEN_TWO)) == "differs"

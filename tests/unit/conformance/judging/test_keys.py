@@ -127,6 +127,10 @@ class TestBatches:
         batches = {"batches": [{"rows": [ROW]}, {"rows": []}]}
         assert aspects(judged(batches, batch(0, window("12:00", "12:10", 1)))) == ["batches"]
         assert aspects(judged(batches, batch(0))) == ["batches", "rows"]
+        more = {"batches": [{"rows": [ROW]}]}
+        first = batch(0, window("12:00", "12:10", 1))
+        assert aspects(judged(more, first, batch(1))) == ["batches"]
+        assert aspects(judged(more, first, batch(1, window("12:10", "12:20", 1)))) == ["batches", "rows"]
 
     def test_rows_of_the_step_are_theirs(self) -> None:
         batches = {"batches": [{"rows": [ROW]}, {"kind": "no-data"}]}
