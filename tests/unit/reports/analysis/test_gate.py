@@ -316,7 +316,7 @@ class TestExitCodes:
     def test_a_missing_answer_fails_beside_one_that_is_there(self, tmp_path) -> None:
         open_ = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
         found = self.of(tmp_path, open_)
-        assert (found.exit_code, [one.case for one in found.silent]) == (3, ["f/a"])
+        assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
         assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
 
     def test_a_change_is_certain_whatever_is_missing(self, tmp_path) -> None:
