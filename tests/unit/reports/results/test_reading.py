@@ -14,8 +14,9 @@ from conformance.core.observation import Observation
 from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
 from reports.results.errors import TruncatedResults
-from reports.results.reading import Results, ResultsWriter, together
+from reports.results.reading import Results, together
 from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
+from reports.results.writing import ResultsWriter
 from tests.support.observations import NEWEST, batch, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
 
@@ -66,12 +67,12 @@ def test_every_run_of_a_flaky_cell_is_kept(tmp_path: Path) -> None:
     assert Results.read(tmp_path / "r").cells == (record,)
 
 
-def test_each_cell_is_in_the_file_when_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "r"
+def test_each_cell_is_on_the_disk_when_it_is_written(tmp_path: Path) -> None:
+    path, part = tmp_path / "r", tmp_path / "r.part"
     writer = ResultsWriter(path, header(("a", "b"), ("spark-3.5.9",)))
-    assert [line["record"] for line in lines(path)] == ["header"]
+    assert [line["record"] for line in lines(part)] == ["header"]
     writer.write(cell("a", "spark-3.5.9"))
-    assert [line["record"] for line in lines(path)] == ["header", "cell"]
+    assert [line["record"] for line in lines(part)] == ["header", "cell"]
     assert writer.missing() == {("b", "spark-3.5.9")}
     writer.write(cell("b", "spark-3.5.9"))
     writer.finish()
