@@ -13,7 +13,7 @@ from conformance.cli.options import option, output_option
 from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.change import changes
-from reports.analysis.gate import find
+from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.badge import badge
@@ -83,7 +83,7 @@ def export(
     folder = cases[0].as_posix() if cases else "cases"
 
     def summarized() -> str:
-        pairs = (changes(Matrix.of(read), find(read, from_), find(read, to)),) if from_ and to else ()
+        pairs = (changes(Matrix.of(read), *find_both(read, from_, to)),) if from_ and to else ()
         return step_summary(read, pairs)
 
     writers: Mapping[Format, Callable[[], str]] = {
