@@ -228,8 +228,9 @@ class _Reader:
 
 def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
     """The YAML files at or below a path, sorted, except hidden ones. What cannot be looked into is a problem: it may hold cases."""
-    if path.is_file():
-        yield path
+    if not path.is_dir():
+        if path.is_file():
+            yield path
         return
     found: list[Path] = []
 

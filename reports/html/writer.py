@@ -38,11 +38,11 @@ def write(report: Report, out: Path) -> Path:
         CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
     """
     _make(out)
-    for name in ASSETS:
-        _put(out / name, _asset(name))
     addresses = InAFolder()
     for page in pages(report, addresses):
         _put(out / addresses.file(page.key), _alone(page, addresses))
+    for name in ASSETS:
+        _put(out / name, _asset(name))
     return out / addresses.file(TABS[0][0])
 
 
