@@ -16,6 +16,7 @@ _SECRET_KEY = re.compile(r"secret|password|token|access[.]?key|account[.]?key|cr
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*"
 _IN_AUTHORITY = re.compile(rf"(?P<scheme>\b{_SCHEME}://)(?P<user>[^\s/?#'\"@]*(?:@[^\s/?#'\"@]*)*)@")
+_KEY = re.compile(r"[A-Za-z0-9_.-]+")
 _PARAMETER = re.compile(r"(?P<key>[A-Za-z0-9_.-]{1,200})=(?P<value>[^\s;&'\"]+)")
 _CONNECT = re.compile(r"(sc://[^\s;]*);\S*")
 
@@ -41,7 +42,7 @@ def redact_command(words: Iterable[str]) -> Iterator[str]:
         option, assigns, setting = word.partition("=")
         # Both `--conf KEY=VALUE` and `--conf=KEY=VALUE`; a value may have spaces.
         key, again, value = setting.partition("=") if option.startswith("-") else (option, assigns, setting)
-        if again and is_secret(key, value):
+        if again and _KEY.fullmatch(key) and is_secret(key, value):
             yield f"{option}={key}={HIDDEN}" if option.startswith("-") else f"{key}={HIDDEN}"
         else:
             yield redact(word)
