@@ -102,7 +102,7 @@ class Cluster:
                 socket.create_connection((host, port), timeout=5).close()
                 return
             except (OSError, ValueError) as error:
-                errors.append(f"{redact(one)}: {error}")
+                errors.append(f"{redact(f'spark://{one}').removeprefix('spark://')}: {error}")
         raise MasterUnreachable(str(self), "; ".join(errors))
 
     def _address(self) -> str:

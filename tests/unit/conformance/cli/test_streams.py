@@ -96,7 +96,5 @@ def test_a_defect_is_one_line_and_its_place_is_shown_with_debug(
         main([*(["--debug"] if debug else []), "combine", str(tmp_path / "r")])
     said = capsys.readouterr().err
     assert stopped.value.code == 3
-    assert said.splitlines()[-1].startswith(
-        "conformance: a defect of this program: KeyError: 'a\\n::error::b'; `conf"
-    )
+    assert said.splitlines()[-1].startswith("conformance: a defect of this program: KeyError: 'a\\n::error::b'; `conf")
     assert ("Traceback" in said, said.count("\n") == 1) == (debug, not debug)
