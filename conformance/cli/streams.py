@@ -17,7 +17,7 @@ from conformance.core.printable import without_commands
 def safe_streams() -> Iterator[None]:
     """Let standard output and standard error survive a reader that is gone and an encoding without our characters."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = SafeStream(before[0]), SafeStream(before[1])  # type: ignore[assignment]
+    sys.stdout, sys.stderr = SafeStream(before[0]), SafeStream(before[1])
     try:
         yield
     finally:
