@@ -10,7 +10,9 @@ POLICY = (UNIT.parents[1] / "SECURITY.md").read_text(encoding="utf-8")
 
 
 def test_every_threat_names_a_test_that_exists() -> None:
-    rows = [row.strip("|").split(" | ") for row in POLICY.partition("## Threats")[2].splitlines() if row.startswith("| ")]
+    rows = [
+        row.strip("|").split(" | ") for row in POLICY.partition("## Threats")[2].splitlines() if row.startswith("| ")
+    ]
     head, *threats = rows
     assert [cell.strip() for cell in head] == ["input", "what an attacker wants", "what stops it", "test"]
     assert len(threats) >= 16

@@ -195,6 +195,13 @@ CASES = [
         files={"x.yaml": CASE.replace("TIMESTAMP", "ARRAY<" * 5_000 + "INT" + ">" * 5_000)},
     ),
     Trial(
+        "a deep regular expression",
+        "validate x.yaml",
+        2,
+        "is not a regular expression",
+        files={"x.yaml": CASE.replace("}]", ", expect: {error: {message: '" + "(" * 5_000 + ")" * 5_000 + "'}}}]", 1)},
+    ),
+    Trial(
         "a long number in a schema",
         "validate x.yaml",
         2,
