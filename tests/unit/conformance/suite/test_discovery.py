@@ -181,7 +181,7 @@ class TestNothingIsSkippedSilently:
     def test_a_link_to_a_file_that_is_gone(self, tmp_path: Path) -> None:
         write(tmp_path / "a.yaml", CASE)
         (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
-        suite = discover([tmp_path])
+        suite = load([tmp_path])
         assert messages(suite) == ["a link to a file that does not exist"]
         assert suite.problems[0].path == tmp_path / "gone.yaml"
         assert ids(suite) == ["a"]
@@ -191,7 +191,7 @@ class TestNothingIsSkippedSilently:
         (tmp_path / "cases").mkdir()
         write(tmp_path / "cases" / "b.yaml", CASE)
         (tmp_path / "cases" / "linked").symlink_to(tmp_path / "real")
-        assert messages(discover([tmp_path / "cases"])) == [
+        assert messages(load([tmp_path / "cases"])) == [
             "a link to a folder is not followed; name the folder itself"
         ]
 
@@ -207,7 +207,7 @@ class TestNothingIsSkippedSilently:
             return listed(path)
 
         monkeypatch.setattr("os.scandir", scandir)
-        suite = discover([tmp_path])
+        suite = load([tmp_path])
         assert messages(suite) == ["cannot read the folder: Permission denied"]
         assert suite.problems[0].path == tmp_path / "closed"
 
@@ -215,5 +215,5 @@ class TestNothingIsSkippedSilently:
         write(tmp_path / "a.yaml", CASE)
         write(tmp_path / ".git" / "b.yaml", CASE)
         (tmp_path / ".c.yaml").symlink_to(tmp_path / "nowhere")
-        suite = discover([tmp_path])
+        suite = load([tmp_path])
         assert (messages(suite), ids(suite)) == ([], ["a"])
