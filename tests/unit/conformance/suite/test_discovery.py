@@ -191,9 +191,7 @@ class TestNothingIsSkippedSilently:
         (tmp_path / "cases").mkdir()
         write(tmp_path / "cases" / "b.yaml", CASE)
         (tmp_path / "cases" / "linked").symlink_to(tmp_path / "real")
-        assert messages(load([tmp_path / "cases"])) == [
-            "a link to a folder is not followed; name the folder itself"
-        ]
+        assert messages(load([tmp_path / "cases"])) == ["a link to a folder is not followed; name the folder itself"]
 
     def test_a_folder_that_cannot_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Root can read every folder, so the system call is made to fail."""
