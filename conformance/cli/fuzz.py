@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console, output_console, print_error
@@ -191,7 +192,7 @@ class _Display(FuzzDisplay):
     def _progress(self, line: str, *, always: bool = False) -> None:
         now = time.monotonic()
         if self._status is not None:
-            self._status.update(line)
+            self._status.update(Text(line))
         elif always or now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             print_error(line)

@@ -60,9 +60,9 @@ class Bar(EngineListener):
 
     def __init__(self, what: str, total: int, console: Console, *columns: ProgressColumn) -> None:
         self._progress = Progress(
-            *columns or (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn()),
+            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn()),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[doing]}", style="dim"),
+            TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=console,
             transient=True,
         )
