@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.cli.main import main
+from conformance.suite.discovery import shipped
 from tests.support import cells as a
 from tests.support.runs import written
 
@@ -310,6 +311,35 @@ def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
     assert outcome("combine a b -o a", capsys)[0] == 0
     assert len((folder / "a").read_bytes()) > len(before)
     assert outcome("gate a --from 3.5 --to 4.3", capsys)[0] == 0
+
+
+def test_recording_on_a_full_disk_keeps_the_case(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = folder / "cases" / "late" / "a.yaml"
+    case.parent.mkdir(parents=True)
+    case.write_text(CASE)
+    command = f"record {case} --results r --spark 3.5.9"
+    with monkeypatch.context() as full:
+        full.setattr("pathlib.Path.replace", _no_space)
+        code, _, err = outcome(command, capsys)
+    assert (code, case.read_text()) == (3, CASE)
+    assert err.endswith("No space left on device\n")
+    assert outcome(command, capsys)[0] == 0
+    assert "expect:" in case.read_text()
+
+
+def test_a_run_replaces_no_case_and_an_earlier_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "c.yaml").write_text(CASE)
+    run = f"run {shipped() / 'policies'} --spark model -o"
+    code, _, err = outcome(f"{run} c.yaml", capsys)
+    assert (code, (folder / "c.yaml").read_text()) == (2, CASE)
+    assert (
+        err.splitlines()[-1]
+        == "conformance: c.yaml exists and is not a results file; choose another name, or remove it"
+    )
+    assert [outcome(f"{run} mine.jsonl", capsys)[0] for _ in range(2)] == [0, 0]
+    assert sorted(path.name for path in folder.iterdir()) == ["c.yaml", "mine.jsonl", "r"]
 
 
 def _no_space(path: Path, _target: object) -> None:
