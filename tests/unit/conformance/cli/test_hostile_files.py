@@ -58,6 +58,11 @@ def no_cells(lines: list[dict[str, Any]]) -> None:
     lines[:] = [lines[0], {**lines[-1], "counts": {}}]
 
 
+def differs_without_a_reason(lines: list[dict[str, Any]]) -> None:
+    cell(status="differs")(lines)
+    footer(counts={"conforms": 3, "differs": 1})(lines)
+
+
 MANY = [f"c/{number}" for number in range(20_000)]
 NO_VERSION = {"spark": "1", "java": None}
 MANY_TARGETS = [{"name": f"spark-{number}", **NO_VERSION} for number in range(20_000)]
@@ -81,7 +86,11 @@ RESULTS = [
     ),
     Trial("conforms without an observation", "combine x", 3, "but nothing was observed", cell(observation=None)),
     Trial(
-        "differs without a reason", "gate x --from 3.5.9 --to 4.3.0", 3, "no entry of the case", cell(status="differs")
+        "differs without a reason",
+        "gate x --from 3.5.9 --to 4.3.0",
+        3,
+        "no entry of the case",
+        differs_without_a_reason,
     ),
     *(
         Trial(f"no cells: {command}", f"{command} x", 3, "there is no cell in these results", no_cells)
