@@ -1,10 +1,9 @@
-"""What the record of a cell says about itself, checked against its own evidence: nothing in a results file is believed that it shows."""
+"""What the record of a cell says, checked against its own evidence: what was observed counts, not what is said about it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from conformance.core.observation import Observation
 from conformance.judging.verdict import AS_THE_CASE_SAYS
@@ -26,10 +25,7 @@ def check(path: Path, line: int, cell: Cell | UpgradeCell) -> None:
         raise ContradictoryCell(path, line, cell.key, cell.status, why)
 
 
-C = TypeVar("C", Cell, UpgradeCell)
-
-
-def with_own_behaviour(cell: C) -> C:
+def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
     """The cell with the digest of what was observed, whatever digest its record has: rows may have changed under it.
 
     A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
