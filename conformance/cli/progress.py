@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Self
 
 from rich.console import Console
@@ -16,6 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from conformance.cli.console import print_error
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
@@ -41,7 +41,7 @@ class Lines(EngineListener):
         return None
 
     def engine_says(self, target: Target, line: str) -> None:
-        print(said(target, line), file=sys.stderr, flush=True)
+        print_error(said(target, line))
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.engine_says(target, introduced(identity, place))
@@ -52,7 +52,7 @@ class Lines(EngineListener):
     def answered(self, line: str) -> None:
         """Print the line of one answer, with its number."""
         self._done += 1
-        print(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}", file=sys.stderr, flush=True)
+        print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}")
 
 
 class Bar(EngineListener):
@@ -60,9 +60,9 @@ class Bar(EngineListener):
 
     def __init__(self, what: str, total: int, console: Console, *columns: ProgressColumn) -> None:
         self._progress = Progress(
-            *columns or (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn()),
+            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn()),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[doing]}", style="dim"),
+            TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=console,
             transient=True,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ def find(name: str) -> Case | PolicyCase:
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
         if not path.is_file() and expansion_at(path) is None:
-            known = [id_of(file, shipped()) for file in _files(shipped()) if not is_catalogue(file, shipped())]
+            known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
             raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
     loaded = load([path])
     loaded.raise_for_problems()
@@ -153,7 +154,7 @@ class _Reader:
             self._read_one_of_matrix(path)
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
-        files = list(_files(path.absolute()))
+        files = list(_files(path.absolute(), self._problems))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
@@ -225,12 +226,28 @@ class _Reader:
         self._problems.append(Problem(file, 0, 0, message))
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The YAML files at or below a path, sorted, except hidden ones."""
-    if path.is_file():
-        yield path
+def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    """The YAML files at or below a path, sorted, except hidden ones. What cannot be looked into is a problem: it may hold cases."""
+    if not path.is_dir():
+        if path.is_file():
+            yield path
         return
-    for below in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
-        if below.suffix in SUFFIXES and below.is_file() and not hidden:
-            yield below
+    found: list[Path] = []
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(Path(error.filename), 0, 0, f"cannot read the folder: {error.strerror}"))
+
+    for name, folders, files in os.walk(path, onerror=unreadable):
+        folder = Path(name)
+        folders[:] = [below for below in folders if not below.startswith(".")]
+        problems += [
+            Problem(folder / below, 0, 0, "a link to a folder is not followed; name the folder itself")
+            for below in folders
+            if (folder / below).is_symlink()
+        ]
+        for file in (folder / below for below in files if not below.startswith(".")):
+            if file.suffix in SUFFIXES and file.is_file():
+                found.append(file)
+            elif file.is_symlink() and not file.exists():
+                problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))
+    yield from sorted(found)

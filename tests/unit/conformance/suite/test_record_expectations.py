@@ -17,7 +17,8 @@ from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from conformance.suite.record_expectations import EndsEarly, fill_in_expectations, observed_expectation
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
+from reports.results.writing import ResultsWriter
 from tests.support.observations import case, failed
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
