@@ -98,6 +98,14 @@ def _trunc(unit: str, instant_us: int) -> int:
     return (moment.replace(**zero) - _EPOCH) // timedelta(microseconds=1)
 
 
+def _date_format(pattern: str, instant_us: int) -> str:
+    return (_EPOCH + timedelta(microseconds=instant_us)).strftime(pattern)
+
+
+def _now() -> Value:
+    raise Unpredictable("current_timestamp")
+
+
 def _to_timestamp(value: Value) -> Value:
     """CAST(… AS TIMESTAMP) of an instant, or of text with a zone."""
     if isinstance(value, int):
@@ -193,6 +201,8 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "to_timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
     "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
     "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
+    "date_format": ScalarFunction(_date_format, _constant(STRING)),
+    "current_timestamp": ScalarFunction(_now, _constant(TIMESTAMP)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
 """By name in Spark SQL, or by operator."""
