@@ -57,6 +57,14 @@ def _subtract(left: Value, right: Value) -> Value:
     return _moved(left, -right) if isinstance(right, Interval) else left - right
 
 
+def _remainder(left: Value, right: Value) -> Value:
+    """With the sign of the dividend."""
+    if right == 0:
+        raise Unpredictable("a remainder of a division by zero")
+    remainder = abs(left) % abs(right)
+    return -remainder if left < 0 else remainder
+
+
 def _moved(instant_us: int, by: Interval) -> int:
     if by.months:
         moment = _EPOCH + timedelta(microseconds=instant_us)
@@ -168,6 +176,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "+": ScalarFunction(_add, _sum_type),
     "-": ScalarFunction(_subtract, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
+    "%": ScalarFunction(_remainder, _number),
     "negative": ScalarFunction(lambda a: -a, _same),
     "and": ScalarFunction(_and, _constant(BOOLEAN)),
     "or": ScalarFunction(_or, _constant(BOOLEAN)),

@@ -31,6 +31,7 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
+    exp.Mod: "%",
     exp.And: "and",
     exp.Or: "or",
 }
