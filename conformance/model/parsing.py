@@ -173,9 +173,9 @@ class _ExpressionParser:
         args = tuple(self.read(operand) for operand in operands)
         if name == "-" and all(arg.type.name == "timestamp" for arg in args):
             name = "time difference"
-        if name in ORDERINGS and all(arg.type == INTERVAL for arg in args):
-            if "comparison of intervals" in self._rules.refusals:
-                raise self._rules.refusal("comparison of intervals", "interval")
+        refused = "comparison of intervals"
+        if name in ORDERINGS and all(arg.type == INTERVAL for arg in args) and refused in self._rules.refusals:
+            raise self._rules.refusal(refused, "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
