@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from conformance.model.aggregates import BY_ORDER
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
 from conformance.model.errors import Unpredictable
@@ -24,6 +25,7 @@ from conformance.model.plan import (
     Plan,
     StatefulProcessor,
     StateFunction,
+    StreamSource,
     Union,
     beneath,
     expressions,
@@ -69,7 +71,16 @@ WITHOUT_EFFECT = frozenset(
 )
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
 
-BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
+BY_TIME_ZONE = frozenset(
+    {
+        "cast to timestamp",
+        "cast to timestamp_ntz",
+        "cast timestamp to string",
+        "date_format",
+        "date_trunc",
+        "to_timestamp",
+    }
+)
 """Functions that depend on the time zone of the session."""
 
 KNOWN = (
@@ -352,6 +363,18 @@ def _check_known(plan: Plan, settings: QuerySettings) -> None:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of collect_set")
+    for node in walk(plan):
+        if isinstance(node, Aggregate) and BY_ORDER & _functions(node) and not _keeps_the_order(node):
+            raise Unpredictable(f"the order of rows for {min(BY_ORDER & _functions(node))}")
+
+
+def _functions(node: Aggregate) -> frozenset[str]:
+    return frozenset(call.name for one in node.outputs for call in one.expression.aggregates)
+
+
+def _keeps_the_order(node: Aggregate) -> bool:
+    """Whether the rows of a group come from one stream in the order of their arrival."""
+    return node.session is None and isinstance(beneath(node.child), StreamSource)
 
 
 def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:
