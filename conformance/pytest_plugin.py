@@ -67,7 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="VERSION=IMAGE",
         help="container image of a version, a line or all; {spark} is the version; repeatable",
     )
-    group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
+    group.addoption(
+        "--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -70,7 +70,7 @@ def run_cells(
         limits: budget.
         display: shows progress.
         sink: keeps the results.
-        allow_code: whether cases may call Python code of their authors.
+        allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
 
     Returns:
