@@ -12,7 +12,8 @@ from .breakpoint import Breakpoint
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, machine_failure
-from .failures import EngineLost
+from .failures import EngineLost, NotPermitted
+from .permission import check_frame
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -208,7 +209,9 @@ class Execution:
         try:
             self._frame = self._build()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
-        except MissingPackages:
+            if self._request.code_path is None:
+                check_frame(self._session, self._frame)
+        except (MissingPackages, NotPermitted):
             raise
         except Exception as error:
             raise QueryFailed("analysis", error) from error
