@@ -23,7 +23,9 @@ from harness.runtimes.storage import parse_storage
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 """Variables that stand for ``--connect`` and ``--storage``."""
 
-AllowCode = Annotated[bool, option("Let cases call their own Python functions.", None, SELECT_CASES, "--allow-code")]
+AllowCode = Annotated[
+    bool, option("Let cases run their own code: Python, any SQL, any setting.", None, SELECT_CASES, "--allow-code")
+]
 StateStore = Annotated[
     StoreName | None,
     option(
