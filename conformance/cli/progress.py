@@ -17,6 +17,7 @@ from rich.progress import (
 
 from conformance.cli.console import print_error
 from conformance.core.observation import Identity
+from conformance.core.printable import printable
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask
@@ -114,7 +115,7 @@ class CaseBar(Bar):
         task = self._engines.get(target.name)
         if task is None:
             task = self._engines[target.name] = self._progress.add_task(target.name, total=None, doing="")
-        self._progress.update(task, doing=line)
+        self._progress.update(task, doing=printable(line))
 
     def started(self, task: CellTask) -> None:
         self.engine_says(task.target, task.case.id)
@@ -125,8 +126,8 @@ class CaseBar(Bar):
 
 
 def said(target: Target, line: str) -> str:
-    """A line prefixed once by the name of its target."""
-    return f"{target.name}: {line.removeprefix(f'{target.name}: ')}"
+    """A line of an engine in one line, prefixed once by the name of its target."""
+    return printable(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
 
 
 def introduced(identity: Identity, place: EngineLocation) -> str:
