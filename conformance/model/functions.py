@@ -216,6 +216,18 @@ FUNCTIONS: dict[str, ScalarFunction] = {
 }
 """By name in Spark SQL, or by operator."""
 
+BY_TIME_ZONE = frozenset(
+    {
+        "cast timestamp to string",
+        "cast to timestamp",
+        "cast to timestamp_ntz",
+        "date_format",
+        "date_trunc",
+        "to_timestamp",
+    }
+)
+"""Those that depend on the time zone of the session."""
+
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:
     """The type of a call.

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from conformance.model.aggregates import BY_ORDER
+from conformance.model.aggregation import check_order
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
+from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized
@@ -25,7 +26,6 @@ from conformance.model.plan import (
     Plan,
     StatefulProcessor,
     StateFunction,
-    StreamSource,
     Union,
     beneath,
     expressions,
@@ -70,18 +70,6 @@ WITHOUT_EFFECT = frozenset(
     }
 )
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
-
-BY_TIME_ZONE = frozenset(
-    {
-        "cast to timestamp",
-        "cast to timestamp_ntz",
-        "cast timestamp to string",
-        "date_format",
-        "date_trunc",
-        "to_timestamp",
-    }
-)
-"""Functions that depend on the time zone of the session."""
 
 KNOWN = (
     frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
@@ -364,17 +352,8 @@ def _check_known(plan: Plan, settings: QuerySettings) -> None:
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of collect_set")
     for node in walk(plan):
-        if isinstance(node, Aggregate) and BY_ORDER & _functions(node) and not _keeps_the_order(node):
-            raise Unpredictable(f"the order of rows for {min(BY_ORDER & _functions(node))}")
-
-
-def _functions(node: Aggregate) -> frozenset[str]:
-    return frozenset(call.name for one in node.outputs for call in one.expression.aggregates)
-
-
-def _keeps_the_order(node: Aggregate) -> bool:
-    """Whether the rows of a group come from one stream in the order of their arrival."""
-    return node.session is None and isinstance(beneath(node.child), StreamSource)
+        if isinstance(node, Aggregate):
+            check_order(node)
 
 
 def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:
