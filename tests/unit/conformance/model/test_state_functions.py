@@ -207,7 +207,6 @@ def test_an_operator_is_named_after_its_function() -> None:
         ),
         (processor("number_rows").group_by(["key"], ["count(*) AS n"]), "append", "append without watermark"),
     ],
-    ids=str,
 )
 def test_what_is_refused_at_the_start(frame, mode, name) -> None:
     with pytest.raises(Refused) as refused:
@@ -236,7 +235,6 @@ def test_what_is_refused_at_the_start(frame, mode, name) -> None:
             "after an aggregation",
         ),
     ],
-    ids=str,
 )
 def test_what_the_model_does_not_know(frame, mode, trigger, conf, construct) -> None:
     with pytest.raises(Unpredictable, match=construct):
