@@ -74,7 +74,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="pass this environment variable to engines; they get only the most common ones; repeatable",
     )
-    group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
+    group.addoption(
+        "--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

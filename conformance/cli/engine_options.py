@@ -20,7 +20,9 @@ from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.storage import parse_storage
 
-AllowCode = Annotated[bool, option("Let cases call their own Python functions.", None, SELECT_CASES, "--allow-code")]
+AllowCode = Annotated[
+    bool, option("Let cases run their own code: Python, any SQL, any setting.", None, SELECT_CASES, "--allow-code")
+]
 StateStore = Annotated[
     StoreName | None,
     option(

@@ -13,6 +13,7 @@ from conformance.language.compound_shapes import Key, ListOf, Record
 from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
+from conformance.language.permission import needs_code
 from conformance.language.pipelines import PIPELINE
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Choice, Converted, Json, Text
@@ -136,7 +137,8 @@ def _case(node: Node, path: Path, id: str) -> Case:
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
-    return Case.model_validate({**values, "id": id, "path": path, "digest": digest(written), "lines": _lines(node)})
+    of_file = {"id": id, "path": path, "digest": digest(written), "lines": _lines(node), "needs_code": needs_code(node)}
+    return Case.model_validate({**values, **of_file})
 
 
 def _lines(node: Node) -> dict[str, int]:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -53,6 +53,21 @@ class Suite:
         """SHA-256 over the ids and digests of the Spark cases, which identifies the suite in results."""
         content = sorted((case.id, case.digest) for case in self.cases)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def without_permission(self) -> Suite:
+        """The same, where all that needs ``--allow-code`` is a problem."""
+        found = {
+            Problem(case.path, one.line, one.column, f"{one.reason}: only --allow-code runs this")
+            for case in self.cases
+            for one in case.needs_code
+        }
+        refused = {case.id for case in self.cases if case.needs_code}
+        return replace(
+            self,
+            cases=tuple(case for case in self.cases if case.id not in refused),
+            problems=tuple(sorted({*self.problems, *found})),
+            invalid=self.invalid + len({problem.path for problem in found}),
+        )
 
     def raise_for_problems(self) -> None:
         """

@@ -156,7 +156,7 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 
 def test_a_case_has_the_keys_of_the_model() -> None:
-    of_the_file = {"id", "path", "digest", "lines", "expansion"}
+    of_the_file = {"id", "path", "digest", "lines", "expansion", "needsCode"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file
 
 
