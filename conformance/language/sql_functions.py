@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from conformance.language.sql_tokens import Token
+from conformance.language.sql_tokens import Token, words
 
-CALLING_WORDS = frozenset(
+CALLING_WORDS = words(
     "all as between by cross delay distinct else end escape except filter from group having inner intersect interval is join lateral "
     "limit minus of offset on order outer over partition select sets then union using values where within xor "
-    "dec numeric float real double decimal varchar character char string binary".split()
+    "dec numeric float real double decimal varchar character char string binary"
 )
 """Words of the grammar, and types, that may stand before ``(``; none of them calls anything."""
 

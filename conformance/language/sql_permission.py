@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from conformance.language.sql_functions import calls, functions
-from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of
+from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of, words
 
 _STATEMENTS = {
     "insert": "writes a table or a folder",
@@ -28,13 +29,13 @@ _BEGINNINGS = ("select", "with", "values")
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
 _LISTS = ("group", "order", "sort", "cluster", "distribute")
-_TABLE_FUNCTIONS = frozenset(
+_TABLE_FUNCTIONS = words(
     "range explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
-    "variant_explode_outer".split()
+    "variant_explode_outer"
 )
-_NOT_NAMES = frozenset("stream table identifier lateral select values only from with".split())
+_NOT_NAMES = words("stream table identifier lateral select values only from with")
 """Words that may begin a relation of another kind, also where a view has such a name."""
-_FROM_INSIDE_A_CALL = frozenset("extract trim substring substr overlay position".split())
+_FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _calls(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
             yield Refusal(token.offset, f"the function {token.name} {known.needs_code[token.name]}")
         elif token.name not in known.allowed:
             yield Refusal(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
-    for before, token in zip(tokens, tokens[1:], strict=False):
+    for before, token in pairwise(tokens):
         # "reflect"(…) is a call where double quotes quote names, and IDENTIFIER('reflect')(…) from 4.0 on.
         if token.is_mark("(") and (before.kind == "text" or before.is_mark(")") or before.is_mark("]")):
             yield Refusal(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")

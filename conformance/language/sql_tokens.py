@@ -58,6 +58,9 @@ class Token:
 class NotReadable(ValueError):
     """The text has something that is not read here; ``offset`` is its position, from 0."""
 
+    is_mistake = False
+    """Whether Spark cannot read it either."""
+
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(reason)
         self.offset = offset
@@ -66,6 +69,8 @@ class NotReadable(ValueError):
 
 class NotClosed(NotReadable):
     """A quote or a bracket has no counterpart."""
+
+    is_mistake = True
 
 
 @lru_cache(4096)
@@ -93,6 +98,11 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         found.append(Token(token.lastgroup, token[0], at))  # type: ignore[arg-type]  # the groups are the kinds
         at = _space(text, token.end())
     return (*found, Token("end", "", len(text)))
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
 
 
 def closing(tokens: tuple[Token, ...]) -> dict[int, int]:
