@@ -47,6 +47,8 @@ def other_confs() -> frozenset[str]:
 
 def refusal_of(name: str, value: str) -> str | None:
     """Why a case may set this only with ``--allow-code``; None if it always may."""
+    if "${" in value:  # Spark replaces it when it reads the setting
+        return f"`${{…}}` in {name} stands for a setting or a variable of the environment"
     conf = streaming_confs().get(name)
     if conf is None:
         if name in other_confs():

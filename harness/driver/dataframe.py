@@ -10,6 +10,7 @@ from typing import Any, Dict
 from pyspark.sql import functions as F
 
 from .origin import MissingName, method
+from .permission import check_statement
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import STATEFUL_PROCESSORS
 
@@ -119,13 +120,18 @@ class _Builder:
             processor.emits,
             arguments.get("outputMode", "append"),
             arguments.get("timeMode", "None"),
-            self._session.sql(initial).groupBy(*arguments["by"]) if initial else None,
+            self._statement(initial).groupBy(*arguments["by"]) if initial else None,
             arguments.get("eventTimeColumn", ""),
         )
 
     def _sql(self, frame: Any, operation: Operation) -> Any:
         frame.createOrReplaceTempView(operation["as"])
-        return self._session.sql(operation["sql"])
+        return self._statement(operation["sql"])
+
+    def _statement(self, text: str) -> Any:
+        if self._code_path is None:
+            check_statement(self._session, text)
+        return self._session.sql(text)
 
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code_path is None:

@@ -176,6 +176,7 @@ def test_the_suite_needs_no_permission() -> None:
         ("spark.sql.ansi.doubleQuotedIdentifiers", "true"),  # would read "reflect"(…) as a call
         ("spark.sql.streaming.checkpointFileManagerClass", "x.Y"),
         ("spark.sql.streaming.checkpointLocation", "/"),
+        ("spark.sql.session.timeZone", "${env:HOME}"),
         ("spark.sql.streaming.stateStore.providerClass", "x.Y"),
         ("spark.sql.streaming.stateStore.compression.codec", "x.Y"),
     ],
