@@ -10,9 +10,9 @@ from conformance.language.permission import sql_texts
 from conformance.language.problem import Report
 from conformance.language.query_columns import Columns, columns_of
 from conformance.language.sql_expression import UNITS, readable, syntax_mistakes, unknown_functions
+from conformance.language.sql_permission import refusals
 from conformance.language.streams import schemas
 from conformance.language.suggest import nearest
-from conformance.model.intervals import NotAnInterval, parse_interval
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""
@@ -53,7 +53,9 @@ def _check_texts(query: Node, report: Report, *, calls_code: bool) -> None:
         if not isinstance(place, Scalar):
             continue
         key = next(part for part in reversed(one.path) if isinstance(part, str))
-        mistakes = list(syntax_mistakes(one.text, alias=key in _WITH_ALIAS, statement=one.statement))
+        # What needs permission may be of a kind that is not known here.
+        unknown_kind = one.statement and any(refusals(one.text, one.views, statement=True))
+        mistakes = list(syntax_mistakes(one.text, alias=key in _WITH_ALIAS, statement=one.statement, part=unknown_kind))
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(one.text)
         for mistake in mistakes:
@@ -93,6 +95,11 @@ def _check_duration(node: Node, report: Report) -> None:
 
 def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
     """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
+    from conformance.model.intervals import (  # slow to import, for commands that read no case
+        NotAnInterval,
+        parse_interval,
+    )
+
     try:
         if parse_interval(text).delay_us < 0 and not negative:
             report.add(

@@ -85,13 +85,14 @@ def readable(text: str) -> tuple[Token, ...]:
     return tokens[:-1]
 
 
-def syntax_mistakes(text: str, *, alias: bool, statement: bool = False) -> Iterator[Mistake]:
+def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
     """The first mistake of syntax, if there is one.
 
     Args:
         text: an expression or a statement.
         alias: whether an alias without AS may end it.
         statement: whether it is a statement.
+        part: whether to look only at its brackets, quotes and first word.
     """
     try:
         tokens = tokens_of(text)
@@ -102,6 +103,8 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False) -> Itera
         return
     if statement and (found := _beginning(tokens)) is not None:
         yield found
+        return
+    if part:
         return
     for index, token in enumerate(tokens):
         if (message := _misplaced(tokens, index)) is not None:

@@ -153,7 +153,9 @@ def test_spark_itself_says_what_only_permission_runs(engine, tmp_path, operation
     if "sql" in operation:
         operation = {**operation, "sql": operation["sql"].format(ran=ran, file=file)}
     query = [{"from": "a"}, operation]
-    text = yaml.safe_dump({"title": "x", "streams": {"a": "n INT"}, "query": query, "steps": [{"add": {"a": [[4]]}}]})
+    text = yaml.safe_dump(
+        {"title": "x", "streams": {"a": "n INT"}, "query": query, "steps": [{"add": {"a": [[4]]}}]}, sort_keys=False
+    )
     case = case_of(tmp_path, text)
     assert case.needs_code
     with pytest.raises(DriverFailed, match=why):

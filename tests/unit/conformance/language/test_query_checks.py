@@ -120,6 +120,15 @@ def test_the_columns_that_an_expression_makes(text: str, columns: list[tuple[str
     assert (made if made is None else [(one.name, one.type and str(one.type)) for one in made]) == columns
 
 
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE made AS SELECT 1 AS n", "SELECT * FROM e TABLESAMPLE (5 PERCENT) REPEATABLE (2) x"]
+)
+def test_a_statement_that_needs_permission_may_be_of_any_kind(text: str) -> None:
+    query = [{"from": "r"}, {"sql": text, "as": "e"}]
+    written = {"title": "x", "streams": {"r": "a INT"}, "query": query, "steps": [{"idle": {}}]}
+    assert case_from(written, "x").needs_code
+
+
 def test_the_columns_that_an_expression_reads() -> None:
     found = [str(one) for one in references("CASE WHEN e.Key = 'a' THEN `b` ELSE sum(x.y[z]) END AS n")]
     assert found == ["e.key", "b", "x.y", "z"]
