@@ -111,6 +111,8 @@ class TestRecord:
                 continue
             path.write_text(fill_in_expectations(path.read_text(), case, seen, replace=True))
             loaded = discovery.load([path])
+            if all("it repeats what step" in problem.message for problem in loaded.problems) and loaded.problems:
+                continue  # the recorded version is one of `differs`, whose entry the author now has to remove
             assert loaded.problems == ()
             plain = loaded.cases[0].model_copy(update={"differs": ()})
             assert judge(plain, SparkVersion.parse(version), observation(id, version)).status == "conforms"
