@@ -16,6 +16,8 @@ from conformance.language.suggest import nearest
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""
+_LONGEST = 200
+"""Characters of a duration that is checked."""
 _WITH_ALIAS = ("select", "groupBy", "agg", "sql")
 
 
@@ -95,6 +97,8 @@ def _check_duration(node: Node, report: Report) -> None:
 
 def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, *, negative: bool) -> None:
     """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
+    if len(text) > _LONGEST:
+        return
     from conformance.model.intervals import (  # slow to import, for commands that read no case
         NotAnInterval,
         parse_interval,

@@ -132,16 +132,17 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
 
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     """A row with a number that no row of the others has in its place; texts may be times in another notation."""
-    for row in rows:
-        for index, value in enumerate(items_of(row)):
-            there = [one.items[index] for one in others if isinstance(one, Items) and index < len(one.items)]
-            column = [one.items[index] for one in rows if isinstance(one, Items) and index < len(one.items)]
-            if len(there) != len(others) or not all(_is_number(one) for one in (*there, *column)):
-                continue
-            if (
-                Counter(one.plain() for one in column)[value.plain()]
-                > Counter(one.plain() for one in there)[value.plain()]
-            ):
+    lists = [one.items for one in (*rows, *others) if isinstance(one, Items)]
+    if len(lists) < len(rows) + len(others):
+        return None
+    for index in range(min(map(len, lists), default=0)):
+        column = [row[index] for row in lists]
+        if not all(map(_is_number, column)):
+            continue
+        left = Counter(node.plain() for node in column[: len(rows)])
+        left.subtract(node.plain() for node in column[len(rows) :])
+        for row, node in zip(rows, column, strict=False):
+            if left[node.plain()] > 0:
                 return row
     return None
 

@@ -43,6 +43,10 @@ _RESULTS: Mapping[str, DataType] = {
     **dict.fromkeys(("upper", "lower", "concat_ws", "substring", "date_format"), STRING),
     **dict.fromkeys(("length", "hour", "minute", "second", "year", "month", "dayofmonth"), INT),
 }
+_DEEPEST = 20
+"""Calls within calls whose type is followed."""
+_MOST_NAMES = 20
+"""Unknown functions of a text for which a similar one is searched, which is slow."""
 _GENERATORS = words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
     "variant_explode_outer"
@@ -123,10 +127,10 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
 def unknown_functions(text: str) -> Iterator[Mistake]:
     """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
     tokens = readable(text)
-    for index in calls((*tokens, Token("end", "", len(text)))) if tokens else ():
-        name = tokens[index].name
-        if name not in functions().known and (near := similar(name, functions().known)) is not None:
-            yield Mistake(tokens[index].offset, f"unknown function {tokens[index].text!r}: did you mean {near!r}?")
+    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))] if tokens else []
+    for token in [one for one in called if one.name not in functions().known][:_MOST_NAMES]:
+        if (near := similar(token.name, functions().known)) is not None:
+            yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
 
 
 def references(text: str) -> Iterator[Reference]:
@@ -322,7 +326,7 @@ def _own_name(tokens: tuple[Token, ...]) -> str:
     return name if (name := _call(tokens)) in ("window", "session_window") else ""
 
 
-def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> DataType | None:
+def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], depth: int = 0) -> DataType | None:
     if parts := _chain(tokens):
         return type_at([part.lower() for part in parts], scope)
     if len(tokens) == 1:
@@ -336,9 +340,9 @@ def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) ->
         except NotAType:
             return None
     argument = tokens[2 : _first_argument(tokens)] if name else ()
-    if not argument:
+    if not argument or depth == _DEEPEST:
         return None
-    of = _type_of(argument, scope)
+    of = _type_of(argument, scope, depth + 1)
     if name in _SAME_TYPE:
         return of
     whole = of is not None and of.name in ("tinyint", "smallint", "int", "bigint")

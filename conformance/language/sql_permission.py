@@ -225,12 +225,12 @@ class _Relations:
 def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
     """Name that a WITH at the beginning defines → index of the bracket that ends its definition."""
     found: dict[str, int] = {}
-    index = 1
+    index, pairs = 1, closing(tokens)
     while tokens[0].keyword == "with" and len(tokens) > index + 2:
         name, word, bracket = tokens[index : index + 3]
         if not name.name or word.keyword != "as" or not bracket.is_mark("("):
             break
-        end = closing(tokens)[index + 2]
+        end = pairs[index + 2]
         found.setdefault(name.name, end)
         if not tokens[end + 1].is_mark(","):
             break
