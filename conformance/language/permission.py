@@ -40,9 +40,10 @@ def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     return tuple(sorted(set(found), key=lambda one: (one.line, one.column, one.reason)))
 
 
-def sql_texts(pipeline: Sequence[Mapping[str, Json]]) -> Iterator[SqlText]:
-    """Every text of a pipeline that Spark parses, in the order in which the driver passes them on."""
-    yield from _texts(pipeline, (), [])
+def sql_texts(pipeline: Node) -> Iterator[SqlText]:
+    """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
+    operations: Json = pipeline.plain()
+    yield from _texts(operations, (), [])
 
 
 def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str]) -> Iterator[SqlText]:
@@ -69,7 +70,7 @@ def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str])
 def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
     if pipeline is None:
         return
-    for one in sql_texts(pipeline.plain()):
+    for one in sql_texts(pipeline):
         place = inside(pipeline, one.path)
         for refusal in refusals(one.text, one.views, statement=one.statement):
             at = place.at(refusal.offset) if isinstance(place, Scalar) else place

@@ -30,11 +30,11 @@ def check_queries(case: Node, report: Report) -> Mapping[int, Columns | None]:
     streams = schemas(child(case, "streams"), report)
     steps = items_of(child(case, "steps"))
     found: dict[int, Columns | None] = {}
-    queries = [(child(case, "query"), steps[0] if steps else None)]
-    for step in steps:
-        changed = child(child(child(step, "restart"), "change"), "query")
+    queries: list[tuple[Node | None, Node | None]] = [(child(case, "query"), steps[0] if steps else None)]
+    for one in steps:
+        changed = child(child(child(one, "restart"), "change"), "query")
         if changed is not None:
-            queries.append((changed, step))
+            queries.append((changed, one))
     calls_code = any(_calls_code(query) for query, _ in queries)
     for number, (query, step) in enumerate(queries):
         refused = child(child(step, "expect"), "error") is not None
@@ -50,7 +50,7 @@ def check_queries(case: Node, report: Report) -> Mapping[int, Columns | None]:
 
 
 def _check_texts(query: Node, report: Report, *, calls_code: bool) -> None:
-    for one in sql_texts(query.plain()):
+    for one in sql_texts(query):
         place = inside(query, one.path)
         if not isinstance(place, Scalar):
             continue

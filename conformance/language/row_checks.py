@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.core.query import STATEFUL
 from conformance.core.values import NotAValue, canonical
@@ -70,10 +71,10 @@ def _expectations(case: Node) -> Iterator[_Expected]:
         if (expect := child(step, "expect")) is not None:
             yield _Expected(expect, *found[-1])
     for entry in items_of(child(case, "differs")):
-        for change in entries_of(child(entry, "steps")):
-            number = step_number(change.key.value, steps)
+        for changed in entries_of(child(entry, "steps")):
+            number = step_number(changed.key.value, steps)
             if number is not None:
-                yield _Expected(change.value, *found[number - 1])
+                yield _Expected(changed.value, *found[number - 1])
 
 
 def _rows(expect: Node) -> Iterator[Node]:
@@ -86,7 +87,7 @@ def _check_row(row: Node, columns: Columns, report: Report) -> None:
     names = [column.name or "?" for column in columns]
     if not isinstance(row, Items | Entries):
         return
-    plain = row.plain()
+    plain: Any = row.plain()
     if isinstance(row, Items) and len(row.items) != len(columns):
         has = f"this row has {counted(len(row.items), 'value')}"
         report.add(row, f"{has}, but the query has {counted(len(columns), 'column')}: {', '.join(names)}")

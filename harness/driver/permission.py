@@ -30,7 +30,7 @@ def refused_statement(plan: str) -> Optional[str]:
     """Why a statement must not be executed, by its parsed plan; None if it is a query."""
     for node in _NODE.findall(plan):
         if _COMMAND.match(node):
-            return "the statement is no query: " + node
+            return "the statement is no query: {}".format(node)
         if node.endswith("ScriptTransformation"):
             return "the query runs a script"
     return None
@@ -38,13 +38,13 @@ def refused_statement(plan: str) -> Optional[str]:
 
 def refused_plan(plan: str) -> Optional[str]:
     """Why a query must not be started, by its analysed plan; None if it only computes."""
-    why = refused_statement(plan)
-    if why is not None:
-        return why
+    refused = refused_statement(plan)
+    if refused is not None:
+        return refused
     if _READS_TABLES.search(plan):
         return "the query reads a table or a file"
     called = _CALLS.search(plan)
-    return "the query calls " + called.group(1) if called else None
+    return "the query calls {}".format(called.group(1)) if called else None
 
 
 def check_statement(session: Any, text: str) -> None:

@@ -178,10 +178,11 @@ class TestHostileText:
         cases = tmp_path / "cases" / "f"
         cases.mkdir(parents=True)
         text = json.dumps(HOSTILE)
+        condition = json.dumps("count = '{}'".format(HOSTILE.replace("'", "\\'")))
         (cases / "a.yaml").write_text(
             f"title: {text}\nwhy: {json.dumps(HOSTILE + ' [x](javascript:alert(3)) ![i](https://example.com/i.png)')}\n"
             "streams: {events: 'event_time TIMESTAMP, count INT'}\nlinks: [https://example.com/]\n"
-            f"query: [from: events, where: {text}]\nconf: {{spark.x: {text}}}\n"
+            f"query: [from: events, where: {condition}]\nconf: {{spark.x: {text}}}\n"
             f"steps: [{{name: {text}, add: {{events: [['12:00', 1]]}}}}]\n"
         )
         loaded = discovery.load([tmp_path / "cases"])
