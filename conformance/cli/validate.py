@@ -58,7 +58,9 @@ def validate(
     show_coverage: Annotated[
         bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")
     ] = False,
-    allow_code: Annotated[bool, option("Accept what runs only with --allow-code.", None, None, "--allow-code")] = False,
+    allow_code: Annotated[
+        bool, option("Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.

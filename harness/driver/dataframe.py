@@ -9,6 +9,7 @@ from typing import Any, Dict
 
 from pyspark.sql import functions as F
 
+from .failures import NotPermitted
 from .origin import MissingName, method
 from .permission import check_statement
 from .state_functions import STATE_FUNCTIONS, check_packages
@@ -135,7 +136,7 @@ class _Builder:
 
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code_path is None:
-            raise UnknownOperation("call (not allowed)")
+            raise NotPermitted("the query calls Python code of its author")
         module, _, name = operation["call"].partition(":")
         if self._code_path not in sys.path:
             sys.path.insert(0, self._code_path)
