@@ -52,7 +52,15 @@ SUBJECTS = {
         (
             tuple(
                 f"{_MODEL}/test_{name}.py"
-                for name in ("state_functions", "stateful_processors", "values", "functions", "nullability", "catalogue")
+                for name in (
+                    "state_functions",
+                    "stateful_processors",
+                    "values",
+                    "functions",
+                    "checks",
+                    "nullability",
+                    "catalogue",
+                )
             ),
             (f"{UNIT}/conformance/oracle/test_cross_check.py",),
             (f"{_MODEL}/test_query.py",),
