@@ -56,6 +56,7 @@ def test_a_group_all_of_whose_rows_are_at_or_behind_the_watermark_is_settled_at_
     assert sorted(second.emitted) == [("b", 1, 20_000), ("c", 1, 20_000)]
     (operator,) = second.operators
     assert (operator.updated, operator.removed, operator.state_rows) == (1, 2, 2)
+    assert (operator.dropped, operator.duplicates, operator.late) == (0, 0, ())
 
 
 def test_a_null_event_time_counts_as_no_time() -> None:
