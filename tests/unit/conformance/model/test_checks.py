@@ -173,6 +173,13 @@ def test_an_aggregation_above_a_join_over_a_range(version, name) -> None:
     assert refusal(queries.windowed(joined), "append") == name
 
 
+@pytest.mark.parametrize("condition", ["ta > TIMESTAMP'1970-01-01 00:00:05'", "tb > TIMESTAMP'1970-01-01 00:00:05'"])
+def test_a_condition_on_the_event_time_of_one_side_is_no_range(condition) -> None:
+    queries = Queries("3.4.4")
+    joined = queries.joined("inner", f"ka = kb AND ta = tb AND {condition}")
+    assert refusal(queries.windowed(joined), "append") is None
+
+
 def test_deduplications() -> None:
     old, new = Queries("3.3.4"), Queries("4.3.0")
     assert refusal(old.windowed(old.stream()).drop_duplicates("n"), "append") == "deduplication after aggregation"

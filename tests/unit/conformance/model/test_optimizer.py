@@ -126,7 +126,11 @@ def test_a_constant_filter_above_state_is_left_out_or_cuts_the_plan_on_versions_
 
 def aggregations(frame: Frame) -> list[list[str]]:
     plan = without_redundant_aggregations(frame.plan)
-    return [[key.column.name for key in node.keys] for node in walk(plan) if isinstance(node, Aggregate)]
+    found = [node for node in walk(plan) if isinstance(node, Aggregate)]
+    for node in found:
+        read = {id for key in node.keys for id in key.expression.references}
+        assert read <= {one.id for one in node.child.columns}
+    return [[key.column.name for key in node.keys] for node in found]
 
 
 @pytest.mark.parametrize(
