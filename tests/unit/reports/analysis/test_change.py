@@ -11,7 +11,7 @@ from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from tests.support import cells as a
-from tests.support.observations import batch, differs, step, window
+from tests.support.observations import batch, differs, failed, step, window
 
 
 def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore[no-untyped-def]
@@ -236,3 +236,39 @@ def test_worst_first(tmp_path: Path) -> None:
     matrix = Matrix.of(results)
     found = changes(matrix, *matrix.targets)
     assert [change.case for change in found.changes] == ["z/rows", "b/refused", "c/timing", "a/metric"]
+
+
+def between(tmp_path: Path, *answers: Observation):  # type: ignore[no-untyped-def]
+    """The change between two answers of any number of steps."""
+    matrix = Matrix.of(a.results(tmp_path / "r", {a.CASE: {"3.5.9": a.CALM, "4.3.0": a.EARLIER}}))
+    cells = [
+        matrix.cells[a.CASE, target.name].model_copy(update={"observation": answer})
+        for target, answer in zip(matrix.targets, answers, strict=True)
+    ]
+    return change(cells[0], matrix.targets[0], cells[1], matrix.targets[1])
+
+
+def test_a_case_ends_with_the_error_of_its_last_step(tmp_path: Path) -> None:
+    first = step(1, batch(0, a.FIRST))
+    broke = step(2, error=a.FAILED.steps[0].error)
+    found = between(tmp_path, a.seen(first, step(2, batch(1))), a.seen(first, broke))
+    assert (found.meaning, found.what) == ("refused", "fails while it runs: SparkException")
+
+
+def test_two_failures_at_one_stage_differ_only_in_what_came_before(tmp_path: Path) -> None:
+    error = a.FAILED.steps[0].error
+    answers = [a.seen(step(1, batch(0, a.FIRST, state=(state,)), error=error)) for state in (1, 2)]
+    found = between(tmp_path, *answers)
+    assert (found.meaning, found.what) == ("metric", "same rows; differs in rows in state")
+
+
+def test_a_row_in_state_is_later_although_fewer_are_dropped(tmp_path: Path) -> None:
+    before = a.seen(step(1, batch(0, a.FIRST, a.SECOND, dropped=1)))
+    found = between(tmp_path, before, a.seen(step(1, batch(0, a.FIRST, state=(2,)))))
+    assert (found.meaning, found.what) == ("timing", "1 row later: still in state when the case ends")
+
+
+@pytest.mark.parametrize("stage", ["analysis", "start"])
+def test_what_was_refused_says_at_which_stage(tmp_path: Path, stage: str) -> None:
+    found = between(tmp_path, a.seen(failed(1, "AnalysisException", stage=stage)), a.CALM)
+    assert (found.meaning, found.what) == ("accepted", f"runs; it was refused at {stage} (AnalysisException) before")

@@ -111,6 +111,12 @@ class TestKnownBugs:
         _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
 
+    def test_a_documented_difference_that_both_have_is_no_bug(self, capsys, tmp_path) -> None:
+        entry = differs(">=3", because="it is late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
+        a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
+        code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
+
 
 class TestAccepting:
     def write(self, text: str) -> None:
@@ -158,6 +164,7 @@ class TestAccepting:
             ("accepted:\n  - {case: x, because: y, change: row}\n", "did you mean 'rows'"),
             ("acepted: []\n", "did you mean 'accepted'"),
             ("- case: x\n", "must be a mapping with one key"),
+            ("accepted: everything\n", "must be a mapping with one key"),
             ("accepted:\n  - hello\n", "an entry must be a mapping"),
         ],
     )

@@ -132,3 +132,17 @@ def test_files_with_missing_cells(tmp_path: Path) -> None:
     paths = [written(tmp_path / "1", ("f/a",), ("spark-3.5.9",)), written(tmp_path / "2", ("f/b",), ("spark-4.3.0",))]
     with pytest.raises(MissingCells, match=r"2 cells \(f/a on spark-4.3.0, f/b on spark-3.5.9\)"):
         Results.read_all(paths)
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (1, "1 cell (f/0 on spark-3.5.9)"),
+        (3, "3 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9)"),
+        (4, "4 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9 and 1 more)"),
+        (9, "9 cells (f/0 on spark-3.5.9, f/1 on spark-3.5.9, f/2 on spark-3.5.9 and 6 more)"),
+    ],
+)
+def test_three_of_the_missing_cells_are_named(count: int, told: str) -> None:
+    missing = MissingCells(None, [(f"f/{number}", "spark-3.5.9") for number in reversed(range(count))])
+    assert f"{told} of the header without a result" in str(missing)
