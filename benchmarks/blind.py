@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign
-from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByEachOther, ByTheModel
+from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByTheModel
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
@@ -34,6 +34,7 @@ from conformance.runner.resources import Concurrency, open_runtime
 from conformance.runner.session import choose_targets
 from harness.engine.engine import Runtime
 from harness.runtimes.options import RuntimeOptions
+from tests.support.each_other import ByEachOther
 
 CHANGES = {
     "late rows against the watermark before": ("late_watermark", "3.3.4", "3.4.4"),

@@ -57,8 +57,9 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
 
     from conformance.cli.progress import CaseLines
     from conformance.core.versions import SparkVersion
-    from conformance.runner.run import run_cases
-    from conformance.runner.session import ResultsSink
+    from conformance.runner.run import JudgeCases, cells_of
+    from conformance.runner.run_cells import run_cells
+    from conformance.runner.session import ResultsSink, cell_record
     from conformance.suite import discovery
     from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results, ResultsWriter
@@ -88,8 +89,15 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
         try:
             with ResultsWriter(folder / "results.jsonl", header) as writer:
                 limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
-                display, sink = CaseLines(number * versions), ResultsSink(writer)
-                run_cases(loaded.cases, targets, MiniatureRuntime(folder), limits, display=display, sink=sink)
+                display, sink = CaseLines(number * versions), ResultsSink(writer, cell_record)
+                run_cells(
+                    cells_of(loaded.cases, targets),
+                    JudgeCases(),
+                    MiniatureRuntime(folder),
+                    limits,
+                    display=display,
+                    sink=sink,
+                )
         finally:
             sys.stderr = stderr
         results = Results.read(folder / "results.jsonl")

@@ -17,9 +17,8 @@ from watching import Watching
 
 from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
-from harness.scheduling.budget import budget
+from harness.scheduling.budget import Machine, budget
 from harness.scheduling.cell_run import CellTask, Limits
-from harness.scheduling.machine import Machine
 from harness.scheduling.scheduler import Scheduler
 from harness.targets.catalogue import Targets
 

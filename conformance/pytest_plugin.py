@@ -10,6 +10,7 @@ appending a suffix to node ids, which pytest 9.2 prevents; so the scheduler here
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
-from conformance.runner.run import verdict_on
+from conformance.runner.run import JudgeCases
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
@@ -67,6 +68,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="VERSION=IMAGE",
         help="container image of a version, a line or all; {spark} is the version; repeatable",
     )
+    group.addoption(
+        "--env",
+        action="append",
+        metavar="NAME",
+        help="pass this environment variable to engines; they get only the most common ones; repeatable",
+    )
     group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
 
 
@@ -76,6 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
         shipped = Catalogue.at(discovery.shipped())
         for tag, entry in ((shipped and shipped.tags) or {}).items():
             config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
+        missing = [name for name in config.getoption("--env") or () if name not in os.environ]
+        if missing:
+            raise pytest.UsageError(f"--env: {', '.join(missing)} is not set in this environment")
         try:
             choice = Targets.load().choose(specs, obstacle=readiness.obstacle)
         except ValueError as error:
@@ -156,7 +166,17 @@ class CaseFile(pytest.File):
 
 
 class _Item(pytest.Item):
-    """A case whose failure is shown without a traceback."""
+    """A case on a target; its failure is shown without a traceback."""
+
+    def __init__(self, *, case: Case | PolicyCase, on: str = TARGET, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._title = case.lines.get("title", 1) - 1, f"{case.id} on {on}"
+        for tag in case.tags:
+            self.add_marker(tag)
+        self.user_properties.append(("case", case.id))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, *self._title
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         return str(excinfo.value if isinstance(excinfo.value, Unexpected) else super().repr_failure(excinfo, style))
@@ -166,44 +186,33 @@ class CaseItem(_Item):
     """A case on a target."""
 
     def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(case=case, on=target.name, **kwargs)
         self.case = case
         self.target = target
         self.add_marker(pytest.mark.xdist_group(target.name))
-        for tag in case.tags:
-            self.add_marker(tag)
-        self.user_properties += [("spark", str(target.version)), ("case", case.id)]
+        self.user_properties.append(("spark", str(target.version)))
 
     def runtest(self) -> None:
         skipped = not_applicable(self.case, self.target.version)
         if skipped is not None:
             pytest.skip(skipped.notes[0])
-        verdict = verdict_on(self.config.stash[_ENGINES].run(self.case, self.target))
+        verdict = JudgeCases().verdict(self.config.stash[_ENGINES].run(self.case, self.target))
         self.user_properties.append(("status", verdict.status))
         if verdict.status not in AS_THE_CASE_SAYS:
             raise Unexpected(verdict.describe())
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {self.target.name}"
 
 
 class PolicyItem(_Item):
     """A case on a watermark policy, checked against the policy's reading of its trace."""
 
     def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(case=case, **kwargs)
         self.case = case
-        for tag in case.tags:
-            self.add_marker(tag)
-        self.user_properties.append(("case", case.id))
 
     def runtest(self) -> None:
         found = check(self.case)
         if found:
             raise Unexpected("\n".join([self.case.title, *map(str, found)]))
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.case.lines.get("title", 1) - 1, f"{self.case.id} on {TARGET}"
 
 
 class Engines:
@@ -216,6 +225,7 @@ class Engines:
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
             code_path=config.rootpath if self._allow_code else None,
+            variables={name: os.environ[name] for name in config.getoption("--env") or ()},
         )
         self._stack = ExitStack()
         self._runtime: Runtime | None = None

@@ -53,26 +53,23 @@ COMMANDS: Mapping[str, Listed] = {
 """In the order of the help."""
 
 
-class Command(TyperCommand):
+class _PlainHelp:
+    help: str | None
+
+    def get_params(self, ctx: Any) -> Any:
+        return _plain(super().get_params(ctx))  # type: ignore[misc]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.help = _unwrapped(self.help)
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+
+
+class Command(_PlainHelp, TyperCommand):
     """A command with plain help."""
 
-    def get_params(self, ctx: Any) -> Any:
-        return _plain(super().get_params(ctx))
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.help = _unwrapped(self.help)
-        super().format_help(ctx, formatter)
-
-
-class CommandGroup(TyperGroup):
+class CommandGroup(_PlainHelp, TyperGroup):
     """A command that has commands, with plain help."""
-
-    def get_params(self, ctx: Any) -> Any:
-        return _plain(super().get_params(ctx))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.help = _unwrapped(self.help)
-        super().format_help(ctx, formatter)
 
 
 class Commands(CommandGroup):

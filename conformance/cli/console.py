@@ -14,13 +14,7 @@ from rich.text import Text
 
 
 def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
-    """Print a command's answer.
-
-    Args:
-        lines: for people; a line is never broken.
-        record: the same for programs.
-        as_json: which of the two.
-    """
+    """Print a command's answer: lines for people, which are never broken, or the same as a record for programs."""
     if as_json:
         print_json(record)
         return
@@ -33,18 +27,22 @@ def print_json(record: object) -> None:
     typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
 
 
-def errors_console(notes: Iterable[str] = ()) -> Console:
-    """Standard error, where lines are never broken; it starts with these notes."""
+def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
+    """Standard error, where lines are never broken; it starts with these notes, and what is planned."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for note in notes:
         console.print(note, style="yellow", markup=False)
+    if plan is not None:
+        console.print(str(plan), markup=False)
     return console
 
 
-def print_reused(reused: int, cells: int, errors: Console) -> None:
-    """Print how many answers came from the cache, if any."""
+def print_reused(reused: int, cells: int, problem: str | None, errors: Console) -> None:
+    """Print how many answers came from the cache, if any, and why it was not used."""
     if reused:
         errors.print(f"{reused} of {cells} answers from the cache; --fresh ignores it")
+    if problem:
+        errors.print(problem, style="yellow", markup=False)
 
 
 def command_line() -> str:

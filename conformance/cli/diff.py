@@ -45,8 +45,8 @@ def diff(
 
 
 def _lines(found: Difference, a: Path, b: Path) -> Iterator[Text]:
-    for pair in found.pairs:
-        yield Text(f"{_where(pair.a)}  |  {_where(pair.b)}", style="dim")
+    for one, other in found.pairs:
+        yield Text(f"{_where(one)}  |  {_where(other)}", style="dim")
     for cell in found.different:
         yield _line(cell)
         yield Text(f"    {cell.divergence}")

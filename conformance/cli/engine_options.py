@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
@@ -28,6 +30,12 @@ StateStore = Annotated[
 Runtime = Annotated[
     RuntimeName, option("Run engines on this machine, or each in a container.", "local|container", ENGINES)
 ]
+Env = Annotated[
+    list[str] | None,
+    option(
+        "Pass this environment variable to engines; they get only the most common ones. Repeatable.", "NAME", ENGINES
+    ),
+]
 Fresh = Annotated[bool, option("Ignore cached results.", None, SPEED, "--fresh")]
 Work = Annotated[
     Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
@@ -35,7 +43,7 @@ Work = Annotated[
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speed(Concurrency):
     """How much runs at once, and how long it may take."""
 
     jobs: Annotated[
@@ -54,10 +62,6 @@ class Speed:
         ),
     ] = None
     step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1)] = STEP_TIMEOUT_S
-
-    @property
-    def concurrency(self) -> Concurrency:
-        return Concurrency(self.jobs, self.side_by_side, self.step_timeout)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class Engines:
     plain: Annotated[
         bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
+    env: Env = None
     work: Work = None
 
 
@@ -115,6 +120,13 @@ def store_name(text: str) -> StoreName:
     raise typer.BadParameter(f"{text!r} is not one of {', '.join(get_args(StoreName))}", param_hint="--state-store")
 
 
+def _variables(names: Iterable[str]) -> dict[str, str]:
+    missing = [name for name in names if name not in os.environ]
+    if missing:
+        raise typer.BadParameter(f"{', '.join(missing)} is not set in this environment", param_hint="--env")
+    return {name: os.environ[name] for name in names}
+
+
 def runtime_options(
     engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, allow_code: bool = False
 ) -> RuntimeOptions:
@@ -128,12 +140,14 @@ def runtime_options(
     """
     cluster = cluster or Cluster()
     container = engines.runtime == "container"
+    variables = _variables(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     of_engines_here = {"--master": cluster.master, "--conf": cluster.conf, "--connect": connect}
     of_started_engines = {"--master": cluster.master, "--conf": cluster.conf, "--plain": engines.plain}
     for given, clashes, why in (
         (of_containers, not container, "only for containers: add --runtime container"),
         ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
+        ({"--env": variables}, container, "a container gets no variables of this machine: omit --runtime"),
         (of_engines_here, container, "a container has its own engine: omit --runtime"),
         (of_started_engines, bool(connect), "the Connect server has its own: omit it or --connect"),
     ):
@@ -153,6 +167,7 @@ def runtime_options(
         cluster=master,
         endpoint=endpoint,
         conf=settings_of(cluster.conf or ()),
+        variables=variables,
         storage=parse_storage(cluster.storage) if cluster.storage else None,
         images=tuple(engines.image or ()),
         memory=engines.memory,

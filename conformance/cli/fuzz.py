@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,15 +13,22 @@ import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
-from conformance.cli.duration import seconds
 from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
-from conformance.fuzzing.campaign import CampaignListener, Tally
-from conformance.fuzzing.model_oracle import FAILS
-from conformance.fuzzing.session import BIGGEST_SEED, OUTPUT, FuzzOptions, FuzzOutcome, plan_fuzzing, run_fuzzing
+from conformance.fuzzing.campaign import Tally
+from conformance.fuzzing.session import (
+    BIGGEST_SEED,
+    OUTPUT,
+    FuzzDisplay,
+    FuzzOptions,
+    FuzzOutcome,
+    plan_fuzzing,
+    run_fuzzing,
+)
 from conformance.model.catalogue import catalogue
+from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
 from conformance.strategies.families import FAMILIES
 from harness.engine.engine import EngineLocation
@@ -47,6 +55,9 @@ Examples:
 
 SECONDS_BETWEEN_LINES = 10.0
 """Between two lines of progress, if there is no terminal."""
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 @grouped
@@ -108,12 +119,12 @@ def fuzz(
             output=output,
             runtime=engine_options.runtime_options(engines),
             work=engines.work,
-            concurrency=speed.concurrency,
+            concurrency=speed,
         )
     )
     display = _Display(plan.notes)
     try:
-        outcome = run_fuzzing(plan, display, display)
+        outcome = run_fuzzing(plan, display)
     finally:
         display.close()
     _print_outcome(outcome, plan.seed)
@@ -122,7 +133,22 @@ def fuzz(
     raise typer.Exit(1 if outcome.tally.finds else 0)
 
 
-class _Display(CampaignListener):
+def seconds(text: str) -> float:
+    """How many seconds a length of time means: ``90``, ``30s``, ``10m``, ``1h30m``.
+
+    Raises:
+        typer.BadParameter: it is not a length of time, or it is zero.
+    """
+    parts = [*_DURATION.finditer(text.strip())]
+    if not parts or "".join(part[0] for part in parts) != text.strip():
+        raise typer.BadParameter(f"{text!r} is not a length of time; write 90, 30s, 10m or 1h30m", param_hint="--time")
+    total = sum(float(part[1]) * _UNITS[part[2]] for part in parts)
+    if not total:
+        raise typer.BadParameter("the time must be more than zero", param_hint="--time")
+    return total
+
+
+class _Display(FuzzDisplay):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
     def __init__(self, notes: Sequence[str]) -> None:
@@ -192,7 +218,7 @@ def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
         if counts:
             print(f"{title}: {sum(counts.values())}")
             for what, times in counts.most_common():
-                print(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(FAILS) else ""))
+                print(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
     if tally.unsteady:
         print(f"differences that did not recur: {tally.unsteady}")
     every = set(catalogue())

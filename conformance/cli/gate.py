@@ -100,11 +100,10 @@ def _lines(answer: Gate) -> Iterator[Text]:
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
-        link = f" ({standing.bug.link})" if standing.bug.link else ""
-        yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{link}")
+        yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}")
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
-    for silent in answer.silent:
+    for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
     yield Text(answer.summary(), style=style)
@@ -116,9 +115,8 @@ def _change(ruling: Ruling) -> Iterator[Text]:
     passing = f"[{WORDS[ruling.passing]}{because}]", STYLES[ruling.passing]
     yield Text.assemble("  ", (change.case, "bold"), f"  {change.what}  ", passing)
     for reason in change.reasons:
-        link = f" ({reason.link})" if reason.link else ""
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
-        yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{link}")
+        yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{reason.ticket}")
     if not change.reasons:
         yield Text(f"      no case gives a reason; {change.where}", style="yellow")
 
@@ -132,11 +130,17 @@ def _record(answer: Gate) -> dict[str, Any]:
         "compared": answer.compared.compared,
         "changes": [_ruling(ruling) for ruling in answer.rulings],
         "known_bugs_of_both": [
-            {"case": one.case, "because": one.because, "link": one.bug.link, "gone_in": one.bug.gone_in}
+            {
+                "case": one.case,
+                "because": one.because,
+                "link": one.bug.link,
+                "introduced_by": one.bug.introduced_by,
+                "gone_in": one.bug.gone_in,
+            }
             for one in answer.bugs
         ],
         "stale": [str(entry) for entry in answer.stale],
-        "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.silent],
+        "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.compared.missing],
         "outside": list(answer.compared.outside),
     }
 
@@ -157,6 +161,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
                 "text": one.text,
                 "link": one.link,
                 "bug": one.bug is not None,
+                "introduced_by": one.bug.introduced_by if one.bug else None,
                 "mended": one.bug.gone_in if one.bug else None,
             }
             for one in change.reasons

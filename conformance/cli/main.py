@@ -62,10 +62,7 @@ def conformance(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; never returns.
-
-    Args:
-        arguments: the process's own by default.
+    """Run the command line, by default the process's own; never returns.
 
     Raises:
         SystemExit: always, with one of the exit codes.

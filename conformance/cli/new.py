@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from conformance.cli.options import option
-from conformance.suite.templates import TEMPLATES, Kind
+
+Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
+"""The query of a new case: a file of ``conformance/suite/templates``, valid but without expectations."""
 
 EXAMPLES = """
 Examples:
@@ -42,5 +45,5 @@ def new(
     if case.exists():
         raise typer.BadParameter(f"{case} exists: choose another name", param_hint="FILE")
     case.parent.mkdir(parents=True, exist_ok=True)
-    case.write_text(TEMPLATES[kind], encoding="utf-8")
+    case.write_bytes((files("conformance.suite") / "templates" / f"{kind}.yaml").read_bytes())
     typer.echo(str(case))

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask
+from harness.scheduling.engine_slot import EngineListener
 from harness.targets.target import Target
 from reports.results.status import GLYPHS
 
 _LOUD = {"violates", "flaky", "broken", "not-run"}
 
 
-class Lines:
+class Lines(EngineListener):
     """A line per answer on standard error, for logs."""
 
     def __init__(self, cells: int) -> None:
@@ -32,11 +40,11 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def says(self, target: Target, line: str) -> None:
+    def engine_says(self, target: Target, line: str) -> None:
         print(said(target, line), file=sys.stderr, flush=True)
 
-    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.says(target, introduced(identity, place))
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        self.engine_says(target, introduced(identity, place))
 
     def started(self, task: CellTask) -> None:
         pass
@@ -47,29 +55,31 @@ class Lines:
         print(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}", file=sys.stderr, flush=True)
 
 
-class Bar:
-    """A bar over all answers of a run; it disappears at the end."""
+class Bar(EngineListener):
+    """A bar over everything that a run does; it disappears at the end."""
 
-    def __init__(self, what: str, cells: int, console: Console) -> None:
+    def __init__(self, what: str, total: int, console: Console, *columns: ProgressColumn) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            *columns or (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn()),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", style="dim"),
             console=console,
             transient=True,
         )
-        self._all = self._progress.add_task(what, total=cells, doing="")
+        self._all = self._progress.add_task(what, total=total, doing="")
 
     def __enter__(self) -> Self:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
+
+    def engine_says(self, target: Target, line: str) -> None:
+        self._progress.update(self._all, doing=said(target, line))
+
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        self.engine_says(target, introduced(identity, place))
 
     def answered(self, *, doing: str = "", loud: str | None = None, style: str = "") -> None:
         """Advance the bar by one answer.
@@ -100,24 +110,18 @@ class CaseBar(Bar):
         super().__init__("cells", cells, console)
         self._engines: dict[str, TaskID] = {}
 
-    def says(self, target: Target, line: str) -> None:
-        self._doing(target, line)
-
-    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self._doing(target, introduced(identity, place))
+    def engine_says(self, target: Target, line: str) -> None:
+        task = self._engines.get(target.name)
+        if task is None:
+            task = self._engines[target.name] = self._progress.add_task(target.name, total=None, doing="")
+        self._progress.update(task, doing=line)
 
     def started(self, task: CellTask) -> None:
-        self._doing(task.target, task.case.id)
+        self.engine_says(task.target, task.case.id)
 
     def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002 — the bar has its own clock
         loud = f"{GLYPHS[verdict.status]} {task.target.name} {verdict.case}: {verdict.status}"
         self.answered(loud=loud if verdict.status in _LOUD else None, style="bold red")
-
-    def _doing(self, target: Target, what: str) -> None:
-        task = self._engines.get(target.name)
-        if task is None:
-            task = self._engines[target.name] = self._progress.add_task(target.name, total=None, doing="")
-        self._progress.update(task, doing=what)
 
 
 def said(target: Target, line: str) -> str:

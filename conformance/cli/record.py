@@ -18,7 +18,6 @@ from conformance.runner.observe import observation_in, observe
 from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
-from harness.runtimes.options import Name as RuntimeName
 from harness.scheduling.cell_run import CellTask
 
 EXAMPLES = """
@@ -46,6 +45,7 @@ def record(
     results: Annotated[Path | None, option("Take the answer from this results file; run nothing.", "FILE")] = None,
     replace: Annotated[bool, option("Replace existing expectations, too.", None, None, "--replace")] = False,
     runtime: engine_options.Runtime = "local",
+    env: engine_options.Env = None,
     allow_code: engine_options.AllowCode = False,
 ) -> None:
     """Fill in a case's expectations from what Spark does.
@@ -62,16 +62,20 @@ def record(
         raise typer.BadParameter(
             f"{case} has a `matrix`, whose cases differ in what they show: record a case without one", param_hint="FILE"
         )
-    observation = observation_in(results, read, spark) if results else _observed(read, spark, runtime, allow_code)
+    observation = (
+        observation_in(results, read, spark)
+        if results
+        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), allow_code)
+    )
     text = case.read_text(encoding="utf-8")
     case.write_text(fill_in_expectations(text, read, observation, replace=replace), encoding="utf-8")
     typer.echo(str(case))
 
 
-def _observed(case: Case, spark: str, runtime: RuntimeName, allow_code: bool) -> Observation:
+def _observed(case: Case, spark: str, engines: engine_options.Engines, allow_code: bool) -> Observation:
     choice = choose_targets([spark])
     errors_console(choice.notes)
-    where = engine_options.runtime_options(engine_options.Engines(runtime=runtime), allow_code=allow_code)
+    where = engine_options.runtime_options(engines, allow_code=allow_code)
     return observe(case, choice.targets[0], where, _EngineLines(1))
 
 

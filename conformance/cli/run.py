@@ -139,13 +139,12 @@ def run(
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, cluster, connect=connect, allow_code=allow_code),
             work=engines.work,
-            concurrency=speed.concurrency,
+            concurrency=speed,
         )
     )
-    errors = errors_console(plan.notes)
-    errors.print(str(plan), markup=False)
+    errors = errors_console(plan.notes, plan)
     with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
         outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, errors)
+    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
     show(outcome.results, Console())
     raise typer.Exit(exit_code(outcome.results))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
 from conformance.cli.console import command_line, errors_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
+from conformance.cli.progress import Bar
 from conformance.core.wording import counted
 from conformance.runner import soak_session
 from conformance.runner.soak_session import SoakRequest, plan_soak
@@ -60,6 +62,7 @@ def soak(
     ] = None,
     partitions: Annotated[int, option("Tasks that read a micro-batch, and partitions of its state.", "N", min=1)] = 4,
     cluster: engine_options.Cluster,
+    env: engine_options.Env = None,
     work: Annotated[
         Path | None,
         option(
@@ -78,7 +81,7 @@ def soak(
 
     Exits with 0 if every invariant holds, 1 if one is broken, 3 if fewer kills hit the query than asked for.
     """
-    where = engine_options.runtime_options(engine_options.Engines(), cluster)
+    where = engine_options.runtime_options(engine_options.Engines(env=env), cluster)
     if isinstance(where.storage, StorageUrl):
         raise typer.BadParameter("a soak reads its files itself: pass a folder, not a URL", param_hint="--storage")
     plan = plan_soak(
@@ -93,13 +96,13 @@ def soak(
             stall_timeout=stall_timeout,
             cluster=where.cluster,
             conf=where.conf,
+            variables=where.variables,
             storage=where.storage,
             work=work,
         )
     )
-    errors = errors_console(plan.notes)
-    errors.print(str(plan), markup=False)
-    with _Bar(rows, errors) if errors.is_terminal else _Lines() as watcher:
+    errors = errors_console(plan.notes, plan)
+    with _Bar(rows, errors) if errors.is_terminal else nullcontext(_Lines()) as watcher:
         record = soak_session.soak(plan, watcher)
     show(record, Console())
     if record.kills < record.kills_wanted:
@@ -117,12 +120,6 @@ class _Lines:
     def __init__(self) -> None:
         self._printed = 0.0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
     def __call__(self, line: str, /) -> None:
         print(line, file=sys.stderr, flush=True)
 
@@ -132,32 +129,19 @@ class _Lines:
             self(f"{rows:,} rows, {_doing(a_second, watermark, kills)}")
 
 
-class _Bar:
-    """A bar over all rows; it disappears at the end."""
+class _Bar(Bar):
+    """A bar over all rows."""
 
     def __init__(self, rows: int, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"),
-            BarColumn(bar_width=24),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[doing]}", style="dim"),
-            console=console,
-            transient=True,
+        super().__init__(
+            "rows", rows, console, TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"), BarColumn(24)
         )
-        self._rows: TaskID = self._progress.add_task("rows", total=rows, doing="")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
     def __call__(self, line: str, /) -> None:
-        self._progress.update(self._rows, doing=line)
+        self._progress.update(self._all, doing=line)
 
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        self._progress.update(self._rows, completed=rows, doing=_doing(a_second, watermark, kills))
+        self._progress.update(self._all, completed=rows, doing=_doing(a_second, watermark, kills))
 
 
 def _doing(a_second: float, watermark: int | None, kills: int) -> str:

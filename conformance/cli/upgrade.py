@@ -11,13 +11,10 @@ from rich.console import Console
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, print_reused
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.progress import Bar, Lines, introduced, said
-from conformance.core.observation import Identity
+from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
 from conformance.runner.upgrade_session import Cuts, UpgradeOptions, plan_upgrades, run_plan
-from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask
-from harness.targets.target import Target
 from harness.targets.upgrade_paths import Policy
 from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
 
@@ -100,14 +97,13 @@ def upgrade(
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, allow_code=allow_code),
             work=engines.work,
-            concurrency=speed.concurrency,
+            concurrency=speed,
         )
     )
-    errors = errors_console(plan.notes)
-    errors.print(str(plan), markup=False)
+    errors = errors_console(plan.notes, plan)
     with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
         outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, errors)
+    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
     show(outcome.results, Console())
     raise typer.Exit(exit_code(outcome.results))
 
@@ -124,12 +120,6 @@ class _CheckpointBar(Bar):
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
-
-    def says(self, target: Target, line: str) -> None:
-        self._progress.update(self._all, doing=said(target, line))
-
-    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.says(target, introduced(identity, place))
 
     def started(self, task: CellTask) -> None:
         pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,7 @@ from harness.targets.catalogue import Targets
 
 if TYPE_CHECKING:
     from conformance.oracle.cross_check import CrossCheck, ModelDisagreement
+    from conformance.oracle.unstated_moments import UnstatedMoment
 
 DISAGREES = 1
 INVALID = 2
@@ -61,7 +62,8 @@ def validate(
 ) -> None:
     """Check cases without running them.
 
-    Prints each problem on a line as file:line:column: message.
+    Prints each problem on a line as file:line:column: message. In a suite, a folder with behaviours.yaml, warnings follow: steps with
+    several micro-batches that do not say which of them emits.
 
     Exits with 0 if there is no problem, else with 2; with --model, exits with 1 if a case and the model disagree.
     """
@@ -70,14 +72,19 @@ def validate(
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]
     agreed = _cross_check(loaded) if model else None
-    lines = [*map(_line, loaded.problems), *(line for one in categories if show_coverage for line in _covered(one))]
-    record = _record(loaded, categories)
+    warnings = _warnings(loaded)
+    lines = [
+        *map(_line, loaded.problems),
+        *map(_warning_line, warnings),
+        *(line for one in categories if show_coverage for line in _covered(one)),
+    ]
+    record = _record(loaded, categories, warnings)
     if agreed is not None:
         record["model"] = _cross_check_record(agreed)
     print_answer(lines, record, as_json=as_json)
     if not as_json:
         errors = errors_console()
-        errors.print(Text(_summary(loaded), style="red" if loaded.problems else "green"))
+        errors.print(Text(_summary(loaded, warnings), style="red" if loaded.problems else "green"))
         if categories:
             errors.print(Text(f"covered: {', '.join(map(str, categories))}"))
         if agreed is not None:
@@ -87,6 +94,17 @@ def validate(
         raise typer.Exit(INVALID)
     if agreed is not None and agreed.disagreements:
         raise typer.Exit(DISAGREES)
+
+
+def _warnings(loaded: Suite) -> tuple[UnstatedMoment, ...]:
+    """For the cases of a suite; in other folders, authors decide how strict their cases are."""
+    strict = [case for case in loaded.cases if any(case.path.is_relative_to(root) for root in loaded.catalogues)]
+    if not strict:
+        return ()
+    # The model is slow to import.
+    from conformance.oracle.unstated_moments import unstated_moments
+
+    return tuple(unstated_moments(strict))
 
 
 def _cross_check(loaded: Suite) -> CrossCheck:
@@ -107,9 +125,8 @@ def _cross_check_lines(agreed: CrossCheck) -> Iterator[Text]:
 
 def _cross_check_summary(agreed: CrossCheck) -> str:
     wrong = len(agreed.disagreements)
-    share = f"{agreed.share:.1%} of the {len(agreed.without_state_functions)} without Python state functions"
     return (
-        f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({share}) "
+        f"the model predicts {len(agreed.predicted)} of {counted(len(agreed.cases), 'case')} ({agreed.share:.1%}) "
         f"on {counted(len(agreed.versions), 'version')}: {counted(agreed.cells, 'cell')}, "
         f"{counted(wrong, 'disagreement') if wrong else 'no disagreement'}"
     )
@@ -134,7 +151,7 @@ def _cross_check_record(agreed: CrossCheck) -> dict[str, Any]:
         "versions": [str(version) for version in agreed.versions],
         "predicted": [case.id for case in agreed.predicted],
         "not_predicted": {construct: list(ids) for construct, ids in agreed.not_predicted.items()},
-        "share_without_state_functions": agreed.share,
+        "share": agreed.share,
         "cells": agreed.cells,
         "disagreements": [
             {
@@ -155,6 +172,11 @@ def _line(problem: Problem) -> Text:
     return Text.assemble((place, "bold"), (problem.message, "red"))
 
 
+def _warning_line(warning: UnstatedMoment) -> Text:
+    path = warning.path.relative_to(Path.cwd()) if warning.path.is_relative_to(Path.cwd()) else warning.path
+    return Text.assemble((f"{path}:{warning.line}: ", "bold"), (f"warning: {warning.message}", "yellow"))
+
+
 def _covered(category: Category) -> Iterator[Text]:
     yield Text(f"{category}", style="bold")
     for id, meaning in category.entries.items():
@@ -171,21 +193,23 @@ def _covered(category: Category) -> Iterator[Text]:
     yield Text()
 
 
-def _summary(loaded: Suite) -> str:
-    """``74 cases, 2 problems in 1 file``; invalid files count as cases."""
+def _summary(loaded: Suite, warnings: Sequence[UnstatedMoment]) -> str:
+    """``74 cases, 2 problems in 1 file, 1 warning``; invalid files count as cases."""
     cases = counted(len(loaded.all_cases) + loaded.invalid, "case")
+    warned = f", {counted(len(warnings), 'warning')}" if warnings else ""
     if not loaded.problems:
-        return f"{cases}, no problems"
+        return f"{cases}, no problems{warned}"
     files = len({problem.path for problem in loaded.problems})
-    return f"{cases}, {counted(len(loaded.problems), 'problem')} in {counted(files, 'file')}"
+    return f"{cases}, {counted(len(loaded.problems), 'problem')} in {counted(files, 'file')}{warned}"
 
 
-def _record(loaded: Suite, categories: list[Category]) -> dict[str, Any]:
+def _record(loaded: Suite, categories: list[Category], warnings: Sequence[UnstatedMoment]) -> dict[str, Any]:
     return {
         "valid": not loaded.problems,
         "cases": [case.id for case in loaded.all_cases],
         "digest": loaded.digest,
         "problems": [_problem(problem) for problem in loaded.problems],
+        "warnings": [{"path": str(one.path), "line": one.line, "message": one.message} for one in warnings],
         "coverage": [
             {
                 "name": one.name,

@@ -166,9 +166,13 @@ class Differs(Frozen):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
+    introduced_by: str | None = None
+    """Of a bug without a ticket: the ticket that introduced it, if known."""
     because: str | None = None
     unsupported: str | None = None
-    """Why the feature does not exist; the case must fail at analysis or start."""
+    """Why the feature does not exist; the case must fail at analysis or start with ``error``."""
+    error: ExpectedError | None = None
+    """Of ``unsupported``: how these versions refuse the query. Without it, only a missing method counts."""
     expect: Expectation | None = None
     """Expected of the start, in place of all expectations of steps."""
     steps: Mapping[int, ExpectationChange] = {}
@@ -191,6 +195,8 @@ class Upgrade(Frozen):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug, as in ``Differs``."""
+    introduced_by: str | None = None
+    """As in ``Differs``."""
     way_round: str | None = None
     """The documented workaround."""
     error: ExpectedError | None = None
@@ -286,6 +292,14 @@ class Case(Frozen):
     def keeps_state(self) -> bool:
         """Whether a query of the case may keep state between micro-batches; SQL and user code are assumed to."""
         return any(operation.may_keep_state for operation in self.operations())
+
+    def output_mode_in(self, step: int) -> OutputMode:
+        """The output mode of the query that runs in the step with this number: a restart may change it."""
+        mode = self.output_mode
+        for one in self.steps[:step]:
+            if isinstance(one.action, Restart):
+                mode = one.action.change.output_mode or mode
+        return mode
 
     def pipelines(self) -> Iterator[Pipeline]:
         """The query, and each query with which a restart replaces it."""

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 
 DROPPED = "stateOperators.numRowsDroppedByWatermark"
@@ -45,7 +43,7 @@ def missing(path: str, version: SparkVersion) -> Metric | None:
 @cache
 def metrics() -> tuple[Metric, ...]:
     """Every metric that some supported version does not report."""
-    written: dict[str, dict[str, str]] = yaml.safe_load((files("conformance.core") / "metrics.yaml").read_text())
+    written: dict[str, dict[str, str]] = read_data("conformance.core", "metrics.yaml")
     return tuple(
         Metric(
             path=name if name.split(".")[0] in ("sources", "sink") else f"{_OF_OPERATORS}{name}",

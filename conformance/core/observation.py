@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from conformance.core.error_classes import most_specific
+
 Json: TypeAlias = Any
 Row: TypeAlias = tuple[Json, ...]
 Stage: TypeAlias = Literal["analysis", "start", "run"]
@@ -36,13 +38,23 @@ class BatchBehaviour(NamedTuple):
     state: tuple[int, ...]
 
 
+class ErrorBehaviour(NamedTuple):
+    """The part of an error that two answers are compared by."""
+
+    stage: Stage
+    name: str
+    """As ``ErrorSeen.name``."""
+
+    def __str__(self) -> str:
+        return f"{self.name or 'an error without a class'} at {self.stage}"
+
+
 class StepBehaviour(NamedTuple):
     """The part of a step that two answers are compared by: no durations, no progress, no error texts."""
 
     batches: tuple[BatchBehaviour, ...]
     watermark: int
-    error: Stage | None
-    """The stage at which the step failed."""
+    error: ErrorBehaviour | None
 
     def without_instants(self) -> StepBehaviour:
         """The same without watermarks, for cases whose event time is the engine's clock."""
@@ -82,6 +94,15 @@ class ErrorSeen(_Frozen):
     classes: tuple[str, ...]
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
+
+    @property
+    def name(self) -> str:
+        """The class that says what it is; empty if it has none."""
+        return most_specific(self.classes)
+
+    @property
+    def behaviour(self) -> ErrorBehaviour:
+        return ErrorBehaviour(self.stage, self.name)
 
 
 class BatchSeen(_Frozen):
@@ -133,13 +154,15 @@ class StepSeen(_Frozen):
     """Extended plan of the last executed batch, or the logical plan if none has run; None unless requested."""
     error: ErrorSeen | None
     wall_ms: int
+    columns: tuple[Column, ...] = ()
+    """What the query of this step emits; empty if that is what the last query of the case emits."""
     interrupted: Interrupted | None = None
     """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
 
     @property
     def behaviour(self) -> StepBehaviour:
         batches = tuple(batch.behaviour for batch in self.batches)
-        return StepBehaviour(batches, self.watermark, self.error.stage if self.error is not None else None)
+        return StepBehaviour(batches, self.watermark, self.error.behaviour if self.error is not None else None)
 
 
 class Observation(_Frozen):
@@ -147,7 +170,18 @@ class Observation(_Frozen):
 
     case: str
     columns: tuple[Column, ...]
+    """What the last query of the case emits; a restart may have changed it."""
     steps: tuple[StepSeen, ...]
+
+    @classmethod
+    def of(cls, case: str, columns: tuple[Column, ...], steps: tuple[StepSeen, ...]) -> Observation:
+        """An observation whose steps name their columns only if they are not those of the last query."""
+        kept = tuple(step.model_copy(update={"columns": ()}) if step.columns == columns else step for step in steps)
+        return cls(case=case, columns=columns, steps=kept)
+
+    def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
+        """What the query of a step emits."""
+        return step.columns or self.columns
 
     def without_progress(self) -> Observation:
         """The same without the raw ``progress`` of its micro-batches, which is the bulk of it."""

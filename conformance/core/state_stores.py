@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
 Name: TypeAlias = Literal["hdfs", "rocksdb"]
@@ -24,9 +22,7 @@ class StateStore:
 
     @classmethod
     def named(cls, name: Name) -> StateStore:
-        data: dict[str, Any] = yaml.safe_load(
-            (files("conformance.core") / "state_stores.yaml").read_text(encoding="utf-8")
-        )
+        data: dict[str, Any] = read_data("conformance.core", "state_stores.yaml")
         entry = data["stores"][name]
         return cls(name, {data["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
 

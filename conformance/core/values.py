@@ -166,11 +166,7 @@ def instant_ms(value: Json) -> int:
 
 
 def show(micros: int) -> str:
-    """An instant in the shortest notation of the case language: ``12:05``, ``12:05:00.5``, ``2024-03-01 12:05``.
-
-    Args:
-        micros: microseconds since the epoch.
-    """
+    """An instant (µs since the epoch) in the shortest notation of the case language: ``12:05``, ``12:05:00.5``, ``2024-03-01 12:05``."""
     try:
         moment = _EPOCH + micros * _MICROSECOND
     except OverflowError:  # outside the years 1 to 9999, which an engine may report
@@ -184,11 +180,7 @@ def show(micros: int) -> str:
 
 
 def show_in_full(micros: int) -> str:
-    """An instant with date, seconds and zone: ``1970-01-01T12:05:00Z``; as ``show`` if outside the years 1 to 9999.
-
-    Args:
-        micros: microseconds since the epoch.
-    """
+    """An instant (µs since the epoch) with date, seconds and zone, ``1970-01-01T12:05:00Z``; as ``show`` outside the years 1 to 9999."""
     try:
         return f"{(_EPOCH + micros * _MICROSECOND).isoformat()}Z"
     except OverflowError:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+from conformance.core.data import read_data
 
 
 class NotAVersion(ValueError):
@@ -106,7 +106,7 @@ def _specifier(text: str) -> SpecifierSet:
 @cache
 def releases() -> tuple[SparkVersion, ...]:
     """Every known release of Apache Spark since 3.0.0, oldest first."""
-    lines: dict[str, int] = yaml.safe_load((files("conformance.core") / "releases.yaml").read_text())
+    lines: dict[str, int] = read_data("conformance.core", "releases.yaml")
     return tuple(
         sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1))
     )

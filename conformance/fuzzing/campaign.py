@@ -67,18 +67,12 @@ class CampaignListener:
     def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
         """A find was made smaller."""
 
-    def found(self, find: Discrepancy) -> None:
-        """There is a new find."""
-
 
 class Campaign:
     """Searches for cases on which oracles differ.
 
     Args:
         oracles: at least one, with different names.
-        judge: judges their answers.
-        drawing: generates cases.
-        listener: is notified of the progress.
         jobs: how many oracles work in parallel; all by default.
         stopped: polled, also while engines work; True stops the campaign at once.
     """
@@ -183,7 +177,6 @@ class Campaign:
             found = self._new(case, difference, judgement.not_predicted)
             if found is not None:
                 tally.finds.append(found)
-                self._listener.found(found)
                 yield found
 
     def _new(self, case: Case, difference: AnswerDifference, construct: str) -> Discrepancy | None:

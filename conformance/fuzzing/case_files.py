@@ -81,10 +81,13 @@ def _is_case(written: Mapping[str, Json], name: str) -> bool:
 
 
 def _expecting(find: Discrepancy, case: Case, answer: NamedAnswer) -> Iterator[dict[str, Json]]:
-    schema = OutputSchema.of(answer.observation.columns)
-    seen = {step.number: step for step in answer.observation.steps}
+    seen = {step.number: _expectation(step, case, answer) for step in answer.observation.steps}
     for number, step in enumerate(find.written["steps"], 1):
-        yield {**step, "expect": observed_expectation(seen[number], schema, case)} if number in seen else dict(step)
+        yield {**step, "expect": seen[number]} if number in seen else dict(step)
+
+
+def _expectation(step: StepSeen, case: Case, answer: NamedAnswer) -> dict[str, Json]:
+    return observed_expectation(step, OutputSchema.of(answer.observation.columns_of(step)), case)
 
 
 def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNames) -> dict[str, Json] | None:
@@ -92,11 +95,8 @@ def _entry(case: Case, expected: NamedAnswer, other: NamedAnswer, rules: RuleNam
     if expected.version == other.version:
         return None
     steps: dict[int, Json] = {}
-    schemas = [OutputSchema.of(one.observation.columns) for one in (expected, other)]
     for mine, theirs in zip(expected.observation.steps, other.observation.steps, strict=False):
-        change = _changed(
-            *(observed_expectation(step, schema, case) for step, schema in zip((mine, theirs), schemas, strict=True))
-        )
+        change = _changed(_expectation(mine, case, expected), _expectation(theirs, case, other))
         if change:
             steps[mine.number] = change
     if not steps:
@@ -131,9 +131,8 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
     for one in (difference.one, difference.other):
         yield f"{one.oracle}:"
         case = case_from(find.written, find.name)
-        schema = OutputSchema.of(one.observation.columns)
         for step in one.observation.steps:
-            yield f"  step {step.number}: {_line(step, schema, case)}"
+            yield f"  step {step.number}: {inline(_expectation(step, case, one))}"
     for name, source in difference.rules:
         yield f"Explained by the rule {name} ({source})"
     if not difference.rules:
@@ -141,10 +140,6 @@ def _head(find: Discrepancy, command: str, file: Path) -> Iterator[str]:
     for line in _replays(difference, file):
         yield f"Reproduce:  {line}"
     yield f"Find again: {command}"
-
-
-def _line(step: StepSeen, schema: OutputSchema, case: Case) -> str:
-    return inline(observed_expectation(step, schema, case))
 
 
 def _replays(difference: AnswerDifference, file: Path) -> Iterator[str]:

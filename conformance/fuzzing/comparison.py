@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.model_oracle import predict_or_fail, with_conf
+from conformance.fuzzing.model_oracle import cached_prediction, with_conf
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.judging.divergence import divergence, equivalent
 from conformance.model.catalogue import other_readings, rules_of
@@ -66,17 +66,10 @@ class AnswerJudgement:
 
 class AnswerJudge(Protocol):
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
-        """
-        Args:
-            case: the case.
-            answers: by name of the oracle.
-            oracles: by name.
-        """
-        ...
+        """Compare answers; they and the oracles are by the name of the oracle."""
 
     def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
         """The difference with the rules that explain it. Slow: predicts the case once per rule."""
-        ...
 
 
 class ByTheModel:
@@ -92,11 +85,11 @@ class ByTheModel:
         self._alone = alone
 
     def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:
-        named = _named(answers, oracles)
+        named = named_answers(answers, oracles)
         try:
-            predicted = {one.oracle: predict_or_fail(one.on(case), one.version) for one in named}
+            predicted = {one.oracle: cached_prediction(one.on(case), one.version) for one in named}
         except Unpredictable as unknown:
-            return AnswerJudgement(_first_difference(named), not_predicted=unknown.construct)
+            return AnswerJudgement(first_difference(named), not_predicted=unknown.construct)
         wrong = {one.oracle: found for one in named if (found := _from_the_model(one, predicted[one.oracle]))}
         if self._alone and wrong:
             first: dict[str, AnswerDifference] = {}
@@ -105,7 +98,7 @@ class ByTheModel:
             return AnswerJudgement(tuple(first.values()))
         known: dict[RuleNames, None] = {}
         for one, other in _neighbours(named):
-            difference = divergence(one.observation, other.observation)
+            difference = divergence(one.observation, other.observation, error_classes=False)
             if difference is None:
                 continue
             if one.oracle in wrong or other.oracle in wrong:
@@ -119,20 +112,6 @@ class ByTheModel:
         for one in (difference.one, difference.other):
             rules |= dict.fromkeys(rules_predicting(one.on(case), one.version, one.observation))
         return replace(difference, rules=tuple(rules))
-
-
-class ByEachOther:
-    """Any two different answers are a find; the model is only asked for the rules that explain it."""
-
-    def judge(self, case: Case, answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> AnswerJudgement:  # noqa: ARG002
-        return AnswerJudgement(_first_difference(_named(answers, oracles)))
-
-    def explained(self, case: Case, difference: AnswerDifference) -> AnswerDifference:
-        try:
-            here, there = (predict_or_fail(one.on(case), one.version) for one in (difference.one, difference.other))
-        except Unpredictable:
-            return difference
-        return replace(difference, rules=rules_between(case, here, there))
 
 
 def rules_between(case: Case, here: Prediction, there: Prediction) -> RuleNames:
@@ -160,7 +139,7 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
         (rule.name, rule.source) for rule, altered in other_readings(version) if _predicts(case, version, altered, seen)
     ]
     try:
-        steps = predict_or_fail(case, version).steps
+        steps = cached_prediction(case, version).steps
     except Unpredictable:
         return tuple(found)
     refused = steps[-1].error if steps else None
@@ -174,12 +153,12 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
 def _predicts(case: Case, version: SparkVersion, rules: Rules, seen: Observation) -> bool:
     try:
-        return equivalent(predict_or_fail(case, version, rules).observation, seen)
+        return equivalent(cached_prediction(case, version, rules).observation, seen, error_classes=False)
     except Unpredictable:
         return False
 
 
-def _named(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> list[NamedAnswer]:
+def named_answers(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -> list[NamedAnswer]:
     return [
         NamedAnswer(name, oracles[name].version, answer.observation, oracles[name].conf)
         for name, answer in answers.items()
@@ -188,7 +167,7 @@ def _named(answers: Mapping[str, OracleAnswer], oracles: Mapping[str, Oracle]) -
 
 
 def _from_the_model(one: NamedAnswer, prediction: Prediction) -> AnswerDifference | None:
-    difference = divergence(one.observation, prediction.observation)
+    difference = divergence(one.observation, prediction.observation, error_classes=False)
     if difference is None:
         return None
     model = NamedAnswer(f"model-{one.version}", one.version, prediction.observation, one.conf)
@@ -200,9 +179,9 @@ def _neighbours(answers: Sequence[NamedAnswer]) -> Iterable[tuple[NamedAnswer, N
     return pairwise(sorted(answers, key=lambda one: one.version))
 
 
-def _first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
+def first_difference(answers: Sequence[NamedAnswer]) -> tuple[AnswerDifference, ...]:
     for one, other in _neighbours(answers):
-        difference = divergence(one.observation, other.observation)
+        difference = divergence(one.observation, other.observation, error_classes=False)
         if difference is not None:
             return (AnswerDifference(one, other, difference.what),)
     return ()

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.model_oracle import predict_or_fail
+from conformance.fuzzing.model_oracle import cached_prediction
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules
 from conformance.oracle.prediction import Prediction
@@ -30,7 +30,7 @@ def coverage_of(case: Case, version: SparkVersion) -> ModelCoverage:
         Unpredictable: the model does not know what the case does.
     """
     recording = RecordingRules(rules_of(version), _Recorded())
-    prediction = predict_or_fail(case, version, cast(Rules, recording))
+    prediction = cached_prediction(case, version, cast(Rules, recording))
     record = recording.record
     traits = {*record.rules, *record.results, *_traits(case, prediction)}
     return ModelCoverage(prediction, frozenset(record.rules), frozenset(traits))

@@ -1,4 +1,4 @@
-"""The reference model as an oracle: the right model, or a wrong one. Generated cases may crash it; the campaign continues."""
+"""The reference model as an oracle: the right model, or a wrong one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from conformance.fuzzing.oracle import OracleAnswer
 from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
 from conformance.oracle.prediction import Prediction, predict
-
-FAILS = "a case on which it fails"
-"""The construct of an ``Unpredictable`` that stands for a crash of the model."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class ModelOracle:
 
     def _answer(self, case: Case) -> OracleAnswer:
         try:
-            return OracleAnswer(predict_or_fail(with_conf(case, self.conf), self.version, self.rules).observation)
+            return OracleAnswer(cached_prediction(with_conf(case, self.conf), self.version, self.rules).observation)
         except Unpredictable as unknown:
             return OracleAnswer(None, str(unknown))
 
@@ -56,11 +53,11 @@ def with_conf(case: Case, conf: Mapping[str, str]) -> Case:
     return case.model_copy(update={"conf": {**conf, **case.conf}}) if conf else case
 
 
-def predict_or_fail(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
-    """As ``predict``, with recent predictions cached and crashes reported as ``Unpredictable``.
+def cached_prediction(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+    """As ``predict``, with recent predictions cached.
 
     Raises:
-        Unpredictable: the model does not know what the case does, or crashes: the construct then starts with ``FAILS``.
+        Unpredictable: the model does not know what the case does, or fails on it: ``ModelDefect``.
     """
     if rules is None:
         found = _cached(_CacheKey(case.digest, tuple(sorted(case.conf.items())), version, case))
@@ -91,5 +88,3 @@ def _predicted(case: Case, version: SparkVersion, rules: Rules | None) -> Predic
         return predict(case, version, rules)
     except Unpredictable as unknown:
         return unknown
-    except Exception as defect:
-        return Unpredictable(f"{FAILS}: {type(defect).__name__}: {defect}")

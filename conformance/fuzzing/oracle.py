@@ -29,27 +29,21 @@ class Oracle(Protocol):
     @property
     def name(self) -> str:
         """A unique name for display: ``spark-3.5.9``, ``spark-3.5.9 with rocksdb``, ``model-3.5.9``."""
-        ...
 
     @property
     def version(self) -> SparkVersion:
         """The Spark version that it runs or predicts."""
-        ...
 
     @property
     def conf(self) -> Mapping[str, str]:
         """Spark settings added to every case, unless the case sets them itself."""
-        ...
 
     @property
     def at_once(self) -> int:
         """How many cases it answers in parallel; smaller batches waste time."""
-        ...
 
     def answers(self, cases: Sequence[Case]) -> Sequence[OracleAnswer]:
         """An answer for each case; the cases have different ids."""
-        ...
 
     def close(self) -> None:
         """Release its resources. May be called from any thread, and more than once."""
-        ...

@@ -11,9 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
 
-from conformance.core.observation import Identity
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion, releases
@@ -27,9 +25,9 @@ from conformance.fuzzing.model_oracle import ModelOracle
 from conformance.fuzzing.oracle import Oracle
 from conformance.runner.resources import Concurrency, OptionsClash, open_runtime
 from conformance.runner.session import choose_targets
-from harness.engine.engine import EngineLocation
 from harness.errors import HarnessError
 from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.engine_slot import EngineListener
 from harness.targets.target import Target
 
 OUTPUT = Path("found")
@@ -86,17 +84,14 @@ class FuzzPlan:
         return shlex.join(words + (["--output", str(options.output)] if options.output != OUTPUT else []))
 
 
-class FuzzDisplay(Protocol):
+class FuzzDisplay(CampaignListener, EngineListener):
     """What the user sees of a campaign."""
 
-    def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None: ...
+    def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
+        """The oracles are about to get the first cases."""
 
     def written(self, file: Path) -> None:
         """A find is in this file."""
-
-    def engine_says(self, target: Target, line: str) -> None: ...
-
-    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
     return FuzzPlan(options, seed, choice.targets if choice else (), choice.notes if choice else ())
 
 
-def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay, listener: CampaignListener) -> FuzzOutcome:
+def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
     """Search until the time is over, and write each find when it is small.
 
     Raises:
@@ -141,7 +136,7 @@ def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay, listener: CampaignListener
         display.started(plan.seed, [oracle.name for oracle in oracles], by_the_model)
         stopped = stack.enter_context(_stopped_by_signals())
         judge = ByTheModel(alone=by_the_model)
-        campaign = Campaign(oracles, judge, drawing, listener, jobs=options.concurrency.jobs, stopped=stopped)
+        campaign = Campaign(oracles, judge, drawing, display, jobs=options.concurrency.jobs, stopped=stopped)
         tally, began = campaign.tally, time.monotonic()
 
         def over() -> bool:

@@ -36,7 +36,6 @@ def judge(
     """The verdict from the results of both queries.
 
     Args:
-        invariant: the invariant.
         checked: the result of ``Invariant.checked_sql``; None if the tables it sums are empty.
         columns: of the result of ``Invariant.violations_sql``.
         rows: the first rows of that result.

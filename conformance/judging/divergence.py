@@ -7,6 +7,8 @@ This is the only comparison of two answers: engine with engine, engine with mode
 - Rows are compared as a multiset, by value: ``1.0`` and ``1.00`` are the same DECIMAL.
 - The watermark after a step that failed is not compared, since no micro-batch can run with it.
 - Watermarks are not compared at all if the event time is the engine's clock (``instants=False``).
+- Errors are the same if their stage and their class are; only their stage counts if one of the answers is a model's, which does not
+  predict every class of an error (``error_classes=False``).
 """
 
 from __future__ import annotations
@@ -82,31 +84,36 @@ class Divergence:
         return value if isinstance(value, str) else json.dumps(value)
 
 
-def divergence(a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True) -> Divergence | None:
+def divergence(
+    a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
+) -> Divergence | None:
     """The first place where two answers differ; None if they are equivalent.
 
     Args:
         a, b: answers to the same case.
         upto: the last step to compare; None for all.
         instants: whether watermarks are compared.
+        error_classes: whether errors are compared by their class too.
     """
-    return next(divergences(a, b, upto=upto, instants=instants), None)
+    return next(divergences(a, b, upto=upto, instants=instants, error_classes=error_classes), None)
 
 
-def equivalent(a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True) -> bool:
-    """Whether two answers are the same."""
-    return divergence(a, b, upto=upto, instants=instants) is None
+def equivalent(
+    a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
+) -> bool:
+    """Whether two answers are the same; the arguments are those of ``divergence``."""
+    return divergence(a, b, upto=upto, instants=instants, error_classes=error_classes) is None
 
 
 def divergences(
-    a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True
+    a: Observation, b: Observation, *, upto: int | None = None, instants: bool = True, error_classes: bool = True
 ) -> Iterator[Divergence]:
     """Every place where two answers differ, in order."""
-    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
     steps = [[step for step in one.steps if upto is None or step.number <= upto] for one in (a, b)]
     for one, other in zip(*steps, strict=False):
         behaviours = [step.behaviour if instants else step.behaviour.without_instants() for step in (one, other)]
-        yield from _of_steps(one.number, behaviours[0], behaviours[1], schemas)
+        schemas = OutputSchema.of(a.columns_of(one)), OutputSchema.of(b.columns_of(other))
+        yield from _of_steps(one.number, behaviours[0], behaviours[1], schemas, error_classes=error_classes)
     if len(steps[0]) != len(steps[1]):
         yield Divergence(min(map(len, steps)) + 1, None, "steps", len(steps[0]), len(steps[1]))
 
@@ -116,9 +123,9 @@ def batches_equivalent(a: BatchSeen, b: BatchSeen, schemas: Schemas) -> bool:
     return next(_of_batches(0, a.behaviour, b.behaviour, schemas), None) is None
 
 
-def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas) -> bool:
+def steps_equivalent(a: StepSeen, b: StepSeen, schemas: Schemas, *, error_classes: bool = True) -> bool:
     """Whether two answers are the same in one step."""
-    return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas), None) is None
+    return next(_of_steps(a.number, a.behaviour, b.behaviour, schemas, error_classes=error_classes), None) is None
 
 
 def different_rows(a: Iterable[str], b: Iterable[str], schemas: Schemas) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -148,11 +155,14 @@ def _without(rows: Counter[str], common: Counter[str], schema: OutputSchema) -> 
     return kept
 
 
-def _of_steps(step: int, a: StepBehaviour, b: StepBehaviour, schemas: Schemas) -> Iterator[Divergence]:
+def _of_steps(
+    step: int, a: StepBehaviour, b: StepBehaviour, schemas: Schemas, *, error_classes: bool = True
+) -> Iterator[Divergence]:
     for one, other in zip(a.batches, b.batches, strict=False):
         yield from _of_batches(step, one, other, schemas)
-    if a.error != b.error:
-        yield Divergence(step, None, "error", a.error or "none", b.error or "none")
+    errors = [one.error if one.error is None or error_classes else one.error._replace(name="") for one in (a, b)]
+    if errors[0] != errors[1]:
+        yield Divergence(step, None, "error", *(str(one.error) if one.error else "none" for one in (a, b)))
     if len(a.batches) != len(b.batches):
         yield Divergence(step, None, "micro-batches", len(a.batches), len(b.batches))
     if a.watermark != b.watermark and a.error is None and b.error is None:

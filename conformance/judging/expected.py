@@ -9,7 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from conformance.core.case import Case, Differs, Expectation, ExpectationChange, ExpectedBatch, Row, Step
+from conformance.core.case import (
+    Case,
+    Differs,
+    Expectation,
+    ExpectationChange,
+    ExpectedBatch,
+    ExpectedError,
+    Row,
+    Step,
+)
 from conformance.core.versions import SparkVersion, VersionRange
 
 NULL_MEANS_SOMETHING = frozenset({"dropped"})
@@ -26,13 +35,20 @@ class NotApplicable:
     spark: VersionRange
 
 
+MISSING_METHOD = ExpectedError(**{"class": ("AttributeError",)})
+"""What an ``unsupported`` entry without ``error`` expects: Python's error for a method that does not exist."""
+
+
 @dataclass(frozen=True)
 class Unsupported:
-    """The case must fail at analysis or start on this version."""
+    """The case must fail at analysis or start on this version, with the error that says that the feature is missing."""
 
     reason: str
-    link: str | None
     entry: Differs
+
+    @property
+    def error(self) -> ExpectedError:
+        return self.entry.error or MISSING_METHOD
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,7 @@ def expected(case: Case, version: SparkVersion) -> Expected:
     if entry is None:
         return as_newest(case)
     if entry.unsupported is not None:
-        return Unsupported(entry.unsupported, entry.link, entry)
+        return Unsupported(entry.unsupported, entry)
     if entry.expect is not None:
         return Steps(until_the_end([_of_the_start(case.steps[0], entry.expect)]), differs=entry)
     steps = (
@@ -164,7 +180,7 @@ def _given(expectation: Expectation, keys: frozenset[str] | set[str] | None = No
 
 def _with_rows_of_batches(step: ExpectedStep, batches: tuple[ExpectedBatch, ...], case: Case) -> ExpectedStep:
     """The step with the rows of its batches; in complete mode those of the last. A batch without rows adds none."""
-    counted = batches[-1:] if case.output_mode == "complete" else batches
+    counted = batches[-1:] if case.output_mode_in(step.step.number) == "complete" else batches
     rows: tuple[Row, ...] = tuple(row for batch in counted for row in batch.rows or ())
     return replace(
         step,

@@ -15,13 +15,14 @@ from conformance.core.case import Add, Backlog, Case, Restart, Upgrade
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
-from conformance.judging.finding import ErrorExpectedAs, Finding, StaleEntry
+from conformance.judging.finding import Finding, StaleEntry
 from conformance.judging.judgement import (
+    another_refusal,
     compare_steps,
     error_differs,
     judgement,
+    lacks_the_feature,
     mismatching,
-    rejects_the_query,
     stale_entry,
     why_incoherent,
 )
@@ -131,10 +132,10 @@ def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Ob
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
     to = expected(case, pair.to)
     if isinstance(to, Unsupported):
-        if rejects_the_query(verdict.error):
+        if lacks_the_feature(to, verdict.error):
             return replace(verdict, status="unsupported", notes=(to.reason,))
-        wrong = error_differs(case, last, ErrorExpectedAs(stage="start"))
-        return replace(verdict, status="violates", findings=(wrong,))
+        wrong, notes = another_refusal(case, last, to)
+        return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
     entry = case.upgrade_between(pair.origin, pair.to, cut)
     if entry is not None and entry.error is not None:

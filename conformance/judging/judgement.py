@@ -9,15 +9,19 @@ from typing import Literal
 
 from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
+from conformance.core.patterns import PatternTooSlow, occurs
 from conformance.core.versions import SparkVersion
-from conformance.judging.expected import Steps
+from conformance.core.wording import ticket
+from conformance.judging.expected import Steps, Unsupported
 from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
 from conformance.judging.log_consistency import disagreements, lost_or_doubled
 from conformance.judging.rows import OutputSchema
 from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
+from conformance.judging.unread_streams import why_unread
 
-_QUALIFIED = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
-"""A qualified class name in running text: errors inside ``foreachBatch`` arrive as text only."""
+_DOTTED = re.compile(r"[\w.$]+")
+_PACKAGE = re.compile(r"[a-z_]\w*")
+_CLASS = re.compile(r"(?:\w+\$)*([A-Z]\w*)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 """``[STREAM_FAILED]``: through Connect, the cause of a failure is only in the text that follows this."""
 
@@ -74,7 +78,7 @@ def why_incoherent(case: Case, observation: Observation) -> str | None:
     failed = next((step.number for step in observation.steps[:-1] if step.error is not None), None)
     if failed is not None:
         return f"step {failed} failed, and the observation continues after it"
-    return None
+    return why_unread(case, observation)
 
 
 def compare_steps(
@@ -91,20 +95,23 @@ def compare_steps(
     findings: list[Finding] = []
     notes: dict[str, None] = {}
     before: tuple[BatchSeen, ...] = ()
-    schema = OutputSchema.of(observation.columns)
     for seen in observation.steps:
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
-            findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
+            try:
+                findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
+            except PatternTooSlow as problem:
+                return StepResults(tuple(findings), tuple(notes), broken=str(problem))
             return StepResults(tuple(findings), tuple(notes))
         if step is not None:
+            schema = OutputSchema.of(observation.columns_of(seen))
             try:
                 for found in compare(SeenStep(case, version_of(seen.number), schema, step, seen, before)):
                     if isinstance(found, Note):
                         notes[found.text] = None
                     else:
                         findings.append(found)
-            except PlanNotTaken as problem:
+            except (PlanNotTaken, PatternTooSlow) as problem:
                 return StepResults(tuple(findings), tuple(notes), broken=str(problem))
         before = (*before, *seen.batches)
     broken = None
@@ -138,15 +145,26 @@ def mismatching(wanted: ExpectedError, seen: ErrorSeen) -> Iterator[Literal["cla
     """The parts of an error that are not as expected."""
     if wanted.classes and not {*seen.classes, *_classes_in(seen.message)} & set(wanted.classes):
         yield "class"
-    if wanted.message is not None and not re.search(wanted.message, seen.message):
+    if wanted.message is not None and not occurs(wanted.message, seen.message):
         yield "message"
     if wanted.stage is not None and wanted.stage != seen.stage:
         yield "stage"
 
 
 def rejects_the_query(error: ErrorSeen | None) -> bool:
-    """Whether Spark rejected the query before it ran, as it must if it lacks a feature."""
+    """Whether Spark rejected the query before it ran."""
     return error is not None and error.stage in ("analysis", "start")
+
+
+def lacks_the_feature(wanted: Unsupported, error: ErrorSeen | None) -> bool:
+    """Whether Spark rejected the query before it ran, with the error that says that the feature is missing."""
+    return rejects_the_query(error) and error is not None and not tuple(mismatching(wanted.error, error))
+
+
+def another_refusal(case: Case, seen: StepSeen, wanted: Unsupported) -> tuple[ErrorDiffers, tuple[str, ...]]:
+    """The finding on a query that does not run, but not because the feature is missing; and what to do about it, as notes."""
+    unnamed = "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`"
+    return error_differs(case, seen, wanted.error), () if wanted.entry.error is not None else (unnamed,)
 
 
 def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: str, observed: str) -> StaleEntry:
@@ -155,7 +173,7 @@ def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: st
     aspect: Literal["differs", "upgrades"]
     entries, aspect = (case.differs, "differs") if isinstance(entry, Differs) else (case.upgrades, "upgrades")
     number = next(at for at, other in enumerate(entries, 1) if other is entry)
-    link = f" ({entry.link})" if entry.link else ""
+    link = ticket(entry.link, entry.introduced_by, bug=entry.bug)
     return StaleEntry(
         aspect=aspect,
         place=FindingLocation.of_entry(case, number, aspect),
@@ -166,8 +184,18 @@ def stale_entry(case: Case, entry: Differs | Upgrade, spark: str, documented: st
 
 
 def _classes_in(message: str) -> Iterator[str]:
-    """Simple and qualified names of the classes in a message, and the error conditions that it gives in brackets."""
-    for found in _QUALIFIED.finditer(message):
-        yield found[0]
-        yield found[1]
+    """Simple and qualified names of the classes in a message, and the error conditions that it gives in brackets.
+
+    Errors inside ``foreachBatch`` arrive as text only. One pattern for qualified names would take quadratic time on hostile text.
+    """
+    for dotted in _DOTTED.findall(message):
+        packages: list[str] = []
+        for part in dotted.split("."):
+            if _PACKAGE.fullmatch(part):
+                packages.append(part)
+                continue
+            if packages and (found := _CLASS.match(part)):
+                yield ".".join((*packages, found[0]))
+                yield found[1]
+            packages = []
     yield from _CONDITION.findall(message)

@@ -153,7 +153,9 @@ def as_written(value: Json, type_: DataType) -> Json:
             items = [(as_written(key, type_.elements[0]), as_written(of, type_.elements[1])) for key, of in pairs]
             return dict(sorted(items)) if all(isinstance(key, str) for key, _ in items) else [list(of) for of in items]
         plain = canonical(value, type_)
-        return _number(plain) if isinstance(plain, Decimal) else plain if isinstance(plain, float) else value
+        if isinstance(plain, Decimal):
+            return _number(plain)
+        return plain if isinstance(plain, float) or type_.name == "decimal" else value
     except (ValueError, TypeError, KeyError):
         return value
 
@@ -166,7 +168,5 @@ def _type(text: str) -> DataType:
 
 
 def _number(value: Decimal) -> Json:
-    """A decimal as a JSON number if that is exact, else as text."""
-    if value == value.to_integral_value():
-        return int(value)
+    """A decimal with a fraction as a JSON number if that is exact, else as text."""
     return float(value) if Decimal(str(float(value))) == value else str(value)

@@ -5,7 +5,6 @@ The rules are in ``docs/case-language.md``, «Expectations».
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from conformance.core import metrics
 from conformance.core.case import Case, ExpectedBatch, Row
 from conformance.core.observation import BatchSeen, StepSeen
+from conformance.core.patterns import occurs_in_lines
 from conformance.core.values import instant_ms, show
 from conformance.core.versions import SparkVersion
 from conformance.judging.expected import ExpectedStep
@@ -85,7 +85,7 @@ def _rows(step: SeenStep) -> Iterator[Finding | Note]:
     )
     if each_is_compared:
         return
-    complete = step.case.output_mode == "complete"
+    complete = step.case.output_mode_in(step.seen.number) == "complete"
     yield from _compare_rows(
         step.expected.expectation.rows, step.seen.batches[-1:] if complete else step.seen.batches, step, step.place
     )
@@ -229,7 +229,7 @@ def _plan(step: SeenStep) -> Iterator[Finding | Note]:
     if step.seen.plan is None:
         raise PlanNotTaken(step.seen.number)
     for pattern in step.expected.expectation.plan or ():
-        if not re.search(pattern, step.seen.plan, re.MULTILINE):
+        if not occurs_in_lines(pattern, step.seen.plan):
             yield PlanDiffers(place=step.place, expected=pattern, observed=step.seen.plan)
 
 

@@ -13,12 +13,15 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion, VersionRange
+from conformance.core.wording import ticket
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_newest, expected
 from conformance.judging.finding import INDENT, Finding, StaleEntry, described
 from conformance.judging.judgement import (
     StepResults,
+    another_refusal,
     compare_steps,
     judgement,
+    lacks_the_feature,
     rejects_the_query,
     stale_entry,
     why_incoherent,
@@ -60,7 +63,7 @@ class Verdict:
 
     def _lines(self) -> Iterator[str]:
         if self.differs is not None and self.status in ("differs", "bug", "unsupported"):
-            link = f" ({self.differs.link})" if self.differs.link else ""
+            link = ticket(self.differs.link, self.differs.introduced_by, bug=self.differs.bug)
             known = "known bug: " if self.status == "bug" else ""
             yield f"{INDENT}{known}{self.differs.because or self.differs.unsupported}{link}"
         yield from (INDENT + line for line in described(self.findings))
@@ -87,8 +90,12 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     newest = as_newest(case)
     if isinstance(wanted, Unsupported):
         verdict = replace(verdict, differs=wanted.entry)
-        if rejects_the_query(observation.steps[-1].error):
+        last = observation.steps[-1]
+        if lacks_the_feature(wanted, last.error):
             return replace(verdict, status="unsupported")
+        if rejects_the_query(last.error):
+            wrong, notes = another_refusal(case, last, wanted)
+            return replace(verdict, status="violates", findings=(wrong,), notes=notes)
         saw = _seen_instead(observation, compared(newest))
         finding = stale_entry(case, wanted.entry, str(wanted.entry.spark), f"unsupported, {wanted.reason}", saw)
         return replace(verdict, status="violates", findings=(finding,))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from conformance.core.case import Case, Strength
 from conformance.language.catalogue_checks import check_catalogue_ids
 from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
+from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.pipelines import PIPELINE
@@ -128,6 +129,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         check_upgrades(node, report)
         if catalogue is not None:
             check_catalogue_ids(node, report, catalogue)
+            check_errors(node, report)
     if node is None or report.problems:
         raise InvalidCase(report.problems)
     return _case(node, report.path, id)

@@ -25,14 +25,17 @@ _BATCH = Record(
     },
     description="One micro-batch; absent keys are not checked.",
 )
+_CLASS_AND_MESSAGE = {
+    "class": Key(
+        one_or_many(Text("an error class"), "an error class, or a list of them"),
+        "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
+    ),
+    "message": Key(regular_expression(), "A regular expression found in the text of the error."),
+}
 ERROR = Record(
     "`error`",
     {
-        "class": Key(
-            one_or_many(Text("an error class"), "an error class, or a list of them"),
-            "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
-        ),
-        "message": Key(regular_expression(), "A regular expression found in the text of the error."),
+        **_CLASS_AND_MESSAGE,
         "stage": Key(
             Choice("stage", get_args(ErrorStage)),
             "When it is raised: while the DataFrame is built, at the start, or while the query runs.",
@@ -40,6 +43,17 @@ ERROR = Record(
     },
     at_least=1,
     description="The expected error; the case ends with it.",
+)
+REFUSAL = Record(
+    "`error`",
+    {
+        **_CLASS_AND_MESSAGE,
+        "stage": Key(
+            Choice("stage", ("analysis", "start")), "When it is raised: while the DataFrame is built, or at the start."
+        ),
+    },
+    at_least=1,
+    description="The error of a version that lacks a feature, before the query runs.",
 )
 _EVENT_TIME = Record(
     "`eventTime`",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
+from conformance.core.errors import WrongUsage
 from conformance.language.node import Node, SourceLocation
 
 
@@ -37,11 +37,8 @@ class Problem:
         return self.render()
 
 
-class InvalidCase(ValueError):
+class InvalidCase(WrongUsage):
     """A file that is not a valid case. ``problems`` has all of its problems, sorted by position."""
-
-    exit_code: ClassVar[int] = 2
-    """Of a command that fails with it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))

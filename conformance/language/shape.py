@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from conformance.core.patterns import NotAPattern, check
 from conformance.core.values import INSTANT_PATTERN, NotAValue, instant_ms
 from conformance.core.values import literal as literal_value
 from conformance.language.node import Items, Node, Scalar
@@ -128,8 +129,8 @@ def regular_expression() -> Text:
 
     def examine(text: str) -> str | None:
         try:
-            re.compile(text)
-        except re.error as error:
+            check(text)
+        except NotAPattern as error:
             return f"{literal_value(text)} is not a regular expression: {error}"
         return None
 

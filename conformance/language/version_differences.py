@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.language.compound_shapes import Key, ListOf, Record, one_or_many
-from conformance.language.expectations import CHANGE, ERROR, EXPECTATION
+from conformance.language.expectations import CHANGE, ERROR, EXPECTATION, REFUSAL
 from conformance.language.node import Entries, Node
 from conformance.language.problem import Report
 from conformance.language.shape import Converted, Definitions, Integer, Json, Shape, Text, literal
@@ -71,6 +71,9 @@ class _DiffersEntry(Shape):
                 if node.get(other) is not None:
                     report.add(node.key(other), f"remove `{other}`: {why}")
                     return False
+        elif kinds and node.get("error") is not None:
+            report.add(node.key("error"), f"`error` belongs to `unsupported`: write it inside `{kinds[0]}`")
+            return False
         if kinds and "unsupported" not in kinds and node.get("because") is None:
             report.add(node, "`because` is missing: why do these versions behave differently?")
             return False
@@ -78,7 +81,8 @@ class _DiffersEntry(Shape):
 
     def schema(self, definitions: Definitions) -> Json:
         with_reason = [
-            {"required": [kind, "because"], "not": _any_of(kind, ["bug", "link"])} for kind in DIFFERS_KINDS[:2]
+            {"required": [kind, "because"], "not": _any_of(kind, ["bug", "link"], ["error"])}
+            for kind in DIFFERS_KINDS[:2]
         ]
         unsupported = {"required": ["unsupported"], "not": _any_of("unsupported", ["because"], ["bug"])}
         return {**self.record.schema(definitions), "oneOf": [*with_reason, unsupported]}
@@ -92,8 +96,16 @@ def _any_of(kind: str, *more: list[str]) -> Json:
 
 
 def _with_bug(values: dict[str, Any]) -> dict[str, Any]:
-    """A bug is the link of its entry."""
-    return {**values, "link": values["bug"], "bug": True} if "bug" in values else values
+    """A bug is the link of its entry, unless it has no ticket."""
+    if "bug" not in values:
+        return values
+    if not values["bug"].startswith("none"):
+        return {**values, "link": values["bug"], "bug": True}
+    return {
+        **values,
+        "bug": True,
+        "introduced_by": values["bug"].removeprefix("none").removeprefix(", introduced by ") or None,
+    }
 
 
 def check_one_kind(entry: Entries, key: str, kinds: Sequence[str], report: Report) -> list[str]:
@@ -121,7 +133,14 @@ def check_bug_and_link(entry: Entries, report: Report) -> bool:
 
 
 _CHANGES = _Changes()
-_BUG = Key(LINK, "In place of `link`: the ticket of a known bug of these versions, as opposed to a documented change.")
+_BUG = Key(
+    Text(
+        "the ticket that reports a bug (SPARK-18124) or its URL, or `none, introduced by SPARK-51955`",
+        r"^(SPARK-[0-9]+|https?://[^\s/]+\.\S+|none(, introduced by SPARK-[0-9]+)?)$",
+    ),
+    "In place of `link`: the ticket that reports a known bug of these versions, as opposed to a documented change. "
+    "Without one: `none, introduced by SPARK-51955`, or `none`.",
+)
 _REASON = Text("a reason")
 
 DIFFERS = ListOf(
@@ -137,7 +156,11 @@ DIFFERS = ListOf(
                 "steps": Key(_CHANGES, "Step number (from 1) or name → the keys of its expectation that differ."),
                 "unsupported": Key(
                     _REASON,
-                    "Why the feature does not exist. This is checked: the case must fail at analysis or start.",
+                    "Why the feature does not exist. This is checked: the case must fail at analysis or start with `error`.",
+                ),
+                "error": Key(
+                    REFUSAL,
+                    "Of `unsupported`: the error that says that the feature is missing. If absent, only a missing method counts.",
                 ),
             },
             description="Versions that behave differently, with the reason; entries must not overlap.",

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
 from conformance.model.rules import Rules, differing
-from conformance.model.versioned_data import applies, features, range_of, read_data, refusals
+from conformance.model.versioned_data import applies, features, range_of, refusals
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,11 @@ RULE_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "window_time_us": {"end minus 1 µs": lambda end: end - 1},
     "within_expires_us": {"time plus delay": lambda us, delay_ms: us + delay_ms * 1000},
     "within_is_expired": {"at or before": _at_or_before},
+    "bound_of_several": {"lowest": min},
     "join_state_goes": {"at or before": _at_or_before},
+    "timeout_fires": {"before": lambda timeout, watermark: timeout < watermark},
+    "timer_fires": {"at or before": lambda timer, watermark: timer <= watermark},
+    "datetime_timeout_ms": {"the instant": lambda ms: ms, "days since the epoch": lambda ms: ms // 86_400_000},
 }
 """Rule → name of a value in ``rules.yaml`` → the function."""
 
@@ -72,7 +77,7 @@ def catalogue() -> Mapping[str, Rule]:
     """The specification: name → rule."""
     return {
         name: Rule(name, entry["source"], tuple(_rule_value(name, one) for one in entry["values"]))
-        for name, entry in read_data("rules.yaml").items()
+        for name, entry in read_data("conformance.model", "rules.yaml").items()
     }
 
 

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator
 from conformance.model.errors import Unpredictable
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
 from conformance.model.operators import OutputMode
-from conformance.model.plan import Aggregate, Deduplicate, Join, Limit, Plan, is_streaming, stateful, walk
+from conformance.model.plan import (
+    Aggregate,
+    Deduplicate,
+    Join,
+    Limit,
+    Plan,
+    StatefulProcessor,
+    StateFunction,
+    is_streaming,
+    stateful,
+    walk,
+)
 from conformance.model.rules import Rules
 
 
@@ -26,7 +37,9 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
     aggregations = [node for node in walk(plan) if isinstance(node, Aggregate) and _is_noticed(node, rules)]
     names = [
         *_several_aggregations(aggregations),
+        *_several_functions(plan),
         *_modes(aggregations, mode),
+        *_functions(plan, aggregations, mode),
         *_deduplications(plan),
         *_limits(plan, mode),
     ]
@@ -58,10 +71,37 @@ def _several_aggregations(aggregations: list[Aggregate]) -> RefusalNames:
         yield "several aggregations", ""
 
 
+def _several_functions(plan: Plan) -> RefusalNames:
+    if sum(isinstance(node, StateFunction) for node in walk(plan)) > 1:
+        yield "several state functions", ""
+
+
+def _functions(plan: Plan, aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
+    """
+    Raises:
+        Unpredictable: the model does not know whether versions refuse it.
+    """
+    for node in walk(plan):
+        if isinstance(node, StatefulProcessor) and node.mode != mode:
+            raise Unpredictable("transformWithState in another output mode than the query")
+        if not isinstance(node, StateFunction):
+            continue
+        if aggregations and node.mode == "update":
+            yield "update function with an aggregation", ""
+        elif any(isinstance(below, Aggregate) for below in walk(node.child)):
+            raise Unpredictable("applyInPandasWithState after an aggregation")
+        elif not aggregations and node.mode != mode:
+            yield "state function in another mode", f"{node.mode} mode is not supported with {mode.capitalize()}"
+        if node.timeout == "EventTimeTimeout" and not any(one.is_event_time for one in node.child.columns):
+            yield "event-time timeout without watermark", ""
+
+
 def _chains(plan: Plan, mode: OutputMode, rules: Rules) -> RefusalNames:
     """Stateful operators above others whose output may be late for them."""
     for above in filter(lambda node: _may_miss_late_rows(node, rules), stateful(plan)):
         for below in (node for child in above.children for node in stateful(child)):
+            if isinstance(below, StateFunction) and below.timeout == "EventTimeTimeout":
+                yield "stateful after event-time timeout", ""
             if isinstance(below, Aggregate):
                 yield (
                     (
@@ -142,6 +182,6 @@ def _has_bound(node: Join) -> bool:
     """Whether a key has a watermark, or the nullable side has one and a range bounds the other side."""
     if isinstance(bounds(node)[0], KeyBound):
         return True
-    left = bool(lower_bounds(node.left.columns, node.right.columns, node))
-    right = bool(lower_bounds(node.right.columns, node.left.columns, node))
+    left = bool(lower_bounds(node.left.columns, node.right.columns, node, folded=False))
+    right = bool(lower_bounds(node.right.columns, node.left.columns, node, folded=False))
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]

@@ -36,6 +36,8 @@ class Attribute:
     """The delay of its watermark, in ms; None without a watermark."""
     qualifier: str | None = None
     """The alias of its frame."""
+    field_delays_ms: tuple[int | None, ...] = ()
+    """The same for each field of a struct made of columns; empty if no field has a watermark."""
     made_by: str | None = None
     """``window`` if it is a time window, which ``window_time`` and another ``window`` accept."""
 

@@ -1,4 +1,4 @@
-"""The two ways a query ends without a result: Spark refuses it, or the model cannot predict it."""
+"""The ways a query ends without a result: Spark refuses it, the model cannot predict it, or the model has a defect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Literal, TypeAlias
 
 Stage: TypeAlias = Literal["analysis", "start", "run"]
 """Building the frame, starting the query, or running it."""
+
+DEFECT = "a case on which it fails"
+"""Begins the construct of every ``ModelDefect``."""
+_LONGEST_MESSAGE = 300
 
 
 class Refused(Exception):
@@ -30,9 +34,21 @@ class Unpredictable(Exception):
     """The model cannot predict a construct of the query.
 
     Attributes:
-        construct: its name: ``transformWithState``, ``function soundex``.
+        construct: its name: ``conf spark.sql.ansi.enabled``, ``function soundex``.
     """
 
     def __init__(self, construct: str) -> None:
         super().__init__(f"the model does not know {construct}")
         self.construct = construct
+
+
+class ModelDefect(Unpredictable):
+    """The model failed on a case. It has no opinion then; the defect must not end a run or a report.
+
+    Attributes:
+        cause: the error that the model raised.
+    """
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"{DEFECT}: {type(cause).__name__}: {cause}"[:_LONGEST_MESSAGE])
+        self.cause = cause

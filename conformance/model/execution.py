@@ -22,6 +22,8 @@ from conformance.model.plan import (
     LocalRelation,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
     Union,
     Watermark,
@@ -37,6 +39,8 @@ from conformance.model.progress import OperatorProgress
 from conformance.model.pruning import RequiredColumns
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
+from conformance.model.state_functions import apply_in_pandas_with_state
+from conformance.model.stateful_processors import NO_STATE, transform_with_state
 from conformance.model.watermark import EventTimeStatistics
 
 BatchData = Mapping[str, Sequence[tuple[Value, ...]]]
@@ -58,7 +62,19 @@ class BatchResult:
 
 def initial(plan: Plan) -> States:
     """The state before anything has run."""
-    return tuple(EMPTY if isinstance(node, Join) else 0 if isinstance(node, Limit) else {} for node in stateful(plan))
+    return tuple(_initial(node) for node in stateful(plan))
+
+
+def _initial(node: Plan) -> State:
+    match node:
+        case Join():
+            return EMPTY
+        case Limit():
+            return 0
+        case StatefulProcessor():
+            return NO_STATE
+        case _:
+            return {}
 
 
 @dataclass(frozen=True)
@@ -154,8 +170,8 @@ class _BatchRun:
                 return [iter(self._static_join(node))]
             case Deduplicate(within_watermark=True):
                 raise self._rules.refusal("dropDuplicatesWithinWatermark of a batch frame")
-            case Aggregate() | Deduplicate() | Limit():
-                raise Unpredictable("an aggregation, deduplication or limit of a batch frame")
+            case Aggregate() | Deduplicate() | Limit() | StateFunction() | StatefulProcessor():
+                raise Unpredictable("an aggregation, deduplication, limit or state function of a batch frame")
         raise AssertionError(node)
 
     def _stateful(self, node: Plan) -> OperatorResult:
@@ -173,6 +189,12 @@ class _BatchRun:
                 check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
                 return join(node, self.rows(node.left), self.rows(node.right), state, context, visible)
+            case StateFunction():
+                return apply_in_pandas_with_state(node, self.rows(node.child), state, context)
+            case StatefulProcessor():
+                begins = [] if node.initial is None else self.rows(node.initial.plan)
+                used = self._needed.of(node)
+                return transform_with_state(node, self.rows(node.child), begins, state, context, used)
             case Limit():
                 read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]

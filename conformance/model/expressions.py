@@ -11,6 +11,7 @@ from typing import Literal
 
 from conformance.core.spark_types import DataType
 from conformance.model.columns import Attribute, Row, Value
+from conformance.model.errors import Unpredictable
 from conformance.model.functions import FUNCTIONS
 
 Kind = Literal["column", "literal", "field", "call", "aggregate", "window", "session", "window_time"]
@@ -94,7 +95,7 @@ def evaluate(expression: Expression, row: Row) -> Value:
                 return None
             return function.value(*operands)
         case _:
-            raise AssertionError(f"{expression.kind} has no value for a single row")
+            raise Unpredictable(f"{expression.name or expression.kind} in this place")
 
 
 def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expression:

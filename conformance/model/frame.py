@@ -18,17 +18,25 @@ from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Filter,
+    InitialState,
     JoinType,
     Limit,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
+    TimeMode,
+    Timeout,
     Union,
     Watermark,
     is_streaming,
+    watermarks,
 )
 from conformance.model.plan import Join as JoinNode
 from conformance.model.rules import Rules
+from conformance.model.state_functions import STATE_FUNCTIONS
+from conformance.model.stateful_processors import STATEFUL_PROCESSORS
 
 
 @dataclass(frozen=True)
@@ -59,9 +67,9 @@ class Frame:
             if not text:
                 raise self.rules.refusal(name)
         delay_ms = _delay_ms(delay, self.rules)
-        if "." in column:
+        of = resolve(column.split("."), self.plan.columns, self.rules)
+        if of.kind != "column":
             raise self.rules.refusal("nested event time", column)
-        of = resolve([column], self.plan.columns, self.rules)
         marked = next(one for one in self.plan.columns if one.id == of.value)
         if not _may_be_event_time(marked):
             raise self.rules.refusal("event time of a wrong type", f"{column} is of type {marked.type}")
@@ -99,8 +107,11 @@ class Frame:
 
     def group_by(self, keys: Sequence[str | exp.Expr], outputs: Sequence[str | exp.Expr]) -> Frame:
         """``groupBy(keys).agg(outputs)``: the keys come first."""
-        named = tuple(self._named(self._expression(key)) for key in keys)
+        named = tuple(self._key(self._expression(key)) for key in keys)
         computed = tuple(self._named(self._expression(output)) for output in outputs)
+        grouped = frozenset(id for key in named for id in (key.column.id, *_only_column(key.expression)))
+        if not all(_outside_aggregates(one.expression) <= grouped for one in computed):
+            raise Unpredictable("an output of an aggregation that is neither grouped nor aggregated")
         return self.of(
             Aggregate(
                 self.plan,
@@ -145,10 +156,67 @@ class Frame:
     def limit(self, rows: int) -> Frame:
         return self.of(Limit(self.plan, rows))
 
+    def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
+        """``groupBy(by).applyInPandasWithState`` with a function of the suite."""
+        keys = self._grouping(by)
+        self.rules.require("applyInPandasWithState")
+        columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATE_FUNCTIONS[function].emits)
+        return self.of(StateFunction(self.plan, keys, function, mode, timeout, columns))
+
+    def transform_with_state(
+        self,
+        by: Sequence[str],
+        processor: str,
+        mode: str,
+        time_mode: TimeMode,
+        event_time: str | None,
+        initial: Frame | None,
+    ) -> Frame:
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite.
+
+        Raises:
+            Refused: the event-time column is not in the output, or the input has no watermark.
+        """
+        keys = self._grouping(by)
+        self.rules.require("transformWithState")
+        columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
+        if event_time:
+            marked = watermarks(self.plan)
+            if not marked:
+                raise self.rules.refusal("event-time column without watermark")
+            time = resolve([event_time], columns, self.rules)
+            if time.type.name != "timestamp":
+                raise Unpredictable("an eventTimeColumn that is not a TIMESTAMP")
+            delay_ms = marked[0].column.delay_ms
+            columns = tuple(replace(one, delay_ms=delay_ms) if one.id == time.value else one for one in columns)
+        state = None if initial is None else InitialState(initial.plan, initial._grouping(by))
+        if state is not None and [one.type for one in state.keys] != [one.type for one in keys]:
+            raise Unpredictable("an initial state with grouping columns of other types")
+        return self.of(StatefulProcessor(self.plan, keys, processor, mode, time_mode, state, columns))
+
+    def _grouping(self, names: Sequence[str]) -> tuple[Attribute, ...]:
+        """Grouping columns by their names.
+
+        Raises:
+            Unpredictable: one is another expression.
+        """
+        columns = {one.id: one for one in self.plan.columns}
+        found = [resolve([name], self.plan.columns, self.rules) for name in names]
+        if not all(one.kind == "column" and one.value in columns for one in found):
+            raise Unpredictable("state functions by other than columns")
+        return tuple(columns[one.value] for one in found)
+
     def _expression(self, text: str | exp.Expr) -> Parsed:
         if isinstance(text, str):
             return parse(text, self.plan.columns, self.rules)
         return read(text, self.plan.columns, self.rules)
+
+    def _key(self, parsed: Parsed) -> NamedExpression:
+        """A grouping key. Spark sees an event time among the keys only if it is a column or a window of one."""
+        named = self._named(parsed)
+        if parsed.expression.kind == "field":
+            return replace(named, column=replace(named.column, delay_ms=None))
+        return named
 
     def _named(self, parsed: Parsed, name: str | None = None) -> NamedExpression:
         """An expression with its column. Only an unchanged column keeps its id."""
@@ -161,16 +229,44 @@ class Frame:
             made_by = parsed.source.made_by
         return NamedExpression(
             expression,
-            Attribute(self.ids.next(), called, expression.type, self._delay_ms(expression), made_by=made_by),
+            Attribute(
+                self.ids.next(),
+                called,
+                expression.type,
+                self._delay_ms(expression),
+                made_by=made_by,
+                field_delays_ms=self._field_delays_ms(expression),
+            ),
         )
 
     def _delay_ms(self, expression: Expression) -> int | None:
-        """The delay that an expression inherits from its column, window or window time."""
+        """The delay that a named expression inherits from its column, field, window or window time."""
+        match expression.kind:
+            case "column":
+                of = self._column(expression)
+                return None if of is None else of.delay_ms
+            case "window" | "session" | "window_time" if expression.args[0].kind != "field":
+                return self._delay_ms(expression.args[0])
+            case "field" if self.rules.struct_fields_keep_the_watermark:
+                delays = self._field_delays_ms(expression.args[0])
+                return delays[expression.value] if delays else None
+            case _:
+                return None
+
+    def _field_delays_ms(self, expression: Expression) -> tuple[int | None, ...]:
+        """The delays that the fields of a struct inherit (`CreateNamedStruct`); none if no field has one."""
         if expression.kind == "column":
-            return next((one.delay_ms for one in self.plan.columns if one.id == expression.value), None)
-        if expression.kind in ("window", "session", "window_time"):
-            return self._delay_ms(expression.args[0])
-        return None
+            of = self._column(expression)
+            return () if of is None else of.field_delays_ms
+        if (expression.kind, expression.name) != ("call", "struct"):
+            return ()
+        if any(self._field_delays_ms(arg) for arg in expression.args):
+            raise Unpredictable("an event time in a struct in a struct")
+        delays = tuple(self._delay_ms(arg) if arg.kind in ("column", "field") else None for arg in expression.args)
+        return delays if any(delay is not None for delay in delays) else ()
+
+    def _column(self, expression: Expression) -> Attribute | None:
+        return next((one for one in self.plan.columns if one.id == expression.value), None)
 
 
 def _may_be_event_time(column: Attribute) -> bool:
@@ -185,7 +281,19 @@ def _delay_ms(text: str, rules: Rules) -> int:
         name = "delay without a unit" if text.strip().isdigit() else "invalid delay"
         raise rules.refusal(name, text) from None
     if interval.ansi:
-        rules.require("ANSI delay")
+        rules.require("ANSI delay", text)
     if interval.delay_us < 0:
         raise rules.refusal("negative delay", text)
     return interval.delay_ms
+
+
+def _only_column(expression: Expression) -> tuple[int, ...]:
+    return (expression.value,) if expression.kind == "column" else ()
+
+
+def _outside_aggregates(expression: Expression) -> frozenset[int]:
+    """Ids of the columns that an expression uses other than as an argument of an aggregate function."""
+    if expression.kind == "aggregate":
+        return frozenset()
+    of_operands = (_outside_aggregates(operand) for operand in expression.args)
+    return frozenset(_only_column(expression)).union(*of_operands)

@@ -15,6 +15,7 @@ from conformance.model.intervals import DAY_US, Interval
 
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
+_NUMBERS = (*_WHOLE, "float", "double", "decimal")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -113,15 +114,33 @@ def _to_string(value: Value) -> str:
     return str(value)
 
 
+def _time_to_string(instant_us: int) -> str:
+    """Without the zeros at the end of a fraction."""
+    moment = _EPOCH + timedelta(microseconds=instant_us)
+    fraction = f".{moment.microsecond:06}".rstrip("0").rstrip(".")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
+
+
 def _to_int(value: Value) -> int:
-    if not isinstance(value, int):
-        raise Unpredictable("CAST AS INT of other than whole numbers")
+    if not isinstance(value, int | float):
+        raise Unpredictable("CAST AS INT or BIGINT of other than numbers")
     return int(value)
 
 
+def _to_double(value: Value) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unpredictable("CAST AS DOUBLE of other than numbers")
+    return float(value)
+
+
+def _day_time_interval(days: int = 0, hours: int = 0, minutes: int = 0, seconds: float = 0) -> Interval:
+    micros = (hours * 3600 + minutes * 60) * 1_000_000 + round(seconds * 1_000_000)
+    return Interval(0, days, micros, ansi=True)
+
+
 def _compared(kinds: Sequence[DataType]) -> DataType:
-    nested = {kind.name if kind.name in ("struct", "array") else "" for kind in kinds if kind.name != "void"}
-    if len(nested) > 1:
+    comparable = {"number" if kind.name in _NUMBERS else kind.name for kind in kinds if kind.name != "void"}
+    if len(comparable) > 1:
         raise Unpredictable(f"a comparison of {' and '.join(str(kind) for kind in kinds)}")
     return BOOLEAN
 
@@ -163,6 +182,17 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "cast to timestamp_ntz": ScalarFunction(lambda instant: instant, _constant(DataType("timestamp_ntz"))),
     "cast to string": ScalarFunction(_to_string, _constant(STRING)),
     "cast to int": ScalarFunction(_to_int, _constant(INT)),
+    "cast to bigint": ScalarFunction(_to_int, _constant(BIGINT)),
+    "cast to double": ScalarFunction(_to_double, _constant(DOUBLE)),
+    "cast to float": ScalarFunction(_to_double, _constant(DOUBLE)),
+    "cast timestamp to int": ScalarFunction(lambda us: us // 1_000_000, _constant(INT)),
+    "cast timestamp to bigint": ScalarFunction(lambda us: us // 1_000_000, _constant(BIGINT)),
+    "cast timestamp to double": ScalarFunction(lambda us: us / 1_000_000, _constant(DOUBLE)),
+    "cast timestamp to float": ScalarFunction(lambda us: us / 1_000_000, _constant(DOUBLE)),
+    "cast timestamp to string": ScalarFunction(_time_to_string, _constant(STRING)),
+    "to_timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
+    "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
+    "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
 """By name in Spark SQL, or by operator."""

@@ -19,8 +19,9 @@ _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
 _PART = re.compile(r"('?)([+-]?\d+(?:\.\d+)?)\1\s+([a-z]+)")
 """``10 seconds``, or an ANSI interval of one field, ``'10' second``."""
-_DAY_TIME = re.compile(r"'(-?)(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)'\s+day\s+to\s+second")
-_YEAR_MONTH = re.compile(r"'(-?)(\d+)-(\d+)'\s+year\s+to\s+month")
+_SPAN_UNITS = ("day", "hour", "minute", "second")
+_SPAN = re.compile(r"'?([+-]?)([\d:. ]+)'?\s+(day|hour|minute)\s+to\s+(hour|minute|second)")
+_YEAR_MONTH = re.compile(r"'?([+-]?)(\d+)-(\d+)'?\s+year\s+to\s+month")
 DAY_US = 24 * _MICROS["hour"]
 
 
@@ -48,27 +49,49 @@ class Interval:
         """As a delay, truncated to ms."""
         return self.delay_us // 1000
 
+    def __lt__(self, other: Interval) -> bool:
+        return self.delay_us < other.delay_us
+
+    def __le__(self, other: Interval) -> bool:
+        return self.delay_us <= other.delay_us
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(
+            self.months + other.months, self.days + other.days, self.micros + other.micros, self.ansi or other.ansi
+        )
+
     def __neg__(self) -> Interval:
         return Interval(-self.months, -self.days, -self.micros, self.ansi)
 
 
 def parse_interval(text: str) -> Interval:
-    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '0-2' YEAR TO MONTH``.
+    """Read ``10 minutes``, ``INTERVAL 1 hour 30 minutes``, ``INTERVAL '1:30' MINUTE TO SECOND``, ``INTERVAL '0-2' YEAR TO MONTH``.
 
     Raises:
         NotAnInterval: the text is not an interval.
     """
     words = text.strip().lower()
     words = words.removeprefix("interval").strip() if words.startswith("interval") else words
-    if found := _DAY_TIME.fullmatch(words):
-        sign = -1 if found[1] else 1
-        micros = (int(found[3]) * 3600 + int(found[4]) * 60) * 1_000_000 + round(float(found[5]) * 1_000_000)
-        return Interval(0, sign * int(found[2]), sign * micros, ansi=True)
+    if found := _SPAN.fullmatch(words):
+        span = _span(found[2], found[3], found[4], text)
+        return -span if found[1] == "-" else span
     if found := _YEAR_MONTH.fullmatch(words):
         months = int(found[2]) * 12 + int(found[3])
-        return Interval(-months if found[1] else months, ansi=True)
+        return Interval(-months if found[1] == "-" else months, ansi=True)
     quoted = words.startswith("'") and words.endswith("'")
     return _parts(words.strip("'") if quoted else words, text)
+
+
+def _span(value: str, first: str, last: str, text: str) -> Interval:
+    """``1 2:03``, day to minute."""
+    units = _SPAN_UNITS[_SPAN_UNITS.index(first) : _SPAN_UNITS.index(last) + 1]
+    numbers = re.split("[ :]", value.strip())
+    if len(numbers) != len(units) or any("." in one for one in numbers[:-1]) or ("." in value and last != "second"):
+        raise NotAnInterval(text)
+    parts = dict(zip(units, numbers, strict=True))
+    days = int(parts.pop("day", 0))
+    micros = sum(round(float(number) * _MICROS[unit]) for unit, number in parts.items())
+    return Interval(0, days, micros, ansi=True)
 
 
 def _parts(words: str, text: str) -> Interval:

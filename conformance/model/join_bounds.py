@@ -1,14 +1,16 @@
-"""How long each side of a join is kept: state watermarks derived from the join condition. Source: SPARK-22136."""
+"""How long each side of a join is kept: state watermarks derived from the join condition.
+
+Source: SPARK-22136, `StreamingJoinHelper`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from conformance.model.columns import Attribute, Value
-from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, conjuncts
+from conformance.model.expressions import Expression, conjuncts, evaluate
 from conformance.model.intervals import Interval
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
@@ -20,6 +22,8 @@ class Equality:
 
     left: Expression
     right: Expression
+    null_safe: bool = False
+    """Whether it is ``<=>``, for which two nulls are equal. Spark then joins on computed keys, none of which is an event time."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,43 @@ class KeyBound:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A constant term of a bound."""
+
+    sign: int
+    """1, or -1 if it is subtracted."""
+    us: int
+    kind: str
+    """``interval`` or ``number``: Spark never takes one for the other."""
+    negated: bool = field(default=False, compare=False)
+    """Whether it is subtracted where it is written, rather than moved across the inequality."""
+
+
+@dataclass(frozen=True)
 class LowerBound:
-    """A lower bound of event times: ``times`` × watermark (0, 1, or -1 if it is subtracted) plus an offset in µs."""
+    """A lower bound of event times: ``times`` × watermark (0, 1, or -1 if it is subtracted) plus constants."""
 
     times: int
-    offset_us: int
+    constants: tuple[Constant, ...]
     inclusive: bool
     """Whether the condition uses <= or >=."""
+
+    def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
+        """The bound in ms; state at or before it is evicted."""
+        offset_us = sum(
+            (1 if one.sign > 0 else rules.subtracted_term_sign) * one.us
+            for one in self._counted(rules.equal_terms_of_a_bound)
+        )
+        waits_ms = rules.inclusive_bound_ms if self.inclusive else rules.strict_bound_ms
+        return int((self.times * watermark_ms * 1000 + offset_us) / 1000) - waits_ms
+
+    def _counted(self, which: str) -> Iterable[Constant]:
+        if which == "count each":
+            return self.constants
+        if which == "count once":
+            return dict.fromkeys(self.constants)
+        # The optimiser computes "- interval" before the terms are compared, but not "- number".
+        return {(one, one.kind == "interval" and one.negated): one for one in self.constants}.values()
 
 
 @dataclass(frozen=True)
@@ -50,11 +84,7 @@ class RangeBound:
 
     def state_watermark_ms(self, watermark_ms: int, rules: Rules) -> int:
         """The lowest of the bounds, in ms."""
-        return min(
-            int((bound.times * watermark_ms * 1000 + bound.offset_us) / 1000)
-            - (rules.inclusive_bound_ms if bound.inclusive else 0)
-            for bound in self.bounds
-        )
+        return rules.bound_of_several([bound.state_watermark_ms(watermark_ms, rules) for bound in self.bounds])
 
 
 Bound = KeyBound | RangeBound | None
@@ -67,22 +97,19 @@ def equalities(join: Join) -> tuple[Equality, ...]:
     right = {one.id for one in join.right.columns}
     found = []
     for part in conjuncts(join.condition):
-        if part.kind == "call" and part.name == "=":
+        if part.kind == "call" and part.name in ("=", "<=>"):
             one, other = part.args
+            null_safe = part.name == "<=>"
             if one.references and other.references and one.references <= left and other.references <= right:
-                found.append(Equality(one, other))
+                found.append(Equality(one, other, null_safe))
             elif one.references and other.references and one.references <= right and other.references <= left:
-                found.append(Equality(other, one))
+                found.append(Equality(other, one, null_safe))
     return tuple(found)
 
 
 @lru_cache(maxsize=64)
 def bounds(join: Join) -> tuple[Bound, Bound]:
-    """How the state of the left and right side is evicted.
-
-    Raises:
-        Unpredictable: the model does not understand an inequality.
-    """
+    """How the state of the left and right side is evicted."""
     by_key = _by_key(join)
     if by_key is not None:
         return by_key, by_key
@@ -107,7 +134,7 @@ def _by_key(join: Join) -> KeyBound | None:
     for side in ("left", "right"):
         for place, pair in enumerate(pairs):
             key: Expression = getattr(pair, side)
-            if key.kind == "column" and columns[key.value].is_event_time:
+            if key.kind == "column" and columns[key.value].is_event_time and not pair.null_safe:
                 return KeyBound(place, columns[key.value])
     return None
 
@@ -120,14 +147,20 @@ def _by_range(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: J
     return RangeBound(own, found) if found else None
 
 
-def lower_bounds(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join) -> tuple[LowerBound, ...]:
+def lower_bounds(
+    side: tuple[Attribute, ...], other: tuple[Attribute, ...], join: Join, *, folded: bool = True
+) -> tuple[LowerBound, ...]:
     """The lower bounds of a side from the inequalities of the condition.
 
     Each inequality is solved for the column of the side, with the watermark as the event time of the other side. Spark treats
-    any column of the side as its event time: ``n > 1`` is a bound of one second, so the state is kept forever.
+    any column of the side as its event time: ``n > 1`` is a bound of one second, so the state is kept forever. An inequality
+    that is not a sum of columns, intervals and numbers, also in casts to numbers and timestamps, gives no bound.
 
-    Raises:
-        Unpredictable: an inequality is not a sum of columns, intervals and numbers.
+    Args:
+        side: the columns of the side.
+        other: the columns of the other side.
+        join: the join.
+        folded: whether the optimiser has computed constants, as in a micro-batch; at the start it has not.
     """
     theirs = {one.id: one for one in other}
     ours = {one.id for one in side}
@@ -138,51 +171,64 @@ def lower_bounds(side: tuple[Attribute, ...], other: tuple[Attribute, ...], join
         if len(part.references & ours) != 1 or len(part.references & theirs.keys()) > 1:
             continue
         low, high = part.args if part.name in ("<", "<=") else (part.args[1], part.args[0])
-        terms = _terms(low, 1), _terms(high, -1)
-        if terms[0] is None or terms[1] is None:
-            continue
-        columns = [*terms[0].columns, *terms[1].columns]
-        own = [sign for id, sign in columns if id in ours]
-        watermarks = [(sign, theirs[id].is_event_time) for id, sign in columns if id in theirs]
-        if own != [-1] or any(not tagged for _, tagged in watermarks):
-            continue  # an upper bound, or a bound by a column without a watermark
-        offset = terms[0].offset_us + terms[1].offset_us
-        found.append(LowerBound(sum(sign for sign, _ in watermarks), offset, part.name in ("<=", ">=")))
+        terms = [*_terms(low, 1, folded=folded), *_terms(high, -1, folded=folded)]
+        own = [one.sign for one in terms if isinstance(one, _Column) and one.id in ours]
+        watermarks = [(one.sign, theirs[one.id]) for one in terms if isinstance(one, _Column) and one.id in theirs]
+        if _Other() in terms or own != [-1] or any(not one.is_event_time for _, one in watermarks):
+            continue  # unknown to Spark, an upper bound, or a bound by a column without a watermark
+        constants = tuple(one for one in terms if isinstance(one, Constant))
+        found.append(LowerBound(sum(sign for sign, _ in watermarks), constants, part.name in ("<=", ">=")))
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class _Terms:
-    """A sum of columns with their signs, and µs."""
+class _Column:
+    """A column as a term of a sum."""
 
-    columns: tuple[tuple[int, int], ...]
-    offset_us: int
+    sign: int
+    id: int
 
 
-def _terms(expression: Expression, sign: int) -> _Terms | None:
-    """The terms of a sum, in which a number means seconds; None if it contains months, which have no fixed length.
+@dataclass(frozen=True)
+class _Other:
+    """A term that Spark does not know."""
 
-    Raises:
-        Unpredictable: the expression is not a sum.
-    """
+
+_NUMBERS_AND_TIMES = frozenset(
+    f"cast {of}to {name}" for of in ("", "timestamp ") for name in ("int", "bigint", "float", "double", "timestamp")
+)
+"""Casts that Spark looks through, as if they lost nothing."""
+
+
+def _terms(
+    expression: Expression, sign: int, *, folded: bool, negated: bool = False
+) -> Iterator[_Column | Constant | _Other]:
+    """The terms of a sum, in which a number means seconds."""
+    if folded and expression.is_constant and expression.kind == "call":
+        expression = Expression("literal", expression.type, value=evaluate(expression, {}))
     match expression.kind, expression.name:
         case "column", _:
-            return _Terms(((expression.value, sign),), 0)
+            yield _Column(sign, expression.value)
         case "literal", _:
-            return _constant(expression.value, sign)
+            yield _constant(expression, sign, negated=negated)
         case "call", "+" | "-":
             one, other = expression.args
-            left, right = _terms(one, sign), _terms(other, sign if expression.name == "+" else -sign)
-            if left is None or right is None:
-                return None
-            return _Terms((*left.columns, *right.columns), left.offset_us + right.offset_us)
+            minus = expression.name == "-"
+            yield from _terms(one, sign, folded=folded, negated=negated)
+            yield from _terms(other, -sign if minus else sign, folded=folded, negated=negated != minus)
+        case "call", "negative":
+            yield from _terms(expression.args[0], -sign, folded=folded, negated=not negated)
+        case "call", name if name in _NUMBERS_AND_TIMES or (folded and name == "to_timestamp"):
+            yield from _terms(expression.args[0], sign, folded=folded, negated=negated)
         case _:
-            raise Unpredictable("a range in a join condition that is not a sum of columns and intervals")
+            yield _Other()
 
 
-def _constant(value: Value, sign: int) -> _Terms | None:
+def _constant(literal: Expression, sign: int, *, negated: bool) -> Constant | _Other:
+    """The term of a literal. Months have no fixed length; an instant is taken for seconds although it is in µs."""
+    value: Value = literal.value
     if isinstance(value, Interval):
-        return None if value.months else _Terms((), sign * value.delay_us)
+        return _Other() if value.months else Constant(sign, value.delay_us, "interval", negated)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _Terms((), sign * int(value * 1_000_000))
-    return None
+        return Constant(sign, int(value * 1_000_000), "number", negated)
+    return _Other()

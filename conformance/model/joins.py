@@ -258,7 +258,9 @@ class _JoinRun:
         return {**dict.fromkeys((one.id for one in self.side(other).columns), None), **row}
 
     def _key(self, name: str, row: Row) -> Key:
-        return tuple(evaluate(pair.left if name == "left" else pair.right, row) for pair in self._condition.equal)
+        return tuple(
+            _key_value(pair, pair.left if name == "left" else pair.right, row) for pair in self._condition.equal
+        )
 
     def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
         bound = self._bounds[name]
@@ -273,6 +275,12 @@ class _JoinRun:
         )
 
 
+def _key_value(pair: Equality, key: Expression, row: Row) -> Value:
+    """The value of a key. That of ``<=>`` is not null: Spark joins on ``coalesce(key, <default>)`` and ``key IS NULL``."""
+    value = evaluate(key, row)
+    return (value is None, value) if pair.null_safe else value
+
+
 def _deciding_column(bound: Bound) -> Attribute | None:
     return None if bound is None else bound.column
 
@@ -285,7 +293,7 @@ def _condition_parts(node: Join) -> _Condition:
     parts = [
         part
         for part in conjuncts(node.condition)
-        if not (part.kind == "call" and part.name == "=" and frozenset(part.args) in pairs)
+        if not (part.kind == "call" and part.name in ("=", "<=>") and frozenset(part.args) in pairs)
     ]
     alone_left = [part for part in parts if part.references and part.references <= left]
     alone_right = [part for part in parts if part.references and part.references <= right]

@@ -20,13 +20,14 @@ from conformance.model.plan import (
     LocalRelation,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     Union,
     Watermark,
     beneath,
     stateful,
     streams,
     walk,
-    watermarks,
     with_children,
 )
 from conformance.model.rules import Rules
@@ -233,5 +234,6 @@ def vanishes(branch: Plan, silent: frozenset[str], rules: Rules) -> bool:
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:
-    """Whether Spark knows that it has no new rows: `PropagateEmptyRelation` does not handle watermarks."""
-    return streams(plan) <= silent and not watermarks(plan)
+    """Whether Spark knows that it has no new rows: `PropagateEmptyRelation` handles neither watermarks nor functions over groups."""
+    kept = any(isinstance(node, Watermark | StateFunction | StatefulProcessor) for node in walk(plan))
+    return streams(plan) <= silent and not kept

@@ -33,6 +33,7 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.And: "and",
     exp.Or: "or",
 }
+_ORDERINGS = frozenset({"<", "<=", ">", ">="})
 _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
@@ -57,8 +58,16 @@ _CASTS: Mapping[str, str] = {
     "TIMESTAMPNTZ": "cast to timestamp_ntz",
     "TEXT": "cast to string",
     "INT": "cast to int",
+    "BIGINT": "cast to bigint",
+    "DOUBLE": "cast to double",
+    "FLOAT": "cast to float",
 }
-_NEED = {"timestamp_seconds": "timestamp_seconds", "timestamp_millis": "timestamp_millis", "window_time": "window_time"}
+_NEED = {
+    "timestamp_seconds": "timestamp_seconds",
+    "timestamp_millis": "timestamp_millis",
+    "window_time": "window_time",
+    "make_dt_interval": "make_dt_interval",
+}
 """Function → feature that provides it, if some versions lack it."""
 
 
@@ -81,8 +90,8 @@ def syntax(text: str) -> exp.Expr:
     """
     try:
         return sqlglot.parse_one(text, dialect="spark")
-    except sqlglot.ParseError:
-        raise Unpredictable(f"the syntax of {text!r}") from None
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise Unpredictable(f"the syntax of {text[:100]!r}") from None
 
 
 def parse(text: str, scope: Sequence[Attribute], rules: Rules) -> Parsed:
@@ -158,6 +167,14 @@ class _ExpressionParser:
 
     def _call(self, name: str, *operands: exp.Expr) -> Expression:
         args = tuple(self.read(operand) for operand in operands)
+        if name == "-" and all(arg.type.name == "timestamp" for arg in args):
+            name = "time difference"
+        if (
+            name in _ORDERINGS
+            and all(arg.type == INTERVAL for arg in args)
+            and "comparison of intervals" in self._rules.refusals
+        ):
+            raise self._rules.refusal("comparison of intervals", "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
@@ -242,7 +259,12 @@ class _ExpressionParser:
             raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
         if name == "cast to timestamp_ntz":
             self._rules.require("TIMESTAMP_NTZ")
-        return self._call(name, tree.this)
+        value = self.read(tree.this)
+        if value.type == TIMESTAMP and not name.startswith("cast to timestamp"):
+            name = name.replace("cast", "cast timestamp")
+        elif name == "cast to timestamp" and value.kind != "literal" and type(tree) is exp.Cast:
+            name = "to_timestamp"  # sqlglot reads CAST as TryCast
+        return Expression("call", type_of(name, [value.type]), (value,), name)
 
     _trycast = _cast
 
@@ -258,9 +280,9 @@ class _ExpressionParser:
     def _anonymous(self, tree: exp.Anonymous) -> Expression:
         name = tree.name.lower()
         if name == "window":
-            return self._window(tree)
+            return self._time_window(tree)
         if name == "session_window":
-            return self._session(tree)
+            return self._session_window(tree)
         if name == "window_time":
             self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
@@ -268,15 +290,21 @@ class _ExpressionParser:
             self._rules.require(_NEED[name])
         return self._call(name, *tree.expressions)
 
-    def _window(self, tree: exp.Anonymous) -> Expression:
+    def _time_window(self, tree: exp.Anonymous) -> Expression:
+        if len(tree.expressions) < 2:
+            raise Unpredictable(f"the call {tree.sql('spark')}")
         time = self._time(self.read(tree.expressions[0]))
         sizes = [self._micros(one) for one in tree.expressions[1:]]
         size = sizes[0]
         slide = sizes[1] if len(sizes) > 1 else size
         start = sizes[2] if len(sizes) > 2 else 0
+        if not 0 < slide <= size:
+            raise Unpredictable(f"the lengths in {tree.sql('spark')}")
         return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
-    def _session(self, tree: exp.Anonymous) -> Expression:
+    def _session_window(self, tree: exp.Anonymous) -> Expression:
+        if len(tree.expressions) != 2:
+            raise Unpredictable(f"the call {tree.sql('spark')}")
         self._rules.require("session_window")
         time = self._time(self.read(tree.expressions[0]))
         return Expression("session", WINDOW, (time, self.read(tree.expressions[1])), "session_window")

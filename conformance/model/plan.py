@@ -14,6 +14,8 @@ from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, NamedExpression
 
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
+Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
+TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 
 
 class _Leaf:
@@ -130,7 +132,13 @@ class Deduplicate(_WithColumnsOfChild):
 
     @property
     def has_no_order(self) -> bool:
-        """Whether its input comes from state, in arbitrary order."""
+        """Whether its input comes from state, in arbitrary order.
+
+        A processor emits the rows of a group in their order; of several groups with one key the order is arbitrary.
+        """
+        below = beneath(self.child)
+        if isinstance(below, StatefulProcessor) and len(below.keys) == 1:
+            return below.columns[0].id not in {key.id for key in self.keys}
         return bool(stateful(self.child))
 
 
@@ -164,10 +172,63 @@ class Join:
         return is_streaming(self.left) and is_streaming(self.right)
 
 
+@dataclass(frozen=True, eq=False)
+class StateFunction(_Unary):
+    """``applyInPandasWithState``: a function of the suite, called for each group."""
+
+    child: Plan
+    keys: tuple[Attribute, ...]
+    function: str
+    mode: str
+    """The output mode of the function."""
+    timeout: Timeout
+    columns: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class InitialState:
+    """The rows that the groups of a stateful processor start with."""
+
+    plan: Plan
+    """Of constants."""
+    keys: tuple[Attribute, ...]
+    """Its grouping columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatefulProcessor(_Unary):
+    """``transformWithState``: a processor of the suite, with state and timers for each group."""
+
+    child: Plan
+    keys: tuple[Attribute, ...]
+    processor: str
+    mode: str
+    """The output mode of the processor."""
+    time_mode: TimeMode
+    initial: InitialState | None
+    columns: tuple[Attribute, ...]
+
+    @property
+    def event_time(self) -> Attribute | None:
+        """The output column that ``eventTimeColumn`` names."""
+        return next((one for one in self.columns if one.is_event_time), None)
+
+
 Plan: TypeAlias = (
-    StreamSource | LocalRelation | Watermark | Filter | Project | Union | Aggregate | Deduplicate | Limit | Join
+    StreamSource
+    | LocalRelation
+    | Watermark
+    | Filter
+    | Project
+    | Union
+    | Aggregate
+    | Deduplicate
+    | Limit
+    | Join
+    | StateFunction
+    | StatefulProcessor
 )
-Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join
+Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join | StateFunction | StatefulProcessor
 
 
 def walk(plan: Plan) -> Iterator[Plan]:
@@ -198,7 +259,7 @@ def is_stateful(plan: Plan) -> bool:
     """Whether the node keeps state between micro-batches."""
     if isinstance(plan, Join):
         return plan.is_of_streams
-    return isinstance(plan, Aggregate | Deduplicate | Limit) and is_streaming(plan)
+    return isinstance(plan, Stateful) and is_streaming(plan)
 
 
 @lru_cache(maxsize=64)
@@ -244,6 +305,8 @@ _TITLES = {
     "dedupeWithinWatermark": "deduplication within the watermark",
     "symmetricHashJoin": "join",
     "globalLimit": "limit",
+    "applyInPandasWithState": "state function",
+    "transformWithStateInPandasExec": "stateful processor",
 }
 
 
@@ -256,6 +319,10 @@ def operator_name(node: Plan) -> str:
             return "dedupeWithinWatermark" if node.within_watermark else "dedupe"
         case Join():
             return "symmetricHashJoin"
+        case StateFunction():
+            return "applyInPandasWithState"
+        case StatefulProcessor():
+            return "transformWithStateInPandasExec"
         case _:
             return "globalLimit"
 
@@ -268,6 +335,10 @@ def operator_title(node: Plan) -> str:
             names = [key.column.name for key in node.keys]
         case Deduplicate():
             names = [key.name for key in node.keys]
+        case StateFunction():
+            title, names = f"{title} {node.function}", [key.name for key in node.keys]
+        case StatefulProcessor():
+            title, names = f"{title} {node.processor}", [key.name for key in node.keys]
         case _:
             names = []
     return f"{title} by {', '.join(names)}" if names else title

@@ -20,6 +20,8 @@ from conformance.model.plan import (
     LocalRelation,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
     Union,
     Watermark,
@@ -136,6 +138,8 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
         case Limit():
             _need(plan.child, columns, found)
+        case StateFunction() | StatefulProcessor():
+            _need(plan.child, frozenset(one.id for one in plan.child.columns), found)
         case Join():
             wanted = columns | plan.condition.references
             for side in plan.children:

@@ -22,6 +22,8 @@ from conformance.model.plan import (
     Deduplicate,
     Join,
     Plan,
+    StatefulProcessor,
+    StateFunction,
     Union,
     beneath,
     expressions,
@@ -199,6 +201,10 @@ class Query:
                 return True
             case Join():
                 return can_evict(node)
+            case StateFunction():
+                return node.timeout == "EventTimeTimeout"
+            case StatefulProcessor():
+                return node.mode in ("append", "update")
             case _:
                 return False
 
@@ -292,6 +298,9 @@ class Query:
                     raise self._rules.refusal("state of another value")
 
     def _check_stores(self) -> None:
+        processes = any(isinstance(node, StatefulProcessor) for node in stateful(self.plan))
+        if processes and not in_rocksdb(self._settings):
+            raise self._rules.refusal("transformWithState without RocksDB")
         name = "store of another operator"
         if name in self._rules.refusals and in_rocksdb(self._settings):
             partitions = self.checkpoint.partitions or "1"  # the default of the case language
@@ -334,11 +343,23 @@ def _check_known(plan: Plan, settings: QuerySettings) -> None:
     unknown = sorted(set(settings.conf) - KNOWN)
     if unknown:
         raise Unpredictable(f"conf {unknown[0]}")
+    functions = [node for node in walk(plan) if isinstance(node, StateFunction | StatefulProcessor)]
+    if functions and settings.conf.get(TIME_ZONE, "UTC") != "UTC":
+        raise Unpredictable("a state function in a time zone other than UTC")
+    if settings.trigger != "once" and any(_uses_processing_time(node) for node in functions):
+        raise Unpredictable("processing-time timeouts and timers, for which micro-batches run without end")
     calls = {node.name for whole in expressions(plan) for node in whole.walk()}
     if settings.conf.get(TIME_ZONE, "UTC") != "UTC" and calls & BY_TIME_ZONE:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of collect_set")
+
+
+def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:
+    """Whether another micro-batch always follows. Source: `shouldRunAnotherBatch` of the operators."""
+    if isinstance(node, StateFunction):
+        return node.timeout == "ProcessingTimeTimeout"
+    return node.time_mode == "ProcessingTime"
 
 
 def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:

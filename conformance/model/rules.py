@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias
 
+from conformance.model import versioned_data
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.versioned_data import Wording
 
@@ -37,6 +38,7 @@ class Rules:
     """``multipleWatermarkPolicy`` in lower case → the function that combines the watermarks of several inputs."""
     nodes_known_by: Literal["themselves", "position"]
     filters_go_below_the_watermark: bool
+    struct_fields_keep_the_watermark: bool
 
     # Which rows are late.
     late_watermark: Literal["batch before", "own batch"]
@@ -88,12 +90,35 @@ class Rules:
     # Joins.
     inclusive_bound_ms: int
     """How many ms a bound with <= or >= lags behind the watermark."""
+    strict_bound_ms: int
+    """The same for a bound with < or >."""
+    bound_of_several: Callable[[Sequence[int]], int]
+    """Selects the bound, in ms, of a side for which the condition gives several."""
+    subtracted_term_sign: int
+    """The sign of a constant that remains subtracted when an inequality is solved for the event time."""
+    equal_terms_of_a_bound: Literal["count each", "count once", "count once, subtracted intervals as negative"]
     join_state_goes: Boundary
     stores_rows_that_go_at_once: bool
     semi_forgets_matched_rows: bool
     outer_emits_null_row: Literal["once, if unmatched", "if unmatched, each batch", "always"]
     evicted_rows_share_a_buffer: bool
     rows_that_cannot_match: Literal["come out at once", "are stored"]
+
+    # State functions and stateful processors.
+    functions_drop_late_rows: Literal["by event time only", "always", "never"]
+    timeout_fires: Callable[[int, int], bool]
+    """Whether an event-time timeout fires at a watermark, both in ms."""
+    rows_come_before_timeouts: bool
+    datetime_timeout_ms: Callable[[int], int]
+    """Reads a timeout that is passed as a ``datetime``, given its instant in ms."""
+    null_first_column_is_emitted: bool
+    """Whether a row that a state function emits with null in the first column comes out."""
+    timer_fires: Callable[[int, int], bool]
+    """Whether an event-time timer fires at a watermark, both in ms."""
+    initial_state: Literal["whole", "grouping columns below unused output"]
+    processors_pass_the_watermark_on: bool
+    emitted_rows_may_be_late: bool
+    """Whether a processor may emit rows behind the watermark in its event-time column."""
 
     # Several operators.
     watermark_per_operator: bool
@@ -139,13 +164,23 @@ class Rules:
             raise Unpredictable(f"{name} where it is not refused")
         return self.refusals[name].error(name, what)
 
-    def require(self, feature: str) -> None:
-        """
+    def require(self, feature: str, what: str = "") -> None:
+        """Raise the error of a version that lacks a feature.
+
+        Args:
+            feature: a name in ``features.yaml``.
+            what: the subject of its error; the feature by default.
+
         Raises:
             Refused: the version lacks the feature.
+            Unpredictable: the version lacks it, and the model does not know the error.
         """
-        if feature not in self.features:
-            raise self.refusal("missing feature", feature)
+        if feature in self.features:
+            return
+        missing = versioned_data.features()[feature].missing
+        if missing is None:
+            raise Unpredictable(f"{feature} where it does not exist")
+        raise missing.error("missing feature", what or feature)
 
 
 def differing(these: Rules, those: Rules) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, LocalRelation, Project
 
 _WATERMARK = re.compile(
-    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>.+?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
+    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>(?P<word>\w+).*?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
     re.I,
 )
 _WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
@@ -38,9 +38,9 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
     any_frame = next(iter(views.values()))
     marked = _WATERMARK.search(statement)
     if marked is not None:
-        if marked["name"] is None and not re.fullmatch(r"\w+", marked["of"]):
+        any_frame.rules.require("WATERMARK clause", marked["word"])
+        if marked["name"] is None and marked["of"] != marked["word"]:
             raise any_frame.rules.refusal("unnamed expression in WATERMARK", marked["of"])
-        any_frame.rules.require("WATERMARK clause")
         named = next((name for name in views if name.lower() == marked["table"].lower()), None)
         if named is None or _WATERMARK.search(statement, marked.end()):
             raise Unpredictable("WATERMARK of a subquery, or several in one statement")
@@ -55,7 +55,7 @@ def _syntax(statement: str) -> exp.Expr:
     quoted = _WINDOW_CALL.sub("`window`(", statement)
     try:
         return sqlglot.parse_one(quoted, dialect="spark")
-    except sqlglot.ParseError:
+    except (sqlglot.errors.SqlglotError, RecursionError):
         raise Unpredictable(f"the statement {statement!r}") from None
 
 
@@ -93,7 +93,9 @@ def _common(tree: exp.Select, views: Mapping[str, Frame]) -> dict[str, Frame]:
 
 
 def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
-    clause = tree.args.get("from_") or tree.args["from"]
+    clause = tree.args.get("from_") or tree.args.get("from")
+    if clause is None:
+        raise Unpredictable("a SELECT without FROM")
     frame, over_window = _relation(clause.this, views)
     for join in tree.args.get("joins") or ():
         other, _ = _relation(join.this, views)

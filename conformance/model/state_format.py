@@ -20,6 +20,8 @@ from conformance.model.plan import (
     Limit,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
     Union,
     Watermark,
@@ -40,8 +42,12 @@ def schema_of(node: Plan, needed: RequiredColumns) -> str:
         case Deduplicate():
             keys = [str(key.type) for key in node.keys]
             values = [f"{one.name} {one.type}" for one in node.child.columns if one.id in needed.of(node.child)]
+        case StateFunction():
+            keys, values = [str(key.type) for key in node.keys], [node.function]
+        case StatefulProcessor():
+            keys, values = [str(key.type) for key in node.keys], [node.processor]
         case Join():
-            keys = [str(pair.left.type) for pair in equalities(node)]
+            keys = [f"{pair.left.type}{', boolean' if pair.null_safe else ''}" for pair in equalities(node)]
             values = [str(one.type) for side in node.children for one in side.columns if one.id in needed.of(side)]
         case _:
             keys, values = [], []
@@ -165,7 +171,9 @@ def opens_store_of_another(plan: Plan, *, partitions: int) -> bool:
 
 def _opens_store_below(node: Plan, partitions: int) -> bool:
     """An aggregation finds its own store first, and a join does not look it up."""
-    if not isinstance(node, Deduplicate | Limit):
+    if isinstance(node, StatefulProcessor) and node.initial is not None:
+        return False
+    if not isinstance(node, Deduplicate | Limit | StateFunction | StatefulProcessor):
         return False
     below, names = _below(node.child)
     if not isinstance(below, Aggregate):

@@ -8,19 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.model.errors import Refused, Stage
-
-
-def read_data(name: str) -> dict[str, Any]:
-    """A YAML file of the model: name of an entry → its keys."""
-    content: dict[str, Any] = yaml.safe_load((files("conformance.model") / name).read_text(encoding="utf-8"))
-    return content
 
 
 def range_of(entry: dict[str, Any]) -> VersionRange | None:
@@ -30,23 +22,6 @@ def range_of(entry: dict[str, Any]) -> VersionRange | None:
 
 def applies(spark: VersionRange | None, version: SparkVersion) -> bool:
     return spark is None or version in spark
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A construct that some versions lack."""
-
-    spark: VersionRange
-    """The versions that have it."""
-    link: str
-
-
-@cache
-def features() -> Mapping[str, Feature]:
-    """Every such construct by its name."""
-    return {
-        name: Feature(VersionRange.parse(one["spark"]), one["link"]) for name, one in read_data("features.yaml").items()
-    }
 
 
 @dataclass(frozen=True)
@@ -62,6 +37,30 @@ class Wording:
 
     def error(self, name: str, what: str = "") -> Refused:
         return Refused(name, self.stage, self.classes, self.text.replace("{what}", what))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A construct that some versions lack."""
+
+    spark: VersionRange
+    """The versions that have it."""
+    link: str
+    missing: Wording | None = None
+    """How the other versions refuse it; None if it is a setting or an option."""
+
+
+@cache
+def features() -> Mapping[str, Feature]:
+    """Every such construct by its name."""
+    return {
+        name: Feature(
+            VersionRange.parse(one["spark"]),
+            one["link"],
+            Wording("analysis", (one["error"]["class"],), one["error"]["text"]) if "error" in one else None,
+        )
+        for name, one in read_data("conformance.model", "features.yaml").items()
+    }
 
 
 @dataclass(frozen=True)
@@ -88,5 +87,5 @@ def refusals() -> tuple[Refusal, ...]:
                 Wording(one["stage"], tuple(one["classes"]), one["text"], range_of(one)) for one in entry["wordings"]
             ),
         )
-        for name, entry in read_data("refusals.yaml").items()
+        for name, entry in read_data("conformance.model", "refusals.yaml").items()
     )

@@ -14,6 +14,8 @@ from conformance.model.plan import (
     Join,
     Plan,
     Project,
+    StatefulProcessor,
+    StateFunction,
     StreamSource,
     Watermark,
     is_stateful,
@@ -225,6 +227,10 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int,
         return lowest
     at_input = lowest if lowest is not None else 0
     found[id(plan)] = at_input
+    if isinstance(plan, StateFunction):
+        return None
+    if isinstance(plan, StatefulProcessor):
+        return at_input if plan.time_mode != "ProcessingTime" and rules.processors_pass_the_watermark_on else None
     if isinstance(plan, Join) and rules.join_output_waits:
         held_back = [
             bound.state_watermark_ms(at_input, rules) for bound in bounds(plan) if isinstance(bound, RangeBound)

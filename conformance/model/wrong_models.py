@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.model.catalogue import WrongModel
+from conformance.model.wrong_state_functions import WRONG_STATE_FUNCTIONS
 
 
 def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
@@ -365,6 +366,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "no-data-batches/none-after-restart-until-data",
         no_data_batch_after_restart=True,
     ),
+    *WRONG_STATE_FUNCTIONS,
     # Refusals.
     _accepting(
         "append mode runs without a watermark",

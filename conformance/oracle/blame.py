@@ -24,7 +24,7 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
         return (f"the reference model cannot predict this case: {unknown}",)
     place = next((finding.place.step for finding in verdict.findings if finding.place.step), None)
     with_case = verdict_on(case, prediction).status in AGREEING
-    with_engine = equivalent(prediction.observation, observation, upto=place)
+    with_engine = equivalent(prediction.observation, observation, upto=place, error_classes=False)
     side = {
         (True, False): "The model agrees with the expectation; the engine is probably wrong.",
         (False, True): "The model agrees with the engine; the expectation is probably wrong.",
@@ -34,10 +34,8 @@ def notes_of_the_model(case: Case, verdict: Verdict, observation: Observation) -
     step = next((step for step in prediction.observation.steps if step.number == place), None)
     if step is None:
         return (side,)
-    return (
-        side,
-        f"The model predicts for step {place}: {'; '.join(_said(step, OutputSchema.of(prediction.observation.columns)))}",
-    )
+    schema = OutputSchema.of(prediction.observation.columns_of(step))
+    return side, f"The model predicts for step {place}: {'; '.join(_said(step, schema))}"
 
 
 def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.core.case import Case
-from conformance.core.query import PYTHON_STATE
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.model.catalogue import Rule, catalogue, other_readings
@@ -69,15 +68,9 @@ class CrossCheck:
         return tuple(case for case in self.cases if case.id not in missing)
 
     @property
-    def without_state_functions(self) -> tuple[Case, ...]:
-        return tuple(case for case in self.cases if not uses_state_functions(case))
-
-    @property
     def share(self) -> float:
-        """The predicted share of the cases without Python state functions, from 0 to 1."""
-        counted = self.without_state_functions
-        ids = {case.id for case in self.predicted}
-        return sum(1 for case in counted if case.id in ids) / len(counted) if counted else 1.0
+        """The predicted share of the cases, from 0 to 1."""
+        return len(self.predicted) / len(self.cases) if self.cases else 1.0
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         """Family → number of predicted cases, number of cases."""
@@ -97,10 +90,6 @@ class CrossCheck:
             elif runs[-1]:
                 runs.append([])
         return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} – {run[-1]}" for run in runs if run)
-
-
-def uses_state_functions(case: Case) -> bool:
-    return any(operation.name in PYTHON_STATE for operation in case.operations())
 
 
 def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> CrossCheck:

@@ -59,7 +59,7 @@ def explanation_lines(case: Case, prediction: Prediction) -> Iterator[Explanatio
     yield ExplanationLine(case.title, "plain")
     for step in prediction.steps:
         yield ExplanationLine("")
-        yield from step_lines(case, step, prediction.columns)
+        yield from step_lines(case, step, prediction.columns_of(step.step.number))
 
 
 def step_lines(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
@@ -173,7 +173,7 @@ def divergence_lines(
         if isinstance(one, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, one, prediction.columns)
+                for line in batch_lines(case, one, prediction.columns_of(found.step))
             )
         elif one is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
@@ -228,7 +228,7 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
         "case": case.id,
         "spark": str(prediction.version),
         "columns": [column.name for column in prediction.columns],
-        "steps": [_step(case, step, prediction.columns) for step in prediction.steps],
+        "steps": [_step(case, step, prediction.columns_of(step.step.number)) for step in prediction.steps],
     }
 
 
@@ -241,8 +241,8 @@ def divergence_record(
         difference = {
             "step": found.step,
             "batch": found.batch,
-            "here": _batch_or_error(case, found.here, here.columns),
-            "there": _batch_or_error(case, found.there, there.columns),
+            "here": _batch_or_error(case, found.here, here.columns_of(found.step)),
+            "there": _batch_or_error(case, found.there, there.columns_of(found.step)),
             "rules": [
                 {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
                 for rule in found.rules

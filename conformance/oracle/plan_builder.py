@@ -44,8 +44,6 @@ class _FrameBuilder:
         for operation in rest:
             step = OPERATIONS.get(operation.name)
             if step is None:
-                if operation.name == "applyInPandasWithState":
-                    self._rules.require("applyInPandasWithState")
                 raise Unpredictable(operation.name)
             frame = step(self, frame, operation)
         return frame
@@ -53,6 +51,18 @@ class _FrameBuilder:
     def sql(self, frame: Frame, operation: Operation) -> Frame:
         self._views[operation.arguments["as"]] = frame
         return sql.run(operation.arguments["sql"], self._views)
+
+    def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
+        of = operation.arguments[operation.name]
+        initial = sql.run(of["initialState"], {"": frame}) if "initialState" in of else None
+        return frame.transform_with_state(
+            of["by"],
+            of["with"],
+            of.get("outputMode", "append"),
+            of.get("timeMode", "None"),
+            of.get("eventTimeColumn"),
+            initial,
+        )
 
     def nested(self, operation: Operation) -> Frame:
         if operation.nested is None:
@@ -76,5 +86,12 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
         *of.arguments["dropDuplicatesWithinWatermark"], within_watermark=True
     ),
     "sql": _FrameBuilder.sql,
+    "applyInPandasWithState": lambda _, frame, of: frame.apply_in_pandas_with_state(
+        of.arguments[of.name]["by"],
+        of.arguments[of.name]["with"],
+        of.arguments[of.name].get("outputMode", "append"),
+        of.arguments[of.name].get("timeout", "NoTimeout"),
+    ),
+    "transformWithState": _FrameBuilder.transform_with_state,
 }
 """Operation of the case language → the method of the frame."""

@@ -14,7 +14,7 @@ from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.errors import Unpredictable
+from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
 from conformance.oracle.simulation import CaseSimulation, StepProgress
 
@@ -34,6 +34,13 @@ class Prediction:
     steps: tuple[StepProgress, ...]
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
+    """Of the last query of the case."""
+
+    def columns_of(self, step: int) -> tuple[Column, ...]:
+        """What the query of the step with this number emits."""
+        return next(
+            (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
+        )
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
@@ -46,10 +53,20 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
 
     Raises:
         Unpredictable: the case uses something that the model does not know.
+        ModelDefect: the model failed on the case.
     """
+    try:
+        return _predicted_case(case, version, rules or rules_of(version))
+    except Unpredictable:
+        raise
+    except Exception as defect:
+        # Cases come from anyone. What the model cannot read is a gap of the model, and never ends a run.
+        raise ModelDefect(defect) from defect
+
+
+def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
     if _limits(case) and _comes_in_partitions(case):
         raise Unpredictable("a limit over several partitions")
-    rules = rules or rules_of(version)
     prediction = _simulated(case, version, rules)
     digest = prediction.observation.behaviour_digest
     if _depends_on_order(case) and any(

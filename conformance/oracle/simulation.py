@@ -18,6 +18,7 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Value
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.execution import BatchData
+from conformance.model.functions import INTERVAL
 from conformance.model.plan import Plan, StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query, QuerySettings, in_rocksdb
@@ -80,7 +81,7 @@ class CaseSimulation:
     @property
     def observation(self) -> Observation:
         """Of the steps so far."""
-        return Observation(case=self._case.id, columns=self.columns, steps=tuple(self._steps_seen))
+        return Observation.of(self._case.id, self.columns, tuple(self._steps_seen))
 
     def _batches(self, step: Step) -> Iterator[BatchProgress]:
         action = step.action
@@ -164,6 +165,8 @@ class CaseSimulation:
             raise Unpredictable("a query without streams")
         frame = frame_of(self._pipeline, self._case, self._rules)
         self._types = tuple(one.type for one in frame.plan.columns)
+        if INTERVAL in self._types:
+            raise Unpredictable("an interval in the result")
         self.columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
@@ -205,6 +208,7 @@ class CaseSimulation:
             plan=None,
             error=None if error is None else ErrorSeen(stage=error.stage, classes=error.classes, message=error.message),
             wall_ms=0,
+            columns=self.columns,
         )
 
     def _batch_seen(self, batch: BatchProgress) -> BatchSeen:

@@ -63,7 +63,7 @@ _Place = tuple[int, int | None, BatchProgress | Refused | None, BatchProgress | 
 
 def _first(here: Prediction, there: Prediction) -> _Place | None:
     """The step, the micro-batch, and what the model tells of it on both sides: a micro-batch, or the error instead."""
-    found = divergence(here.observation, there.observation)
+    found = divergence(here.observation, there.observation, error_classes=False)
     if found is None or found.step is None:
         return None
     sides = [next((one for one in told.steps if one.step.number == found.step), None) for told in (here, there)]

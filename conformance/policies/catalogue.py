@@ -1,4 +1,4 @@
-"""The policies by name, with their parameters and the rules of their engine.
+"""The policies of ``policies.yaml`` by name, with the rules of their engine.
 
 ``rules_for(name, given)`` builds rules from the parameters of a case; ``comparable(name, delay)`` builds them from a single delay, so
 that one trace can be replayed under every policy for comparison.
@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
+from conformance.core.data import read_data
+from conformance.core.errors import WrongUsage
 from conformance.policies.engine_rules import EngineRules, LateByWindow, Lowest, LowestOfActive
 from conformance.policies.engines.beam import BeamLateness, LimitedDelay
 from conformance.policies.engines.flink import BoundedOutOfOrderness, FlinkLateness, WithIdleness
 from conformance.policies.engines.jet import (
     DEFAULT_IDLE_TIMEOUT,
-    DEFAULT_SAMPLES,
     BelowOwnWatermark,
     FixedLag,
     IdleTimeout,
@@ -54,11 +55,8 @@ class PolicyDefinition:
     """Whether it accepts a throttle."""
 
 
-class UnknownPolicy(ValueError):
+class UnknownPolicy(WrongUsage):
     """No policy has that name."""
-
-    exit_code: ClassVar[int] = 2
-    """Of the command that fails with it."""
 
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, POLICIES, 1)
@@ -111,16 +109,6 @@ def comparable(name: str, delay: int) -> EngineRules:
     if name not in POLICIES:
         raise UnknownPolicy(name)
     return rules_for(name, POLICIES[name].comparable(delay))
-
-
-_RELEASE = PolicyParameter(
-    "the release of Hazelcast Jet", words=("jet-0.5", "jet-0.6"), default="jet-0.5", required=False
-)
-_IDLE_TIMEOUT = PolicyParameter(
-    f"0.6 only: milliseconds without an event after which an input is left out; 0 = never (default: {DEFAULT_IDLE_TIMEOUT})",
-    required=False,
-)
-_JET_PACKAGE = "com.hazelcast.jet.core"
 
 
 def _jet(policy: Policy, given: Parameters, throttle: Throttle) -> EngineRules:
@@ -187,141 +175,34 @@ def _kafka(given: Parameters, throttle: Throttle) -> EngineRules:
     return EngineRules("", "Kafka Streams", policy, LateByWindow(), Lowest(), throttle, one_task=True)
 
 
-POLICIES: Mapping[str, PolicyDefinition] = {
-    "spark": PolicyDefinition(
-        "The highest event time of each micro-batch minus the delay; the lowest or highest of several inputs.",
-        "Spark",
-        "EventTimeWatermarkExec and WatermarkTracker of Apache Spark (SPARK-18124)",
-        {
-            "delay": PolicyParameter("how far the watermark lags behind the highest event time, in milliseconds"),
-            "multipleWatermarkPolicy": PolicyParameter(
-                "which of several watermarks the query uses", words=("min", "max"), default="min", required=False
-            ),
-        },
-        _spark,
-        lambda delay: {"delay": delay},
-        "delay",
-    ),
-    "quantile": PolicyDefinition(
-        "A quantile of the event times of each micro-batch minus a delay; proposed for Spark, never implemented.",
-        "Spark (proposed)",
-        "SPARK-18124, proposed as an alternative to the maximum",
-        {
-            "quantile": PolicyParameter("the share of rows of a micro-batch at or below its watermark", "share"),
-            "delay": PolicyParameter(
-                "how far the watermark lags behind the quantile, in milliseconds", default=0, required=False
-            ),
-        },
-        _quantile,
-        lambda delay: {"quantile": Decimal("0.9"), "delay": delay},
-        "delay",
-    ),
-    "with-fixed-lag": PolicyDefinition(
-        "The highest event time minus the lag, updated with every event.",
-        "Hazelcast Jet",
-        f"{_JET_PACKAGE}.WatermarkPolicies.withFixedLag (0.5), limitingLag (0.6)",
-        {
-            "lag": PolicyParameter(
-                "how far the watermark lags behind the highest event time, in the unit of event times"
-            ),
-            "release": _RELEASE,
-            "idleTimeout": _IDLE_TIMEOUT,
-        },
-        _fixed_lag,
-        lambda delay: {"lag": delay},
-        "lag",
-        throttled=True,
-    ),
-    "limiting-lag-and-delay": PolicyDefinition(
-        "As with a fixed lag; in addition, the watermark reaches every event time within the delay.",
-        "Hazelcast Jet",
-        f"{_JET_PACKAGE}.WatermarkPolicies.limitingLagAndDelay (0.5)",
-        {
-            "lag": PolicyParameter(
-                "how far the watermark lags behind the highest event time, in the unit of event times", "whole"
-            ),
-            "maxDelay": PolicyParameter(
-                "how long an event time may stay above the watermark, in nanoseconds", "positive"
-            ),
-            "samples": PolicyParameter(
-                "the number of steps that the delay is divided into",
-                "positive",
-                default=DEFAULT_SAMPLES,
-                required=False,
-            ),
-            "release": _RELEASE,
-            "idleTimeout": _IDLE_TIMEOUT,
-        },
+_RULES: Mapping[str, tuple[Callable[[Parameters, Throttle], EngineRules], Callable[[int], Parameters]]] = {
+    "spark": (_spark, lambda delay: {"delay": delay}),
+    "quantile": (_quantile, lambda delay: {"quantile": Decimal("0.9"), "delay": delay}),
+    "with-fixed-lag": (_fixed_lag, lambda delay: {"lag": delay}),
+    "limiting-lag-and-delay": (
         _lag_and_delay,
         lambda delay: {"lag": delay, "maxDelay": max(delay, 1) * NANOS_PER_MILLI},
-        "lag",
-        throttled=True,
     ),
-    "limiting-lag-and-lull": PolicyDefinition(
-        "As with a fixed lag; after a lull without events the watermark advances with the clock.",
-        "Hazelcast Jet",
-        f"{_JET_PACKAGE}.WatermarkPolicies.limitingLagAndLull (0.5)",
-        {
-            "lag": PolicyParameter("how far the watermark lags behind the highest event time, in milliseconds"),
-            "maxLull": PolicyParameter("the maximum lull, in milliseconds"),
-            "release": _RELEASE,
-            "idleTimeout": _IDLE_TIMEOUT,
-        },
-        _lag_and_lull,
-        lambda delay: {"lag": delay, "maxLull": delay},
-        "lag",
-        throttled=True,
-    ),
-    "limiting-timestamp-and-wall-clock-lag": PolicyDefinition(
-        "At most one lag behind the highest event time, and at most another behind the wall clock.",
-        "Hazelcast Jet",
-        f"{_JET_PACKAGE}.WatermarkPolicies.limitingTimestampAndWallClockLag (0.5)",
-        {
-            "timestampLag": PolicyParameter(
-                "how far the watermark lags behind the highest event time, in milliseconds"
-            ),
-            "wallClockLag": PolicyParameter("how far the watermark lags behind the wall clock, in milliseconds"),
-            "release": _RELEASE,
-            "idleTimeout": _IDLE_TIMEOUT,
-        },
+    "limiting-lag-and-lull": (_lag_and_lull, lambda delay: {"lag": delay, "maxLull": delay}),
+    "limiting-timestamp-and-wall-clock-lag": (
         _wall_clock,
         lambda delay: {"timestampLag": delay, "wallClockLag": delay},
-        "timestampLag",
-        throttled=True,
     ),
-    "bounded-out-of-orderness": PolicyDefinition(
-        "The highest event time minus the bound minus 1 ms, emitted periodically; idle inputs are left out.",
-        "Flink",
-        "BoundedOutOfOrdernessWatermarks and WatermarksWithIdleness of Apache Flink",
-        {
-            "bound": PolicyParameter("the maximum out-of-orderness of events, in milliseconds"),
-            "idleTimeout": PolicyParameter(
-                "milliseconds without an event after which an input is idle; never by default",
-                "positive",
-                required=False,
-            ),
-        },
-        _flink,
-        lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)},
-        "bound",
-    ),
-    "limited-delay": PolicyDefinition(
-        "The highest event time, capped at the clock, minus the delay; follows the clock once everything is read.",
-        "Beam KafkaIO",
-        "CustomTimestampPolicyWithLimitedDelay of Apache Beam",
-        {"maxDelay": PolicyParameter("how far the watermark lags behind, in milliseconds")},
-        _beam,
-        lambda delay: {"maxDelay": delay},
-        "maxDelay",
-    ),
-    "stream-time": PolicyDefinition(
-        "Stream time, the highest event time of a task, minus the grace; each record updates it before its own lateness check.",
-        "Kafka Streams",
-        "KStreamWindowAggregate of Apache Kafka, KIP-633",
-        {"grace": PolicyParameter("how long a window stays open behind stream time, in milliseconds")},
-        _kafka,
-        lambda delay: {"grace": delay},
-        "grace",
-    ),
+    "bounded-out-of-orderness": (_flink, lambda delay: {"bound": delay, "idleTimeout": max(delay, 1)}),
+    "limited-delay": (_beam, lambda delay: {"maxDelay": delay}),
+    "stream-time": (_kafka, lambda delay: {"grace": delay}),
+}
+
+
+def _definition(name: str, parameters: Mapping[str, Any], **about: Any) -> PolicyDefinition:
+    made = {
+        one: PolicyParameter(**{**given, "words": tuple(given.get("words", ()))}) for one, given in parameters.items()
+    }
+    make, comparable = _RULES[name]
+    return PolicyDefinition(parameters=made, make=make, comparable=comparable, **about)
+
+
+POLICIES: Mapping[str, PolicyDefinition] = {
+    name: _definition(name, **entry) for name, entry in read_data("conformance.policies", "policies.yaml").items()
 }
 """Name → policy, in display order."""

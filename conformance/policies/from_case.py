@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.core.errors import WrongUsage
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
@@ -25,11 +25,8 @@ LEAST_PACE = 1000
 _TUMBLING = re.compile(r"window\((?P<column>\w+), '(?P<length>[^']+)'\)")
 
 
-class NoTrace(ValueError):
+class NoTrace(WrongUsage):
     """A case that cannot be converted to a trace."""
-
-    exit_code: ClassVar[int] = 2
-    """Of the command that fails with it."""
 
     def __init__(self, case: Case, reason: str) -> None:
         super().__init__(f"{case.id} cannot be replayed under watermark policies: {reason}")

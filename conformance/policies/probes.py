@@ -15,15 +15,12 @@ _ROWS = 20
 
 
 def silent_input(rules: EngineRules, delay: int, *, spoke: bool) -> str:
-    """What happens to the watermark when one of two inputs is silent.
+    """What happens to the watermark when one of two inputs is silent, in a short phrase.
 
     Args:
         rules: of the policy.
         delay: how long the policy waits, in milliseconds.
         spoke: whether the silent input had an event before.
-
-    Returns:
-        A short phrase.
     """
     unit = max(delay, 1)
     base = 1000 * unit

@@ -72,7 +72,6 @@ def replay(trace: Trace, rules: EngineRules) -> Replay:
     Args:
         trace: event times must be in the unit of the rules; the clock is converted. Before its first reading the clock
             shows that reading, or 0 if there is none.
-        rules: from ``catalogue.rules_for``, or assembled from parts.
     """
     engine = _EngineState.started(trace, rules)
     steps: list[ReplayStep] = []

@@ -14,13 +14,7 @@ from harness.targets.target import Target
 
 
 class CachedAnswers:
-    """The cache as one run sees it.
-
-    Args:
-        cache: holds the answers.
-        runtime: starts the engines of this run.
-        conf: Spark settings for every case of the run.
-    """
+    """The cache as one run sees it; ``conf``: Spark settings for every case of the run."""
 
     def __init__(self, cache: AnswerCache, runtime: Runtime, conf: Mapping[str, str]) -> None:
         self._cache = cache

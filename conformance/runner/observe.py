@@ -9,8 +9,8 @@ from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
 from conformance.judging.verdict import Verdict
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
-from conformance.runner.run import run_cases
-from conformance.runner.run_cells import Display, Sink
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import Display, Sink, run_cells
 from harness.engine.engine import EngineLocation
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
@@ -36,9 +36,9 @@ def observe(case: Case, target: Target, options: RuntimeOptions, display: Displa
     """
     sink = _OneAnswer()
     with open_runtime(options) as runtime:
-        run_cases(
-            [case],
-            [target],
+        run_cells(
+            cells_of([case], [target]),
+            JudgeCases(),
             runtime,
             Limits(jobs=1, step_timeout=STEP_TIMEOUT_S),
             display=display,

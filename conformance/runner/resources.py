@@ -4,39 +4,35 @@ from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
+from conformance.suite.discovery import shipped
 from harness.engine.engine import Runtime
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
-from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, budget
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
-from harness.scheduling.machine import Machine
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
 
 
-class OptionsClash(ValueError):
+class OptionsClash(WrongUsage):
     """The user's options do not fit together, or leave nothing to do."""
-
-    exit_code: ClassVar[int] = 2
 
 
 class CannotWrite(HarnessError):
-    """Working files cannot be written.
-
-    Attributes:
-        folder: where they would be.
-    """
+    """Working files cannot be written."""
 
     def __init__(self, folder: Path, why: OSError) -> None:
         super().__init__(f"cannot write to {folder}: {why.strerror}. Input, checkpoints and state are written there.")
@@ -114,13 +110,17 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
         yield root.resolve()
 
 
+def not_confined(options: RuntimeOptions, cases: Iterable[Case]) -> tuple[str, ...]:
+    """What to tell a user who runs cases of others on this machine: nothing, or one note."""
+    suite = shipped()
+    if options.runtime == "container" or all(case.path.is_relative_to(suite) for case in cases):
+        return ()
+    return ("Cases run on this machine with your rights: this is not a sandbox. --runtime container confines them.",)
+
+
 @contextmanager
 def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[Runtime]:
-    """The runtime of these options, closed at the end.
-
-    Args:
-        options: where engines run.
-        work: see ``working_folder``.
+    """The runtime of these options, closed at the end; ``work``: see ``working_folder``.
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.

@@ -11,6 +11,7 @@ from conformance.runner.cached_answers import CachedAnswers
 from harness.engine.engine import EngineLocation, Runtime
 from harness.scheduling.answer_cache import AnswerCache, CachedAnswer
 from harness.scheduling.cell_run import CellKey, CellRun, CellTask, Limits
+from harness.scheduling.engine_slot import EngineListener
 from harness.scheduling.scheduler import Scheduler
 from harness.targets.target import Target
 
@@ -28,12 +29,8 @@ class Judge(Protocol[V_co]):
     def verdict(self, run: CellRun) -> V_co: ...
 
 
-class Display(Protocol[V_contra]):
+class Display(EngineListener, Protocol[V_contra]):
     """What a person sees while cells run. Calls never overlap."""
-
-    def says(self, target: Target, line: str) -> None: ...
-
-    def ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
 
     def started(self, task: CellTask) -> None: ...
 
@@ -64,12 +61,6 @@ def run_cells(
     """Run cells and pass each verdict on; returns when all are done.
 
     Args:
-        cells: what to run.
-        judge: judges what they show.
-        runtime: starts engines.
-        limits: budget.
-        display: shows progress.
-        sink: keeps the results.
         allow_code: whether cases may call Python code of their authors.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
 
@@ -110,12 +101,12 @@ class _Judging(Generic[V]):
 
     def engine_says(self, target: Target, line: str) -> None:
         with self._lock:
-            self._display.says(target, line)
+            self._display.engine_says(target, line)
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         with self._lock:
             self._sink.introduce(target, identity, place)
-            self._display.ready(target, identity, place)
+            self._display.engine_ready(target, identity, place)
             if self._cached is not None:
                 self._cached.engine_ready(target, identity, place)
 

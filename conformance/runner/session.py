@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity
@@ -17,19 +17,19 @@ from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase
-from conformance.runner.resources import Concurrency, OptionsClash, interruptible, open_runtime
-from conformance.runner.run import cells_of, only_tagged, run_cases
-from conformance.runner.run_cells import Display, Sink
+from conformance.runner.resources import Concurrency, OptionsClash, interruptible, not_confined, open_runtime
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import Display, Judge, Sink, run_cells
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
-from conformance.suite.selection import Shard, affected_since
+from conformance.suite.selection import Shard, affected_since, only_tagged
 from conformance.variants.catalogue import varied
 from harness.engine.engine import EngineLocation
 from harness.environments import readiness
 from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.cell_run import CellRun, CellTask
+from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.catalogue import Choice, Targets
 from harness.targets.state_store_support import having as having_store
@@ -37,8 +37,12 @@ from harness.targets.target import Target
 from reports.analysis.model_column import MODEL
 from reports.analysis.model_column import cells as cells_of_the_model
 from reports.results.reading import Results, ResultsWriter
-from reports.results.records import Cell, Header
+from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
+
+V = TypeVar("V")
+Record: TypeAlias = Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
+"""A judged cell as it stands in a results file; without a run if it needed none."""
 
 
 class NothingChanged(ValueError):
@@ -102,7 +106,7 @@ class RunPlan:
     policy_cases: tuple[PolicyCase, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...]
-    """What the user should know about the choice of versions."""
+    """What the user should know about the choice of versions and the place of the run."""
     shard: Shard | None
 
     @property
@@ -144,6 +148,8 @@ class RunOutcome:
     results: Results
     reused: int
     """Cells taken from the cache."""
+    cache_problem: str | None = None
+    """Why answers were not kept for the next run."""
 
 
 def plan_run(options: RunOptions) -> RunPlan:
@@ -179,46 +185,60 @@ def plan_run(options: RunOptions) -> RunPlan:
     )
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
-    return RunPlan(options, loaded.digest, cases, policy_cases, targets, choice.notes, shard)
+    notes = (*choice.notes, *not_confined(options.runtime, cases))
+    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard)
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
-    """Run a plan and write its results.
+    """Run a plan and write its results: ``run_and_write``."""
+    options, cells = plan.options, cells_of(plan.cases, plan.targets)
+    limits = options.concurrency.limits(
+        len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
+    )
+    names = [target.name for target in plan.targets]
+    of_the_model = cells_of_the_model(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
+    return run_and_write(options, plan.header, cells, JudgeCases(), limits, display, cell_record, of_the_model)
+
+
+def run_and_write(
+    options: SessionOptions,
+    header: Header,
+    cells: Iterable[CellTask],
+    judge: Judge[V],
+    limits: Limits,
+    display: Display[V],
+    record: Record[V],
+    answered: Iterable[Cell] = (),
+) -> RunOutcome:
+    """Run cells and write a results file; ``answered`` are cells that need no engine.
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM; the results file has no footer.
         HarnessError: engines cannot be started at all; the results file is untouched.
     """
-    options = plan.options
     with ExitStack() as stack:
         # An error in opening the runtime must leave earlier results as they are.
         runtime = stack.enter_context(open_runtime(options.runtime, options.work))
-        writer = stack.enter_context(ResultsWriter(options.output, plan.header))
+        writer = stack.enter_context(ResultsWriter(options.output, header))
         stack.enter_context(
             interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
         )
-        reused = run_cases(
-            plan.cases,
-            plan.targets,
+        # Repetitions are run to see whether answers change.
+        cache = None if limits.repeat > 1 else stack.enter_context(AnswerCache(answers_file(), fresh=options.fresh))
+        reused = run_cells(
+            cells,
+            judge,
             runtime,
-            options.concurrency.limits(
-                len(queues(cells_of(plan.cases, plan.targets))),
-                store=options.store,
-                repeat=options.repeat,
-                cluster=options.runtime.cluster,
-            ),
+            limits,
             display=display,
-            sink=ResultsSink(writer),
+            sink=ResultsSink(writer, record),
             allow_code=options.runtime.code_path is not None,
-            # Repetitions are run to see whether answers change.
-            cache=None if options.repeat > 1 else stack.enter_context(answer_cache(fresh=options.fresh)),
+            cache=cache,
         )
-        if plan.policy_cases:
-            names = [target.name for target in plan.targets]
-            for cell in cells_of_the_model(plan.cases, plan.policy_cases, names):
-                writer.write(cell)
+        for cell in answered:
+            writer.write(cell)
         writer.finish()
-    return RunOutcome(Results.read(options.output), reused)
+    return RunOutcome(Results.read(options.output), reused, cache.problem if cache is not None else None)
 
 
 def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_home: Path | None = None) -> Choice:
@@ -238,21 +258,17 @@ def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_hom
     return targets.choose(specs, obstacle=readiness.obstacle)
 
 
-def answer_cache(*, fresh: bool) -> AnswerCache:
-    """The answers of earlier runs on this machine; with ``fresh`` they are not read, but new ones are kept."""
-    return AnswerCache(answers_file(), fresh=fresh)
-
-
 def unseen(target: Target, runtime: str) -> TargetRecord:
     """The record of a target whose engine has not introduced itself yet."""
     return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
 
 
-class EngineRecords:
-    """Writes each engine into the results, the first time it introduces itself."""
+class ResultsSink(Sink[V], Generic[V]):
+    """Writes cells to the results file as they come, and each engine the first time it introduces itself."""
 
-    def __init__(self, writer: ResultsWriter) -> None:
+    def __init__(self, writer: ResultsWriter, record: Record[V]) -> None:
         self._writer = writer
+        self._record = record
         self._introduced: set[str] = set()
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
@@ -274,15 +290,16 @@ class EngineRecords:
             )
         )
 
+    def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
+        self._writer.write(self._record(task, verdict, run))
 
-class ResultsSink(EngineRecords, Sink[Verdict]):
-    """Writes cells to the results file as they come."""
 
-    def keep(self, task: CellTask, verdict: Verdict, run: CellRun | None) -> None:
-        reused = run is not None and run.reused
-        observations = run.observations if run else ()
-        milliseconds = int(run.seconds * 1000) if run else 0
-        self._writer.write(Cell.of(task.case, task.target.name, verdict, observations, milliseconds, reused=reused))
+def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
+    """A case on one version, as it stands in a results file."""
+    if run is None:
+        return Cell.of(task.case, task.target.name, verdict)
+    milliseconds = int(run.seconds * 1000)
+    return Cell.of(task.case, task.target.name, verdict, run.observations, milliseconds, reused=run.reused)
 
 
 def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:

@@ -65,12 +65,8 @@ def run_soak(
     """Run a soak and judge it.
 
     Args:
-        start: starts an engine.
-        folder: for its files.
-        of: the stream.
         kills: how many engines to kill.
         late: which watermark decides that rows are late: ``late_by``.
-        watcher: is told about progress.
 
     Raises:
         SurroundingsFailed: an engine could not start, or failed without having been killed.
@@ -95,11 +91,7 @@ def ask(
     """Check invariants on what a soak left behind.
 
     Args:
-        engine: runs their queries.
-        folder: of the soak.
-        of: its stream.
         late: which watermark decides that rows are late: ``late_by``.
-        invariants: to check.
     """
     questions = (
         InvariantQuery(name="totals", sql=STREAM_TOTALS),

@@ -40,6 +40,8 @@ class SoakRequest:
     """Seconds without progress after which an engine counts as lost."""
     cluster: Cluster | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each engine."""
     storage: Path | None = None
     """Folder that the machines of the cluster share."""
     work: Path | None = None
@@ -92,7 +94,12 @@ def soak(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
         stack.enter_context(interruptible(lambda: f"{request.output} is not written"))
         root = stack.enter_context(working_folder(request.work, request.storage))
         options = SoakOptions(
-            plan.target, root, request.cluster, settings(plan.stream, request.conf), request.stall_timeout
+            plan.target,
+            root,
+            request.cluster,
+            settings(plan.stream, request.conf),
+            request.variables,
+            request.stall_timeout,
         )
 
         def start() -> SoakEngine:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from conformance.core.wording import counted
-from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, handoffs
-from conformance.runner.resources import OptionsClash, interruptible, open_runtime
-from conformance.runner.run import only_tagged
-from conformance.runner.run_cells import Display, Sink
-from conformance.runner.session import EngineRecords, RunOutcome, SessionOptions, answer_cache, choose_targets, unseen
-from conformance.runner.upgrade import run_upgrades
+from conformance.judging.handoff_verdict import (
+    CheckpointHandoff,
+    UpgradeVerdict,
+    VersionPair,
+    handoffs,
+    judge_upgrade,
+    not_applicable,
+    without_answer,
+)
+from conformance.runner.resources import OptionsClash, not_confined
+from conformance.runner.run_cells import Display
+from conformance.runner.session import RunOutcome, SessionOptions, choose_targets, run_and_write, unseen
 from conformance.suite import discovery
+from conformance.suite.selection import only_tagged
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
-from reports.results.reading import Results, ResultsWriter
 from reports.results.records import Header, UpgradeCell
 
 Cuts: TypeAlias = Literal["first", "each"]
@@ -108,36 +113,45 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
         raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
+    notes = (*notes, *not_confined(options.runtime, loaded.cases))
     return UpgradePlan(options, loaded.digest, found, chosen, notes)
 
 
 def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
-    """Run a plan and write its results.
-
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; the results file has no footer.
-        HarnessError: engines cannot be started at all; the results file is untouched.
-    """
+    """Run a plan and write its results: ``run_and_write``."""
     options = plan.options
-    with ExitStack() as stack:
-        # An error in opening the runtime must leave earlier results as they are.
-        runtime = stack.enter_context(open_runtime(options.runtime, options.work))
-        writer = stack.enter_context(ResultsWriter(options.output, plan.header))
-        stack.enter_context(
-            interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
-        )
-        reused = run_upgrades(
-            plan.handoffs,
-            plan.pairs,
-            runtime,
-            options.concurrency.limits(len(plan.targets), store=options.store),
-            display=display,
-            sink=_ResultsSink(writer),
-            allow_code=options.runtime.code_path is not None,
-            cache=stack.enter_context(answer_cache(fresh=options.fresh)),
-        )
-        writer.finish()
-    return RunOutcome(Results.read(options.output), reused)
+    limits = options.concurrency.limits(len(plan.targets), store=options.store)
+    cells = handoff_cells(plan.handoffs, plan.pairs)
+    return run_and_write(options, plan.header, cells, JudgeUpgrades(), limits, display, _record)
+
+
+def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:
+    """Every case handed over between the versions of every pair."""
+    return [CellTask(handoff.case, pair, handoff.cut) for pair in pairs for handoff in handoffs]
+
+
+class JudgeUpgrades:
+    """Gives each handoff its verdict."""
+
+    def without_run(self, task: CellTask, lacking: str | None) -> UpgradeVerdict | None:
+        handoff, pair = _handed_over(task)
+        verdict = not_applicable(handoff, pair)
+        if verdict is None and lacking is not None:
+            verdict = without_answer(handoff, pair, "not-applicable", lacking)
+        return verdict
+
+    def verdict(self, run: CellRun) -> UpgradeVerdict:
+        handoff, pair = _handed_over(run.task)
+        if not run.runnable:
+            return without_answer(handoff, pair, "not-run", run.failure or "")
+        if run.failure is not None:
+            return without_answer(handoff, pair, "broken", run.failure)
+        return judge_upgrade(handoff, pair, run.observations[0])
+
+
+def _handed_over(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
+    assert task.cut is not None
+    return CheckpointHandoff(task.case, task.cut), VersionPair(task.origin.version, task.target.version)
 
 
 def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, ...]]:
@@ -154,11 +168,8 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
     return fitting, notes
 
 
-class _ResultsSink(EngineRecords, Sink[UpgradeVerdict]):
-    """Writes cells to the results file as they come."""
-
-    def keep(self, task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> None:
-        names = task.origin.name, task.target.name
-        observation = next(iter(run.observations), None) if run else None
-        milliseconds = int(run.seconds * 1000) if run else 0
-        self._writer.write(UpgradeCell.of(task.case, names, verdict, observation, milliseconds))
+def _record(task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> UpgradeCell:
+    names = task.origin.name, task.target.name
+    observation = next(iter(run.observations), None) if run else None
+    milliseconds = int(run.seconds * 1000) if run else 0
+    return UpgradeCell.of(task.case, names, verdict, observation, milliseconds)

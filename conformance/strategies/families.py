@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import ClassVar
+
+from conformance.core.errors import WrongUsage
 
 FAMILIES: Mapping[str, str] = {
     "windows": "windowed aggregations, tumbling and sliding, and those by event time or key alone",
@@ -17,18 +18,16 @@ FAMILIES: Mapping[str, str] = {
     "sql": "the same in SQL: DISTINCT, GROUP BY, LIMIT",
     "recovery": "queries of the other families with restarts, crashes, damaged checkpoints and changes",
     "kills": "the same with the engine process killed during a micro-batch",
-    "state-functions": "applyInPandasWithState and transformWithState; the reference model does not predict them",
+    "state-functions": "applyInPandasWithState and transformWithState",
 }
 """Name → description."""
 
 DEFAULT = tuple(name for name in FAMILIES if name not in ("kills", "state-functions"))
-"""The default families; the others need one process per case or cannot be predicted."""
+"""The default families; the others need one process per case, or pandas in the engine."""
 
 
-class NoSuchFamily(ValueError):
+class NoSuchFamily(WrongUsage):
     """No family has this name."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, FAMILIES, 1)

@@ -123,10 +123,7 @@ def step(
     """A step; the clock is advanced accordingly.
 
     Args:
-        draw: of Hypothesis.
         clock: before the step.
-        draft: the query.
-        options: of the trace.
         trigger: the current trigger.
         ran: whether rows have arrived before, so that a batch can be replayed.
     """

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue
 from conformance.language.suggest import unknown
@@ -73,27 +73,17 @@ def shipped() -> Path:
 def load(paths: Iterable[Path] | None = None) -> Suite:
     """Read the cases in files and folders, by default those of the built-in suite.
 
-    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``.
-    """
-    given = tuple(paths or ())
-    return discover(given or (shipped(),))
-
-
-def discover(paths: Iterable[Path]) -> Suite:
-    """Read the cases in these files and folders.
-
-    A path that does not exist, a folder without cases, and an id shared by two files are problems of the suite.
+    Problems are returned, not raised: see ``Suite.problems`` and ``Suite.raise_for_problems``. A path that does not exist, a folder
+    without cases, and an id shared by two files are problems, too.
     """
     reader = _Reader()
-    for path in paths:
+    for path in tuple(paths or ()) or (shipped(),):
         reader.read(path)
     return reader.suite()
 
 
-class NoSuchCase(ValueError):
+class NoSuchCase(WrongUsage):
     """The name is neither a file with one case nor the id of a case in the built-in suite."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, name: str, near: Sequence[str] = (), cases: int = 0) -> None:
         several = f"{name} contains {cases} cases; name one of them"

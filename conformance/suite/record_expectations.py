@@ -7,13 +7,16 @@ today, but not documented.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
 from conformance.core.case import Case
+from conformance.core.error_classes import GENERIC
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
 from conformance.judging.rows import OutputSchema
@@ -23,17 +26,18 @@ Json: TypeAlias = Any
 
 STRENGTH = "strength: observed"
 
+_CHANGING = re.compile(r"[\d;]|\bfile:|(?<=\s)/")
+"""Where the part of a message begins that another run may word differently."""
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
+"""What means something in a regular expression."""
 
-class NothingToRecord(ValueError):
+
+class NothingToRecord(WrongUsage):
     """The engine ran no step, or every step already has an expectation."""
 
-    exit_code: ClassVar[int] = 2
 
-
-class EndsEarly(ValueError):
+class EndsEarly(WrongUsage):
     """The engine failed before the last step, but a case ends at an expected error."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, case: str, step: int, error: ErrorSeen) -> None:
         name = next(iter(error.classes), "an error")
@@ -56,9 +60,6 @@ def fill_in_expectations(text: str, case: Case, observation: Observation, *, rep
     """The text of the case with expectations that this observation meets.
 
     Args:
-        text: the content of the case's file.
-        case: as read from the text.
-        observation: what an engine did.
         replace: also replace existing expectations.
 
     Raises:
@@ -75,9 +76,9 @@ def fill_in_expectations(text: str, case: Case, observation: Observation, *, rep
     if last.error is not None and last.number < len(case.steps):
         raise EndsEarly(case.id, last.number, last.error)
     edits: list[_Edit] = []
-    schema = OutputSchema.of(observation.columns)
     for node, seen in zip(steps.value, observation.steps, strict=False):
         assert isinstance(node, yaml.MappingNode)
+        schema = OutputSchema.of(observation.columns_of(seen))
         edits += _step(text, node, inline(observed_expectation(seen, schema, case)), replace=replace)
     if not edits:
         raise NothingToRecord(f"{case.id}: every step already has an expectation, and replacing them was not requested")
@@ -91,7 +92,7 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
     """The observed step as an expectation, structured like the YAML."""
     if seen.error is not None:
         return {"error": _error(seen.error)}
-    batches = seen.batches[-1:] if case.output_mode == "complete" else seen.batches
+    batches = seen.batches[-1:] if case.output_mode_in(seen.number) == "complete" else seen.batches
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
     found: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
     if seen.batches:
@@ -103,8 +104,19 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
 
 
 def _error(error: ErrorSeen) -> dict[str, Json]:
-    name = next(iter(error.classes), None)
-    return {**({"class": name} if name else {}), "stage": error.stage}
+    """The class that says what the error is; if many errors have it, also the beginning of the message."""
+    said = _beginning(error.message) if error.name in GENERIC or not error.name else ""
+    return {
+        **({"class": error.name} if error.name else {}),
+        **({"message": said} if said else {}),
+        "stage": error.stage,
+    }
+
+
+def _beginning(message: str) -> str:
+    """A regular expression for the first words of a message, up to what differs from run to run: numbers, plans and paths."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return _SPECIAL.sub(r"\\\g<0>", _CHANGING.split(line, maxsplit=1)[0].strip())
 
 
 def _step(text: str, node: yaml.MappingNode, expectation: str, *, replace: bool) -> Iterator[_Edit]:

@@ -1,18 +1,11 @@
-"""The order of the cases of one engine: the longest first, so that none of them runs alone at the end."""
+"""How long a case takes: an engine begins with the longest, so that none runs alone at the end, and shards take equally long."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from conformance.core.case import Add, Backlog, Case, Restart, Step
 
 _RESTART = 3
 """Stopping a query and starting it again takes about as long as this many micro-batches."""
-
-
-def longest_first(cases: Iterable[Case]) -> list[Case]:
-    """The cases, sorted by estimated duration, longest first."""
-    return sorted(cases, key=estimated_batches, reverse=True)
 
 
 def estimated_batches(case: Case) -> int:

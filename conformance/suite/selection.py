@@ -1,16 +1,18 @@
-"""Parts of a suite: a shard for one of several machines, or the cases that a change affects."""
+"""Parts of a suite: the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.policies.case import PolicyCase
 from conformance.suite.running_time import estimated_batches
 
@@ -24,15 +26,30 @@ _AFFECTS_ALL = (
     _HARNESS.parent / "conformance" / "core" / "state_stores.yaml",
 )
 
+_HARMLESS = tuple(
+    part
+    for setting in (
+        "safe.bareRepository=explicit",
+        "core.fsmonitor=false",
+        f"core.hooksPath={os.devnull}",
+        "diff.external=",
+    )
+    for part in ("-c", setting)
+)
+"""No program of a checkout runs because we list its changes. Source: git-config, `safe.bareRepository`, `core.fsmonitor`."""
 
-class NotAShard(ValueError):
+
+class NotAShard(WrongUsage):
     """The text does not name one of several parts."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
         self.text = text
+
+
+def only_tagged(cases: Sequence[C], tags: Sequence[str]) -> tuple[C, ...]:
+    """The cases that have one of the tags; all cases if no tag is given."""
+    return tuple(case for case in cases if not tags or set(tags) & set(case.tags))
 
 
 @dataclass(frozen=True)
@@ -63,10 +80,8 @@ class Shard:
         return f"{self.number}/{self.of}"
 
 
-class NoHistory(ValueError):
+class NoHistory(WrongUsage):
     """Git cannot list the changes since a revision."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, revision: str, folder: Path, why: str) -> None:
         super().__init__(f"git cannot list the changes in {folder} since {revision!r}: {why}")
@@ -88,7 +103,7 @@ def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
         NoHistory: git is not installed, the cases are not in a repository, or the revision does not exist.
     """
     changed: set[Path] = set()
-    for top in sorted({_top(case.path.parent, revision) for case in cases}):
+    for top in sorted({_top(case.path.parent.resolve(), revision) for case in cases}):
         changed |= _changed(top, revision)
     if any(path.is_relative_to(part) for path in changed for part in _AFFECTS_ALL):
         return tuple(cases)
@@ -100,12 +115,19 @@ def _duration(case: Case | PolicyCase) -> int:
 
 
 def _top(folder: Path, revision: str) -> Path:
-    return Path(_git(folder, revision, "rev-parse", "--show-toplevel").strip()).resolve()
+    """The working tree of a folder: the nearest folder above with a ``.git``.
+
+    Git itself would take a checked-out folder that is shaped like a bare repository for one, and obey its ``config``.
+    """
+    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    if top is None:
+        raise NoHistory(revision, folder, "it is not in a git repository")
+    return top
 
 
 def _changed(top: Path, revision: str) -> set[Path]:
     _git(top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    listed = _git(top, revision, "diff", "--name-only", "-z", revision, "--")
+    listed = _git(top, revision, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "-z", revision, "--")
     listed += _git(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
     return {top / name for name in listed.split("\0") if name}
 
@@ -114,7 +136,8 @@ def _git(folder: Path, revision: str, *arguments: str) -> str:
     program = shutil.which("git")
     if program is None:
         raise NoHistory(revision, folder, "git is not on the PATH")
-    done = subprocess.run([program, "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+    command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
     if done.returncode != 0:
         raise NoHistory(revision, folder, done.stderr.strip() or "no such revision")
     return done.stdout

@@ -6,21 +6,19 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
 from conformance.language.suggest import unknown
 from conformance.language.variant_names import DESCRIPTIONS
+from conformance.variants.arrivals import Rearranged, reversed_rows, spread_rows
 from conformance.variants.restarted import Restarted
-from conformance.variants.reversed_rows import ReversedRows
 from conformance.variants.settings import Settings
 from conformance.variants.shifted_epoch import ShiftedEpoch
-from conformance.variants.spread_rows import SpreadRows
 from conformance.variants.variant import Variant, VariedCase
 
 
-class NoSuchVariant(ValueError):
+class NoSuchVariant(WrongUsage):
     """No variant has this name."""
-
-    exit_code = 2
 
     def __init__(self, name: str) -> None:
         super().__init__(unknown("variant", name, DESCRIPTIONS))
@@ -33,8 +31,8 @@ def variants() -> tuple[Variant, ...]:
     rocksdb = StateStore.named("rocksdb")
     shuffle, zone = "spark.sql.shuffle.partitions", "spark.sql.session.timeZone"
     found: list[Variant] = [
-        ReversedRows(),
-        SpreadRows(),
+        Rearranged("reversed-rows", reversed_rows),
+        Rearranged("spread-rows", spread_rows),
         Settings("one-shuffle-partition", {shuffle: "1"}, default=True),
         Settings("four-shuffle-partitions", {shuffle: "4"}),
         Settings("rocksdb", rocksdb.conf, rocksdb.versions),

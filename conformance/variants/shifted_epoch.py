@@ -83,7 +83,7 @@ def moved(value: object, type: DataType, micros: int) -> object:
 
 
 def _earlier(observation: Observation) -> Observation:
-    steps = tuple(_step(step, observation.columns) for step in observation.steps)
+    steps = tuple(_step(step, observation.columns_of(step)) for step in observation.steps)
     return observation.model_copy(update={"steps": steps})
 
 

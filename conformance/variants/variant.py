@@ -36,11 +36,9 @@ class Variant(Protocol):
     @property
     def name(self) -> str:
         """As in ``conformance.language.variant_names``."""
-        ...
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
         """The changed cases; none if the variant does not apply."""
-        ...
 
 
 class VariedCase(Case):

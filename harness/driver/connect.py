@@ -18,10 +18,11 @@ from .arrivals import FileArrivals
 from .backend import Arrivals, Capture, Emitted, ReadableFiles
 from .breakpoint import Breakpoint
 from .encoding import encode_row
-from .failures import ConnectRefused, grpc_details
+from .failures import ConnectRefused, DriverFailure, grpc_details
 from .identity import identity
 from .job_arrivals import JobArrivals
 from .local_files import LocalFiles
+from .origin import raised_by_driver
 from .request import Stream
 from .session import SESSION_SETTINGS
 from .spark_files import SparkFiles
@@ -105,7 +106,10 @@ class Connect:
 
     def cause(self, query: Any, capture: Capture, error: Exception) -> Exception:
         """3.5 tells the client nothing about failures in ``foreachBatch``, and more about others when asked again."""
-        return (capture.error() or query.exception() or error) if self._is_3 else error
+        captured = capture.error()
+        if isinstance(captured, DriverFailure):
+            return captured
+        return (captured or query.exception() or error) if self._is_3 else error
 
     def arrivals(self, folder: str, streams: Dict[str, Stream]) -> Arrivals:
         if isinstance(self.files, SparkFiles):
@@ -169,8 +173,10 @@ class ServerCapture:
         return rows
 
     def error(self) -> Optional[Exception]:
-        text = self._read(_failure_file(self._folder))
-        return ServerFailure(text) if text else None
+        failure = self._read(_failure_file(self._folder))
+        if failure is None:
+            return None
+        return DriverFailure(failure["text"]) if failure["of_the_driver"] else ServerFailure(failure["text"])
 
     def _read(self, path: str) -> Any:
         try:
@@ -209,7 +215,7 @@ def _write_rows(frame: Any, path: str, failure: str, put: Callable[[str, str], N
         schema = frame.schema
         put(path, json.dumps([encode_row(row, schema) for row in frame.collect()]))
     except Exception as error:
-        put(failure, json.dumps(str(error)))
+        put(failure, json.dumps({"text": str(error), "of_the_driver": raised_by_driver(error)}))
         raise
 
 

@@ -9,6 +9,7 @@ from typing import Any, Dict
 
 from pyspark.sql import functions as F
 
+from .origin import MissingName, method
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import STATEFUL_PROCESSORS
 
@@ -41,10 +42,10 @@ class _Builder:
         frame = None
         for operation in operations:
             name = next(iter(operation))
-            method = getattr(self, "_" + name, None)
-            if method is None:
+            step = getattr(self, "_" + name, None)
+            if step is None:
                 raise UnknownOperation(name)
-            frame = method(frame, operation)
+            frame = step(frame, operation)
         return frame
 
     def _from(self, _: Any, operation: Operation) -> Any:
@@ -91,12 +92,13 @@ class _Builder:
 
     def _dropDuplicatesWithinWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         names = operation["dropDuplicatesWithinWatermark"]
-        return frame.dropDuplicatesWithinWatermark(names) if names else frame.dropDuplicatesWithinWatermark()
+        drop = method(frame, "dropDuplicatesWithinWatermark")  # since 3.5
+        return drop(names) if names else drop()
 
     def _applyInPandasWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["applyInPandasWithState"]
         chosen = STATE_FUNCTIONS[arguments["with"]]
-        apply = frame.groupBy(*arguments["by"]).applyInPandasWithState  # before 3.4 there is no such method
+        apply = method(frame.groupBy(*arguments["by"]), "applyInPandasWithState")  # since 3.4
         check_packages()
         return apply(
             chosen.function,
@@ -109,7 +111,7 @@ class _Builder:
     def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["transformWithState"]
         processor = STATEFUL_PROCESSORS[arguments["with"]]
-        transform = frame.groupBy(*arguments["by"]).transformWithStateInPandas  # before 4.0 there is no such method
+        transform = method(frame.groupBy(*arguments["by"]), "transformWithStateInPandas")  # since 4.0
         check_packages("google.protobuf")
         initial = arguments.get("initialState")
         return transform(
@@ -128,10 +130,14 @@ class _Builder:
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code_path is None:
             raise UnknownOperation("call (not allowed)")
-        module, _, function = operation["call"].partition(":")
+        module, _, name = operation["call"].partition(":")
         if self._code_path not in sys.path:
             sys.path.insert(0, self._code_path)
-        return getattr(importlib.import_module(module), function)(self._session, frame)
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except (AttributeError, ImportError, SyntaxError) as error:
+            raise MissingName(error) from error
+        return function(self._session, frame)
 
 
 def expression(text: str) -> Any:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import re
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 from py4j.protocol import Py4JJavaError
 
 from .failures import DiskFull, DriverFailure, ExecutorsLost, FilesUnwritable, MachineOverloaded
 
 _TOO_GENERAL = {"Object", "Throwable", "Exception", "RuntimeException", "Error", "BaseException", "object"}
-_QUALIFIED = re.compile(r"\b(?:[a-z_][\w]*\.)+([A-Z]\w*(?:Exception|Error))\b")
+_DOTTED = re.compile(r"[\w.]+")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)*)\]")
 _DEEPEST = 20
+_LONGEST_MESSAGE = 100_000
 _NO_DIRECTORY = "Mkdirs failed to create"
 """Hadoop's message when it cannot make a directory, whatever the reason."""
 
@@ -41,13 +42,25 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
     texts: list[str] = []
     _walk_python(error, classes, texts, 0)
     message = "\n".join(_without_repeats(texts))
+    if len(message) > _LONGEST_MESSAGE:
+        message = message[:_LONGEST_MESSAGE] + " … ({} characters more)".format(len(message) - _LONGEST_MESSAGE)
     # What a foreachBatch function raised comes back as text only, so take the qualified class names in it.
-    classes += _QUALIFIED.findall(message) + _CONDITION.findall(message)
+    classes += [*_qualified_classes(message), *_CONDITION.findall(message)]
     return {
         "stage": stage,
         "classes": [c for c in _without_repeats(classes) if c not in _TOO_GENERAL],
         "message": message,
     }
+
+
+def _qualified_classes(message: str) -> Iterator[str]:
+    # One pattern for a whole name would take quadratic time on hostile text.
+    for dotted in _DOTTED.findall(message):
+        parts = dotted.split(".")
+        for package, name in zip(parts, parts[1:]):
+            of_a_package = package[:1].islower() or package[:1] == "_"
+            if of_a_package and name[:1].isupper() and name.endswith(("Exception", "Error")):
+                yield name
 
 
 def machine_failure(error: BaseException, directory: str) -> DriverFailure | None:

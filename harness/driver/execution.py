@@ -12,7 +12,8 @@ from .breakpoint import Breakpoint
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, machine_failure
-from .failures import EngineLost
+from .failures import DriverFailure, EngineLost
+from .origin import DriverError, MissingName, check_argument, raised_by_driver
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -115,7 +116,12 @@ class Execution:
         failed = machine_failure(failure.cause, self._request.directory)
         if failed is not None:
             raise failed from failure.cause
-        return describe(failure.cause, failure.stage)
+        described = describe(failure.cause, failure.stage)
+        if raised_by_driver(failure.cause):
+            raise failure.cause
+        if isinstance(failure.cause, DriverFailure) or DriverError.__name__ in described["classes"]:
+            raise DriverFailure(described["message"]) from failure.cause
+        return described
 
     def _step_seen(self, number: int, batches: list[dict[str, Any]], error: Any, started: float) -> dict[str, Any]:
         return {
@@ -124,6 +130,7 @@ class Execution:
             "watermark": self._checkpoint.watermark(),
             "plan": None,
             "error": error,
+            "columns": self.columns,
             "wall_ms": int((time.monotonic() - started) * 1000),
         }
 
@@ -210,6 +217,8 @@ class Execution:
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
         except MissingPackages:
             raise
+        except MissingName as missing:
+            raise QueryFailed("analysis", missing.error) from missing
         except Exception as error:
             raise QueryFailed("analysis", error) from error
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
@@ -220,11 +229,14 @@ class Execution:
         try:
             writer = self._frame.writeStream.outputMode(self._output_mode)
             if self._trigger != "default":
+                check_argument(writer.trigger, self._trigger)  # `availableNow` since 3.3
                 writer = writer.trigger(**{self._trigger: True})
             if self._backend.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
             self._query = writer.foreachBatch(self._capture.function).start()
+        except MissingName as missing:
+            raise QueryFailed("start", missing.error) from missing
         except Exception as error:
             self._query = None
             raise QueryFailed("start", error) from error

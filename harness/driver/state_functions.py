@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any, Iterator
 
+from .origin import own_failures_marked
+
 
 class MissingPackages(Exception):
     """The engine's environment lacks packages that functions over pandas frames need."""
@@ -28,6 +30,7 @@ class StateFunction:
         self.keeps = keeps
 
 
+@own_failures_marked
 def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Count a group's rows until the watermark has passed its latest event time, then emit the count and forget the group.
 
@@ -37,6 +40,7 @@ def count_until_watermark(key: tuple[Any, ...], frames: Iterator[Any], state: An
     yield from _count_until_watermark(key, frames, state, state.setTimeoutTimestamp)
 
 
+@own_failures_marked
 def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Like ``count_until_watermark``, but passes the timeout as a ``datetime``, which the API allows too."""
     from datetime import datetime
@@ -46,6 +50,7 @@ def count_until_watermark_by_datetime(key: tuple[Any, ...], frames: Iterator[Any
     )
 
 
+@own_failures_marked
 def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Emit the running count of a group whenever rows of it arrive. Sets no timeout and does not read the watermark.
 
@@ -58,6 +63,7 @@ def count_rows(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Itera
     yield pd.DataFrame({"key": [key[0]], "count": [count]})
 
 
+@own_failures_marked
 def time_out_at_latest(key: tuple[Any, ...], frames: Iterator[Any], state: Any) -> Iterator[Any]:
     """Set the timeout to the latest event time of the new rows, wherever the watermark is; emit when it fires.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
+from .origin import own_failures_marked
 from .state_functions import latest_ms
 
 try:
@@ -28,15 +29,18 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
 
     emits = "key STRING, event_time TIMESTAMP, count BIGINT, watermark BIGINT"
 
+    @own_failures_marked
     def init(self, handle: Any) -> None:
         self._handle = handle
         self._counted = handle.getValueState("counted", "count BIGINT, latest BIGINT")
 
+    @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         for frame in rows:
             self._add(len(frame), latest_ms(frame))
         return iter(())
 
+    @own_failures_marked
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         # On 4.0 the optimizer may have removed all but the grouping columns (SPARK-52195).
         numbers = initialState.select_dtypes(include=["number"])
@@ -44,6 +48,7 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
         if counts is not None and len(counts):
             self._add(int(counts.sum()), latest_ms(initialState))
 
+    @own_failures_marked
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         import pandas as pd
 
@@ -77,9 +82,11 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
     emits = "key STRING, event_time TIMESTAMP, number BIGINT"
     hours_back = 0
 
+    @own_failures_marked
     def init(self, handle: Any) -> None:
         self._count = handle.getValueState("count", "count BIGINT")
 
+    @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         import pandas as pd
 

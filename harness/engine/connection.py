@@ -79,19 +79,24 @@ class DriverConnection:
                 self.close()
             raise
 
-    def next_answer(self, mailbox: Mailbox, timeout: float, doing: str) -> AnyAnswer:
+    def next_answer(self, mailbox: Mailbox, timeout: float, doing: str, *, deadline: float | None = None) -> AnyAnswer:
         """The next answer, unless it is ``Failed``.
 
         Args:
             mailbox: of a conversation.
             timeout: seconds to wait.
             doing: what the driver is doing, for error messages.
+            deadline: when to stop waiting, on the monotonic clock, in seconds; by default ``timeout`` from now. Several answers
+                share it, so that a driver that sends one after another does not run for ever.
 
         Raises:
             EngineFailed: there is none.
         """
         try:
-            delivered = mailbox.get(timeout=timeout)
+            left = timeout if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise queue.Empty
+            delivered = mailbox.get(timeout=left)
         except queue.Empty:
             raise StepTimedOut(
                 f"no answer within {timeout:g} s at {doing}; the engine was ended", log=self.log_tail()

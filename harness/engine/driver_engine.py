@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from itertools import count
 
@@ -79,17 +80,19 @@ class DriverEngine:
         emitted: list[Interrupted],
     ) -> Observation:
         names = {request.directory: "<case>", self._work: "<engine>"}
+        deadline = time.monotonic() + step_timeout
         while True:
             number = request.first + len(steps)
             doing = (
                 f"step {number} of {request.case}" if len(steps) < len(request.steps) else f"the end of {request.case}"
             )
-            answer = self._connection.next_answer(mailbox, step_timeout, doing)
+            answer = self._connection.next_answer(mailbox, step_timeout, doing, deadline=deadline)
             if getattr(answer, "case", None) != request.case:
                 raise self._connection.unexpected(answer, doing)
             match answer:
-                case StepAnswer(step=step):
+                case StepAnswer(step=step) if len(steps) < len(request.steps):
                     steps.append(redact_paths(step, names))
+                    deadline = time.monotonic() + step_timeout
                 case Emitted(batch=batch, rows=rows):
                     emitted.append(Interrupted(id=batch, rows=rows))
                 case Reached(step=step, columns=columns, missed=missed, executors_lost=lost):
@@ -98,11 +101,11 @@ class DriverEngine:
                     if missed:
                         raise KillMissed(f"the engine was killed too late at {doing}")
                     steps.append(_with_interrupted_batch(step, emitted))
-                    return Observation(case=request.case, columns=columns, steps=tuple(steps))
+                    return Observation.of(request.case, columns, tuple(steps))
                 case Done(columns=columns, memory=memory, executors_lost=lost):
                     self.memory = memory
                     _check_executors(lost, request)
-                    return Observation(case=request.case, columns=columns, steps=tuple(steps))
+                    return Observation.of(request.case, columns, tuple(steps))
                 case other:
                     raise self._connection.unexpected(other, doing)
 

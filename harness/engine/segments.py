@@ -45,6 +45,7 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
     steps: list[StepSeen] = []
     for observation in observations:
         for seen in observation.steps:
+            seen = seen.model_copy(update={"columns": observation.columns_of(seen)})
             if steps and steps[-1].number == seen.number:
                 before = steps.pop()
                 seen = seen.model_copy(
@@ -56,4 +57,4 @@ def join_segments(observations: Sequence[Observation]) -> Observation:
                 )
             steps.append(seen)
     columns = next((one.columns for one in reversed(observations) if one.columns), ())
-    return Observation(case=observations[0].case, columns=columns, steps=tuple(steps))
+    return Observation.of(observations[0].case, columns, tuple(steps))

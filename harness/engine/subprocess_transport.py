@@ -8,10 +8,13 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TextIO, cast
 
-from harness.engine.transport import TransportClosed
+from harness.engine.transport import TransportClosed, bounded_lines
 
 _CLOSING_SECONDS = 10.0
+_LONGEST_LOG_LINE = 1 << 16
+"""Characters; a longer one is several lines."""
 
 
 class SubprocessTransport:
@@ -54,16 +57,20 @@ class SubprocessTransport:
 
     def answers(self) -> Iterator[str]:
         assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            yield from lines
+        with self._process.stdout as stream:
+            yield from bounded_lines(cast(TextIO, stream))
 
     def log(self) -> Iterator[str]:
         assert self._process.stderr is not None
-        with self._process.stderr as lines:
-            yield from lines
+        with self._process.stderr as stream:
+            while part := stream.readline(_LONGEST_LOG_LINE):
+                yield part
 
     def ending(self) -> str:
-        code = self._process.wait(_CLOSING_SECONDS)
+        try:
+            code = self._process.wait(_CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "its output closed although it still runs"
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def kill(self) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TextIO
+
+LONGEST_LINE = 64 << 20
+"""Characters. The largest message of the suite has 2 MB; a driver that sends more does not speak the protocol."""
 
 
 class TransportClosed(Exception):
@@ -34,3 +37,11 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """End the driver and everything it started, so that both readers reach their ends; may be called twice."""
+
+
+def bounded_lines(stream: TextIO, longest: int = LONGEST_LINE) -> Iterator[str]:
+    """The lines of a stream. One that is longer than this is cut there and is the last: it is not a message."""
+    while line := stream.readline(longest):
+        yield line
+        if len(line) == longest and not line.endswith("\n"):
+            return

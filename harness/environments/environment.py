@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# These variables of the host must not reach an engine, because they would change it.
-_FOREIGN_PREFIXES = ("SPARK_", "PYSPARK_", "PYTHON")
-_CLUSTERS = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR"})
-_FOREIGN = frozenset(
+# An engine runs what a case says, so it gets only these variables of the host: no tokens, keys or passwords.
+_PASSED = frozenset(
     {
-        *_CLUSTERS,
-        "HIVE_CONF_DIR",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "CONDA_DEFAULT_ENV",
-        "__PYVENV_LAUNCHER__",
+        *("PATH", "LD_LIBRARY_PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TMPDIR", "TMP", "TEMP"),
+        *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"),
     }
 )
+_PASSED_PREFIXES = ("LC_",)
+_TO_A_CLUSTER = frozenset(
+    {"HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_USER_NAME", "KRB5CCNAME", "KRB5_CONFIG", "KUBECONFIG"}
+)
+"""Where a cluster is, and who asks."""
+_TO_AN_INSTALLED_SPARK = ("SPARK_", "PYSPARK_", "PYTHON", "HADOOP_", "YARN_", "HIVE_", "JAVA_")
+"""Prefixes: an installed Spark may depend on them; any other must not see them, because they would change it."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,16 @@ class Environment:
     python_path: tuple[Path, ...] = ()
     """Directories and zips that PYTHONPATH must begin with to import pyspark."""
 
-    def environ(self, host: Mapping[str, str] | None = None, *, elsewhere: bool = False) -> dict[str, str]:
+    def environ(self, host: Mapping[str, str] = os.environ, *, elsewhere: bool = False) -> dict[str, str]:
         """All environment variables of the driver's process, based on the host's (by default this process's).
 
-        The host's variables for Spark and Python are removed, except for the installed target, which may depend on them. Proxies,
-        certificates and everything else stay. ``elsewhere``: its executors run in a cluster on other machines, which the host's Hadoop
-        configuration locates, and which connect back.
+        Only what every program needs is passed on: paths, names, locale, Java options. The installed target keeps the host's
+        variables for Spark and Python too, because it may depend on them. ``elsewhere``: its executors run in a cluster on other
+        machines, which the host's Hadoop configuration locates, and which connect back.
         """
-        host = os.environ if host is None else host
-        wanted = _CLUSTERS if elsewhere else frozenset()
-        kept = {
-            name: value for name, value in host.items() if self.root is None or name in wanted or not _is_foreign(name)
-        }
+        names = _PASSED | (_TO_A_CLUSTER if elsewhere else frozenset())
+        prefixes = (*_PASSED_PREFIXES, *(_TO_AN_INSTALLED_SPARK if self.root is None else ()))
+        kept = {name: value for name, value in host.items() if name in names or name.startswith(prefixes)}
         folders = [str(self.java_home / "bin"), *([str(self.python.parent)] if self.root is not None else [])]
         path = os.pathsep.join([*folders, *([kept["PATH"]] if kept.get("PATH") else [])])
         modules = os.pathsep.join([*map(str, self.python_path), *filter(None, [kept.get("PYTHONPATH")])])
@@ -72,7 +71,3 @@ class Environment:
             **({} if elsewhere else {"SPARK_LOCAL_IP": "127.0.0.1"}),
             "TZ": "UTC",
         }
-
-
-def _is_foreign(name: str) -> bool:
-    return name in _FOREIGN or name.startswith(_FOREIGN_PREFIXES)

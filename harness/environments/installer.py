@@ -83,16 +83,15 @@ class Installer(Protocol):
 class Uv:
     """The uv installed with this package, or the one on PATH."""
 
-    def __init__(self, environ: Mapping[str, str] | None = None, binary: str | None = None) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, binary: str | None = None) -> None:
         """Find it, unless ``binary`` says where it is.
 
         Raises:
             NoUv: there is none.
         """
-        host = os.environ if environ is None else environ
         self._binary = binary or _find()
-        self._environ = {name: value for name, value in host.items() if name not in _REMOVED_VARIABLES}
-        self._environ |= package_index.for_uv(host)
+        self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
+        self._environ |= package_index.for_uv(environ)
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
         # A pyspark is 300 MB and more; behind a slow mirror uv's timeout of 30 s is too short.
         self._environ.setdefault("UV_HTTP_TIMEOUT", "300")

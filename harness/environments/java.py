@@ -77,14 +77,14 @@ class NotAJava(Exception):
     """A file is not a working Java; the text says why: ``fails with exit code 1: …``."""
 
 
-def find(need: JavaRequirement, environ: Mapping[str, str] | None = None) -> Java:
+def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java:
     """The first Java of this machine that meets the requirement: JAVA_HOME, then PATH, then the usual directories.
 
     Raises:
         NoSuchJava: none does.
     """
     found: dict[str, str] = {}
-    for place, binary in candidates(os.environ if environ is None else environ):
+    for place, binary in candidates(environ):
         try:
             java = inspect(binary)
         except NotAJava as error:
@@ -198,8 +198,6 @@ def wrap(home: Path, jdk: Path, without: Sequence[str]) -> None:
 
     Args:
         home: the directory to make: links to ``jdk``, except for its ``bin/java``.
-        jdk: the JDK.
-        without: the modules.
     """
     (home / "bin").mkdir(parents=True)
     for entry in jdk.iterdir():

@@ -1,21 +1,56 @@
-"""The file that marks an environment as complete and describes it. It is written last."""
+"""What an environment must contain, the directory that follows from it, and the file that marks it as complete: written last."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from harness.environments.spec import EnvironmentSpec
+from packaging.specifiers import SpecifierSet
+from pydantic import BaseModel, ConfigDict
+
+from conformance.core.versions import SparkVersion
 
 _NAME = "environment.json"
+_FORMAT = 1
+"""Increase it when environments of older suites must not be used anymore."""
 
 
 @dataclass(frozen=True)
-class Manifest:
+class EnvironmentSpec:
+    """What an environment must contain. Equal specs share one environment."""
+
+    version: SparkVersion
+    python: SpecifierSet
+    requirements: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "format": _FORMAT,
+            "platform": f"{sys.platform}-{platform.machine()}",
+            "spark": str(self.version),
+            "python": sorted(map(str, self.python)),
+            "requirements": list(self.requirements),
+        }
+
+    def directory(self, cache: Path) -> Path:
+        """Its directory: ``…/environments/3.5.9-0123456789ab``."""
+        digest = hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()
+        return cache / "environments" / f"{self.version}-{digest[:12]}"
+
+
+class Manifest(BaseModel):
     """The contents of a complete environment."""
 
+    model_config = ConfigDict(frozen=True)
+
+    order: dict[str, object]
+    """``EnvironmentSpec.as_json``"""
     base_python: Path
     """The interpreter of the machine that the environment uses."""
     python_version: str
@@ -25,39 +60,21 @@ class Manifest:
     """Of the embedded Java; None if the host's is used."""
     java_version: str | None
     """Of the embedded Java; it never changes, and asking it takes 0.1 s."""
+    bytecode: Literal[True]
+    """Older manifests lack the key; their environments are made again."""
 
-    def write(self, root: Path, spec: EnvironmentSpec) -> None:
+    def write(self, root: Path) -> None:
         """Mark the environment in ``root`` as complete, atomically."""
-        content = {
-            "order": spec.as_json(),
-            "base_python": str(self.base_python),
-            "python_version": self.python_version,
-            "pyspark": self.pyspark,
-            "spark_home": str(self.spark_home),
-            "java_home": self.java_home and str(self.java_home),
-            "java_version": self.java_version,
-            "bytecode": True,
-        }
         partial = root / f"{_NAME}.partial"
-        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        partial.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
         partial.replace(root / _NAME)
 
     @classmethod
     def read(cls, root: Path) -> Manifest | None:
         """The contents of the environment in ``root``; None if it is not complete, or no longer."""
         try:
-            content = json.loads((root / _NAME).read_text(encoding="utf-8"))
-            if not content["bytecode"]:  # older manifests lack the key
-                return None
-            made = cls(
-                base_python=Path(content["base_python"]),
-                python_version=content["python_version"],
-                pyspark=content["pyspark"],
-                spark_home=Path(content["spark_home"]),
-                java_home=Path(content["java_home"]) if content["java_home"] else None,
-                java_version=content["java_version"] if content["java_home"] else None,
-            )
-        except (OSError, ValueError, KeyError, TypeError):
+            made = cls.model_validate_json((root / _NAME).read_bytes())
+        except (OSError, ValueError):
             return None
         # The interpreter links to one of the machine, which may have been removed since, as may parts of the cache.
         complete = (

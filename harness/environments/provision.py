@@ -20,9 +20,8 @@ from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.installer import Installer, Uv, download
 from harness.environments.java import Java, NoSuchJava
-from harness.environments.manifest import Manifest
+from harness.environments.manifest import EnvironmentSpec, Manifest
 from harness.environments.pythons import NoSuchPython, Python
-from harness.environments.spec import EnvironmentSpec
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.target import Target
@@ -58,7 +57,7 @@ def prepare(
     target: Target,
     *,
     on_progress: ProgressCallback = ignore_progress,
-    environ: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
     installer: Installer | None = None,
 ) -> Environment:
     """The environment of a target; it is made if missing.
@@ -66,14 +65,12 @@ def prepare(
     While another process makes it, this one reports that and waits. An incomplete environment is removed first.
 
     Args:
-        on_progress: takes lines of progress.
         environ: the host's variables, by default this process's.
         installer: by default uv.
 
     Raises:
         HarnessError: NoSuchJava, NoSuchPython, InstallFailed, NoUv or BrokenEnvironment.
     """
-    environ = os.environ if environ is None else environ
     if target.installed is not None:
         return _installed(target, environ)
     spec, java = _spec(target, environ)
@@ -100,9 +97,8 @@ def _locked(root: Path, on_progress: ProgressCallback) -> Iterator[None]:
         lock.release()
 
 
-def prepared(target: Target, *, environ: Mapping[str, str] | None = None) -> Environment | None:
+def prepared(target: Target, *, environ: Mapping[str, str] = os.environ) -> Environment | None:
     """The environment of a target if it is complete, else None."""
-    environ = os.environ if environ is None else environ
     try:
         if target.installed is not None:
             return _installed(target, environ)
@@ -150,8 +146,8 @@ def _make(
     try:
         installer.venv(root, python.executable, on_progress=on_progress)
         installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)
-        made = _inspect(root, target, python)
-        made.write(root, spec)
+        made = _inspect(root, target, python, spec)
+        made.write(root)
     except BaseException:
         shutil.rmtree(root, ignore_errors=True)
         raise
@@ -170,7 +166,7 @@ def _python(spec: EnvironmentSpec, on_progress: ProgressCallback, installer: Ins
     raise NoSuchPython(spec.python, found, failure or "the downloaded one is not in the range")
 
 
-def _inspect(root: Path, target: Target, python: Python) -> Manifest:
+def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) -> Manifest:
     """Ask the new environment about its contents.
 
     Raises:
@@ -188,12 +184,14 @@ def _inspect(root: Path, target: Target, python: Python) -> Manifest:
         javas.wrap(root / "java-home", home, target.java.embedded_missing)
         home = root / "java-home"
     return Manifest(
+        order=spec.as_json(),
         base_python=python.executable,
         python_version=contents["python_version"],
         pyspark=contents["pyspark"],
         spark_home=Path(contents["spark_home"]),
         java_home=home,
         java_version=_version(root, home) if home else None,
+        bytecode=True,
     )
 
 

@@ -32,9 +32,8 @@ class Readiness:
     """Why it cannot run here; None if it can."""
 
 
-def check(target: Target, environ: Mapping[str, str] | None = None) -> Readiness:
+def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
     """Find out, without changing anything."""
-    environ = os.environ if environ is None else environ
     environment = provision.prepared(target, environ=environ)
     java, embedded, obstacle = _java(target, environ)
     python = None if environment else pythons.newest(_pythons(environ), target.python)

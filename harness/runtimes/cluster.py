@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from conformance.core.errors import WrongUsage
 from harness.errors import HarnessError
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
@@ -15,14 +16,8 @@ _PORT = 7077
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class NotAMaster(ValueError):
-    """A text that is not the master URL of a cluster.
-
-    Attributes:
-        text: what was given.
-    """
-
-    exit_code = 2
+class NotAMaster(WrongUsage):
+    """A text that is not the master URL of a cluster."""
 
     def __init__(self, text: str) -> None:
         super().__init__(
@@ -32,14 +27,8 @@ class NotAMaster(ValueError):
         self.text = text
 
 
-class NotASetting(ValueError):
-    """A text that is not a Spark setting.
-
-    Attributes:
-        text: what was given.
-    """
-
-    exit_code = 2
+class NotASetting(WrongUsage):
+    """A text that is not a Spark setting."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
@@ -47,11 +36,7 @@ class NotASetting(ValueError):
 
 
 class MasterUnreachable(HarnessError):
-    """The master does not answer.
-
-    Attributes:
-        master: as given.
-    """
+    """The master does not answer."""
 
     def __init__(self, master: str, why: str) -> None:
         super().__init__(f"cannot connect to the master {master}: {why}. Is it running, and can this machine reach it?")
@@ -85,11 +70,7 @@ class Cluster:
         return self.master
 
     def settings(self, work: str) -> dict[str, str]:
-        """Spark settings in addition to the suite's own.
-
-        Args:
-            work: the engine's directory; executors must see it at the same path.
-        """
+        """Spark settings in addition to the suite's own; executors must see ``work``, the engine's directory, at the same path."""
         # Python workers import the state functions from the driver's directory.
         settings = {
             "spark.master": self.master,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
@@ -25,10 +26,8 @@ from harness.targets.target import Target
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 
 
-class NotAnEndpoint(ValueError):
+class NotAnEndpoint(WrongUsage):
     """A text that is not the address of a Connect server."""
-
-    exit_code = 2
 
     def __init__(self) -> None:
         # The text itself may hold a token.
@@ -116,25 +115,22 @@ class Endpoint:
                 yield value
 
 
+@dataclass(frozen=True, eq=False)
 class ConnectRuntime:
-    """Starts a driver on this machine for each engine, as a client of the server.
+    """Starts a driver on this machine for each engine, as a client of the server."""
 
-    Args:
-        root: a folder of this machine; without a storage, the server must see it at the same path.
-        endpoint: the server.
-        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
-        storage: holds the files of cases, as the server reaches it; None for ``root``.
-    """
+    root: Path
+    """A folder of this machine; without a storage, the server must see it at the same path."""
+    endpoint: Endpoint
+    _: KW_ONLY
+    code_path: Path | None = None
+    """Directory of the modules that ``call`` names; None if the user did not allow code."""
+    storage: StorageUrl | None = None
+    """Holds the files of cases, as the server reaches it; None for ``root``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each client."""
 
     name = "connect"
-
-    def __init__(
-        self, root: Path, endpoint: Endpoint, *, code_path: Path | None = None, storage: StorageUrl | None = None
-    ) -> None:
-        self._root = root
-        self._endpoint = endpoint
-        self._code_path = code_path
-        self._storage = storage
 
     def fingerprint(self, target: Target) -> None:
         """Unknown: a client cannot identify the server's build."""
@@ -147,7 +143,7 @@ class ConnectRuntime:
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"
-        if self._storage is not None and alters_its_checkpoint(case):
+        if self.storage is not None and alters_its_checkpoint(case):
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 
@@ -155,27 +151,27 @@ class ConnectRuntime:
         if not target.connect:
             raise NoConnect(target)
         environment = prepare(client_of(target), on_progress=on_progress)
-        work = program.stage(target, self._root, "driver")
-        on_progress(f"{target.name}: connecting to {self._endpoint}")
-        url = {"CONFORMANCE_ENDPOINT": self._endpoint.url}
-        transport = program.start("driver", environment, work, {}, None, storage=self._storage, variables=url)
+        work = program.stage(target, self.root, "driver")
+        on_progress(f"{target.name}: connecting to {self.endpoint}")
+        variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}
+        transport = program.start("driver", environment, work, {}, None, storage=self.storage, variables=variables)
         try:
             engine = DriverEngine(
                 transport,
                 work=str(work),
-                cases=f"{self._storage}/{work.name}" if self._storage else None,
-                place=EngineLocation(self.name, master=str(self._endpoint)),
-                code_path=str(self._code_path) if self._code_path else None,
+                cases=f"{self.storage}/{work.name}" if self.storage else None,
+                place=EngineLocation(self.name, master=str(self.endpoint)),
+                code_path=str(self.code_path) if self.code_path else None,
                 start_timeout=program.START_SECONDS,
-                redact=self._endpoint.redact,
+                redact=self.endpoint.redact,
             )
         except EngineNotStarted as error:
             if error.reason is FailureReason.CONNECT_REFUSED:
-                raise EndpointFailed(str(self._endpoint), error.detail) from None
+                raise EndpointFailed(str(self.endpoint), error.detail) from None
             raise
         if _number(engine.identity.spark) != target.version:
             engine.close()
-            raise OtherVersion(str(self._endpoint), engine.identity.spark, target)
+            raise OtherVersion(str(self.endpoint), engine.identity.spark, target)
         return engine
 
     def close(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
@@ -19,68 +19,67 @@ from harness.targets.target import Target
 from harness.targets.tuning import tuning
 
 
+@dataclass(frozen=True, eq=False)
 class LocalRuntime:
-    """Starts engines as child processes.
+    """Starts engines as child processes."""
 
-    Args:
-        root: holds the working directories of engines; the caller removes it.
-        plain: keep Spark's defaults instead of the settings of ``tuning.yaml``.
-        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
-        cluster: provides executors; None runs everything in the engine's own process.
-        conf: Spark settings of each engine; they override the suite's own.
-        storage: holds the files of cases; None for ``root``.
-    """
+    root: Path
+    """Holds the working directories of engines; the caller removes it."""
+    _: KW_ONLY
+    plain: bool = False
+    """Whether to keep Spark's defaults instead of the settings of ``tuning.yaml``."""
+    code_path: Path | None = None
+    """Directory of the modules that ``call`` names; None if the user did not allow code."""
+    cluster: Cluster | None = None
+    """Provides executors; None runs everything in the engine's own process."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Spark settings of each engine; they override the suite's own."""
+    storage: StorageUrl | None = None
+    """Holds the files of cases; None for ``root``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each engine."""
 
     name = "local"
-
-    def __init__(
-        self,
-        root: Path,
-        *,
-        plain: bool = False,
-        code_path: Path | None = None,
-        cluster: Cluster | None = None,
-        conf: Mapping[str, str] = MappingProxyType({}),
-        storage: StorageUrl | None = None,
-    ) -> None:
-        self._root = root
-        self._plain = plain
-        self._code_path = code_path
-        self._cluster = cluster
-        self._conf = conf
-        self._storage = storage
 
     def unsupported(self, _case: Case, _target: Target) -> None:
         """Nothing: the driver runs inside the engine."""
 
     def fingerprint(self, target: Target) -> str | None:
-        # Users change an installed Spark in place, and the build of a cluster or a storage is unknown.
-        unknown = target.installed is not None or self._cluster is not None or self._storage is not None
+        # Users change an installed Spark in place; the build of a cluster or a storage, and the use of a variable, is unknown.
+        unknown = target.installed is not None or bool(self.cluster or self.storage or self.variables)
         environment = None if unknown else prepared(target)
         if environment is None or environment.root is None:
             return None
         build = [environment.root.name, environment.python_version, environment.java_version]
-        return json.dumps([self.name, *build, {**self._tuning(target), **self._conf}])
+        return json.dumps([self.name, *build, {**self._tuning(target), **self.conf}])
 
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
-        if self._cluster is not None:
-            self._cluster.check()
+        if self.cluster is not None:
+            self.cluster.check()
         environment = prepare(target, on_progress=on_progress)
-        work = program.stage(target, self._root, "driver")
+        work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
-        cluster = self._cluster.settings(str(work)) if self._cluster else {}
-        settings = {**self._tuning(target), **cluster, **self._conf}
+        cluster = self.cluster.settings(str(work)) if self.cluster else {}
+        settings = {**self._tuning(target), **cluster, **self.conf}
         return DriverEngine(
-            program.start("driver", environment, work, settings, self._cluster, storage=self._storage),
+            program.start(
+                "driver",
+                environment,
+                work,
+                settings,
+                self.cluster,
+                storage=self.storage,
+                variables=self.variables,
+            ),
             work=str(work),
-            cases=f"{self._storage}/{work.name}" if self._storage else None,
-            place=EngineLocation(self.name, master=self._cluster.master if self._cluster else None),
-            code_path=str(self._code_path) if self._code_path else None,
+            cases=f"{self.storage}/{work.name}" if self.storage else None,
+            place=EngineLocation(self.name, master=self.cluster.master if self.cluster else None),
+            code_path=str(self.code_path) if self.code_path else None,
             start_timeout=program.START_SECONDS,
         )
 
     def _tuning(self, target: Target) -> dict[str, str]:
-        return {} if self._plain else tuning(target.version, own_disk=self._storage is None)
+        return {} if self.plain else tuning(target.version, own_disk=self.storage is None)
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""

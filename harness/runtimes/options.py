@@ -9,9 +9,8 @@ from typing import Literal, get_args
 
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Cluster
-from harness.runtimes.configuration import Configuration
 from harness.runtimes.connect import ConnectRuntime, Endpoint
-from harness.runtimes.containers.choice import parse
+from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.targets.catalogue import Targets
@@ -42,6 +41,8 @@ class RuntimeOptions:
     """Of the Connect server that runs the cases; None to start engines."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine. Only for ``local``."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each engine. Not for containers."""
     storage: Storage | None = None
     """Holds the files of cases; None for this machine's temporary folder. Containers use a volume."""
 
@@ -60,7 +61,9 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     """
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:
-        return ConnectRuntime(root, options.endpoint, code_path=options.code_path, storage=cases)
+        return ConnectRuntime(
+            root, options.endpoint, code_path=options.code_path, storage=cases, variables=options.variables
+        )
     if options.runtime == "local":
         return LocalRuntime(
             root,
@@ -69,6 +72,7 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
             cluster=options.cluster,
             conf=options.conf,
             storage=cases,
+            variables=options.variables,
         )
     # The import of the container client is slow, so do it only here.
     from harness.runtimes.containers.confinement import Confinement

@@ -21,16 +21,12 @@ START_SECONDS = 180.0
 
 
 def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
-    """Make a directory for an engine, and copy parts of the harness to its ``engine``: nothing else of the host is importable there.
+    """Make and return a directory for an engine, with parts of the harness in its ``engine``: no other code of the host is importable.
 
     Args:
-        target: of the engine.
         root: holds the directories of engines.
         parts: files or folders of ``harness``.
         into: the package that they are in there.
-
-    Returns:
-        The engine's directory.
     """
     work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
     for part in parts:
@@ -58,9 +54,7 @@ def start(
 
     Args:
         module: a staged module.
-        environment: of the engine.
         work: the engine's directory, and its working directory.
-        settings: of Spark.
         cluster: provides executors; None for the process itself.
         storage: holds the files of cases; None for ``work``.
         variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.

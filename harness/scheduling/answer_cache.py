@@ -1,6 +1,7 @@
 """A cache of the answers that engines gave earlier on this machine.
 
-It is one SQLite file: several runs may use it at once, and a run that is killed at any moment loses none of its answers.
+It is one SQLite file: several runs may use it at once, and a run that is killed at any moment loses none of its answers. A run never
+ends because of it: without a usable file, engines answer everything.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from conformance.core.observation import Identity, Observation
 from harness.engine.engine import EngineLocation
@@ -23,6 +24,11 @@ _EXPIRE_AFTER_S = 60 * 24 * 3600
 """Since the last use."""
 _LOCK_TIMEOUT_S = 30.0
 _FASTEST_COMPRESSION = 1
+_OURS = 0x574D4331
+"""`PRAGMA application_id` of our files: "WMC1"."""
+_SQLITE = b"SQLite format 3\0"
+_APPLICATION_ID_AT = 68
+"""In the file's header. Source: https://www.sqlite.org/fileformat2.html, "The Database Header"."""
 
 
 class CachedAnswer(BaseModel):
@@ -41,56 +47,80 @@ class CachedAnswer(BaseModel):
         return self.model_copy(update={"observation": self.observation.model_copy(update={"case": case})})
 
 
-_ANSWER: TypeAdapter[CachedAnswer] = TypeAdapter(CachedAnswer)
-
-
 class AnswerCache:
-    """The file of answers, created if missing and replaced if unreadable. Threads may share it.
+    """The file of answers, created if missing, and replaced if it is ours and corrupt. Threads may share it.
+
+    Attributes:
+        problem: why the file is not used, or not any more; None if it is.
 
     Args:
-        path: of the file.
         fresh: whether to ignore cached answers; new ones are stored all the same.
-
-    Raises:
-        OSError: it can be neither created nor removed.
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self.problem: str | None = None
+        self._path = path
         self._fresh = fresh
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        try:
-            self._file = _opened(path)
-        except sqlite3.DatabaseError:
-            # Nothing is lost for good: engines can answer again.
-            for part in (path, *path.parent.glob(f"{path.name}-*")):
-                part.unlink(missing_ok=True)
-            self._file = _opened(path)
+        self._file: sqlite3.Connection | None = None
+        with self._giving_up():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._file = _opened(path)
+            except sqlite3.DatabaseError as error:
+                if not (_is_corrupt(error) and _is_ours(path)):
+                    raise
+                # Nothing is lost for good: engines can answer again.
+                for part in (path, *path.parent.glob(f"{path.name}-*")):
+                    part.unlink(missing_ok=True)
+                self._file = _opened(path)
 
     def lookup(self, keys: Sequence[str]) -> Iterator[tuple[str, CachedAnswer]]:
         """The cached answers under these keys, with their keys; unreadable answers are skipped."""
         for key in () if self._fresh else keys:
-            with self._lock:
-                row = self._file.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+            row = None
+            with self._giving_up() as file:
+                if file is None:
+                    return
+                row = file.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
             if row is None:
                 continue
-            with contextlib.suppress(zlib.error, ValidationError):
-                yield key, _ANSWER.validate_json(zlib.decompress(row[0]))
+            with contextlib.suppress(zlib.error, ValidationError, TypeError):
+                yield key, CachedAnswer.model_validate_json(zlib.decompress(row[0]))
 
     def store(self, key: str, answer: CachedAnswer) -> None:
         """Store an answer, replacing the one under the key."""
-        packed = zlib.compress(_ANSWER.dump_json(answer), _FASTEST_COMPRESSION)
-        with self._lock, self._file:
-            self._file.execute("REPLACE INTO answers VALUES (?, ?, ?)", (key, packed, time.time()))
+        packed = zlib.compress(answer.model_dump_json().encode(), _FASTEST_COMPRESSION)
+        with self._giving_up() as file:
+            if file is not None:
+                with file:
+                    file.execute("REPLACE INTO answers VALUES (?, ?, ?)", (key, packed, time.time()))
 
     def touch(self, keys: Sequence[str]) -> None:
         """Mark answers as used now, which postpones their expiry."""
-        with self._lock, self._file:
-            self._file.executemany("UPDATE answers SET used = ? WHERE key = ?", ((time.time(), key) for key in keys))
+        with self._giving_up() as file:
+            if file is not None:
+                with file:
+                    used = ((time.time(), key) for key in keys)
+                    file.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
 
     def close(self) -> None:
+        with self._giving_up() as file:
+            if file is not None:
+                file.close()
+
+    @contextlib.contextmanager
+    def _giving_up(self) -> Iterator[sqlite3.Connection | None]:
+        """The file, for one thread; an error of it ends its use, not the run."""
         with self._lock:
-            self._file.close()
+            try:
+                yield self._file
+            except (sqlite3.Error, OSError, ForeignFile) as error:
+                self.problem = f"{self._path} is not used as a cache of answers: {_reason(error)}"
+                if self._file is not None:
+                    with contextlib.suppress(sqlite3.Error):
+                        self._file.close()
+                self._file = None
 
     def __enter__(self) -> Self:
         return self
@@ -99,12 +129,25 @@ class AnswerCache:
         self.close()
 
 
+class ForeignFile(Exception):
+    """The file is not a cache of answers; it stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__("it belongs to another program and stays as it is; CONFORMANCE_ANSWERS names another file")
+
+
 def _opened(path: Path) -> sqlite3.Connection:
+    if path.exists() and path.stat().st_size and not _header(path).startswith(_SQLITE):
+        raise ForeignFile
     file = sqlite3.connect(path, timeout=_LOCK_TIMEOUT_S, check_same_thread=False)
     try:
+        names = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if names - {"answers"}:
+            raise ForeignFile
         file.execute("PRAGMA journal_mode = WAL")
         file.execute("PRAGMA synchronous = NORMAL")
         with file:
+            file.execute(f"PRAGMA application_id = {_OURS}")
             file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer BLOB NOT NULL, used REAL NOT NULL)"
             )
@@ -113,3 +156,22 @@ def _opened(path: Path) -> sqlite3.Connection:
         file.close()
         raise
     return file
+
+
+def _header(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(100)
+
+
+def _is_ours(path: Path) -> bool:
+    header = _header(path)
+    at = _APPLICATION_ID_AT
+    return header.startswith(_SQLITE) and int.from_bytes(header[at : at + 4], "big") == _OURS
+
+
+def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
+    return (error.sqlite_errorcode & 0xFF) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
-from harness.scheduling.machine import Machine
+import psutil
 
 ENGINE_MEMORY = 1_500 << 20
 """Bytes per engine: a heap of 1 GiB, the JVM itself, and its Python. Measured: 0.7 to 1.3 GB in a run of the whole suite."""
@@ -21,6 +23,28 @@ MAX_IN_A_CLUSTER = 64
 
 _CASES_A_CORE = 2
 """A query spends about half of its time waiting for its files and its one task."""
+
+
+_LIMITS = (
+    # cgroup v2, then v1: the memory limit of a container and its usage, in bytes.
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The room for engines."""
+
+    cores: int
+    memory: int
+    """Free bytes."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine, now."""
+        free = [psutil.virtual_memory().available, *(room for limit in _LIMITS if (room := _room(*limit)) is not None)]
+        return cls(_cores(), max(0, min(free)))
 
 
 @dataclass(frozen=True)
@@ -49,3 +73,17 @@ def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_s
     at_once = max(1, min(jobs or machine.cores // 2 + 1, fitting, engines))
     cases = side_by_side or min(MAX_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / at_once)))
     return Budget(at_once, cases)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
+def _room(limit: Path, usage: Path) -> int | None:
+    try:
+        return int(limit.read_text()) - int(usage.read_text())
+    except (OSError, ValueError):  # no such file, or `max`: no limit
+        return None

@@ -37,7 +37,6 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
     The case's id, title and expectations do not change it.
 
     Args:
-        case: the case.
         conf: Spark settings for every case of the run.
         cut: the step before which the case changes engines.
     """

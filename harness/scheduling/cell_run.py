@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
-from harness.engine.alignment import SplitBatch, check_alignment
+from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, TooBusy
 from harness.engine.request import calls_code, request_for
 from harness.engine.segments import Segment, join_segments, segments_of
@@ -120,7 +120,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
         try:
             for run in runs:
                 observations.append(run())
-        except (HarnessError, SplitBatch) as error:
+        except (HarnessError, MisalignedBatches) as error:
             failure = str(error)
     return CellRun(task, tuple(observations), failure, runnable, time.monotonic() - began)
 
@@ -136,7 +136,7 @@ def run_whole(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
     """Run every step of a case.
 
     Raises:
-        HarnessError, SplitBatch: see ``with_retries``.
+        HarnessError, MisalignedBatches: see ``with_retries``.
     """
     segments = segments_of(case)
     return with_retries(
@@ -150,7 +150,7 @@ def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> Sa
     If the case kills its engine in the step of the cut, this target's engine is the one killed.
 
     Raises:
-        HarnessError, SplitBatch: see ``with_retries``.
+        HarnessError, MisalignedBatches: see ``with_retries``.
     """
     segments = segments_of(case, 1, cut)
     killed = any(segment.killed and segment.last == cut for segment in segments)
@@ -164,7 +164,7 @@ def run_before_cut(case: Case, cut: int, slot: EngineSlot, limits: Limits) -> Sa
             # The killed engine saved nothing, so its replacement does.
             nothing = Segment(len(case.steps) + 1, len(case.steps))
             request = request_for(case, directory, segment=nothing).model_copy(update={"save": saved})
-            check_alignment(request, slot.engine().observe(request, step_timeout=limits.step_timeout))
+            slot.engine().observe(request, step_timeout=limits.step_timeout)
         return SavedCheckpoint(observation, directory, saved)
 
     return with_retries(slot, segments, run)
@@ -179,22 +179,29 @@ def run_after_cut(
         task: a cell with a cut.
         before: what the steps before the cut left.
         slot: of the engine that resumes.
-        limits: timeouts and settings.
         discard: saved checkpoints that the engine removes first.
 
     Returns:
         What the whole case showed, including the steps before the cut.
 
     Raises:
-        HarnessError, SplitBatch: see ``with_retries``.
+        HarnessError, MisalignedBatches: see ``with_retries``.
     """
     case, segments = task.case, segments_of(task.case, task.cut or 1)
-    after = with_retries(
+    return with_retries(
         slot,
         segments,
-        lambda: _run_segments(case, segments, before.directory, slot, limits, restore=before.saved, discard=discard),
+        lambda: _run_segments(
+            case,
+            segments,
+            before.directory,
+            slot,
+            limits,
+            restore=before.saved,
+            discard=discard,
+            earlier=(before.observation,),
+        ),
     )
-    return join_segments([before.observation, after])
 
 
 def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[], Answer]) -> Answer:
@@ -203,12 +210,10 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
     If an engine is lost while several cases run in it, none of them is known to be the cause: each runs again, alone in an engine.
 
     Args:
-        slot: of the engine.
         segments: what runs; if it kills its engine, no other case may run there meanwhile.
-        run: one attempt.
 
     Raises:
-        EngineFailed, SplitBatch: the last attempt failed, or one with no other possible cause.
+        EngineFailed, MisalignedBatches: the last attempt failed, or one with no other possible cause.
         HarnessError: the engine cannot be started.
     """
     alone = any(segment.killed for segment in segments)
@@ -216,7 +221,7 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
         with slot.use(alone=alone) as use:
             try:
                 return run()
-            except (SplitBatch, KillMissed, ExecutorsLost):
+            except (MisalignedBatches, KillMissed, ExecutorsLost):
                 if attempt == ATTEMPTS:
                     raise
             except TooBusy:
@@ -242,9 +247,13 @@ def _run_segments(
     restore: str | None = None,
     save: str | None = None,
     discard: tuple[str, ...] = (),
+    earlier: tuple[Observation, ...] = (),
 ) -> Observation:
-    """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues."""
-    seen: list[Observation] = []
+    """Run segments in the same directory, up to the first error; after a kill, the slot's next engine continues.
+
+    ``earlier``: what the steps before these showed. Returns what all of them showed.
+    """
+    seen = [*earlier]
     for segment in segments:
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
@@ -256,7 +265,7 @@ def _run_segments(
             }
         )
         seen.append(engine.observe(request, step_timeout=limits.step_timeout))
-        check_alignment(request, seen[-1])
+        check_alignment(case, join_segments(seen), killed=segment.killed)
         if seen[-1].steps[-1].error is not None:
             break
     return join_segments(seen)

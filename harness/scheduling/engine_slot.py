@@ -45,9 +45,6 @@ class EngineSlot:
     If an engine cannot be started, the slot remembers the error: another attempt may take minutes and fails again.
 
     Args:
-        runtime: starts engines.
-        target: which engines.
-        listener: is told what happens to them.
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
     """

@@ -90,10 +90,8 @@ class Scheduler:
     """Runs cells.
 
     Args:
-        runtime: starts engines.
         limits: ``jobs × side_by_side`` cells run at the same time.
         listener: is told about every event; its methods are called from several threads.
-        allow_code: whether cases may call Python code of their authors.
     """
 
     def __init__(self, runtime: Runtime, limits: Limits, listener: Listener, *, allow_code: bool = False) -> None:

@@ -27,6 +27,8 @@ class SoakOptions:
     cluster: Cluster | None = None
     """Provides executors; None for one thread per core of this machine."""
     conf: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables."""
     patience: float = 600.0
     """Seconds without a message after which an engine counts as lost."""
 
@@ -60,7 +62,9 @@ class SoakEngine:
         work = program.stage(options.target, options.root, "__init__.py", "driver", "soak_driver", into="harness")
         master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
         settings = {**master, **options.conf}
-        transport = program.start("harness.soak_driver", environment, work, settings, options.cluster)
+        transport = program.start(
+            "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
+        )
         return cls(transport, patience=options.patience)
 
     def ask(self, request: Request) -> Iterator[AnyAnswer]:

@@ -71,11 +71,8 @@ class Soak:
     """One soak.
 
     Args:
-        start: starts an engine.
         folder: holds its files: an absolute path, the same for every engine.
-        stream: what is read.
         kills: how many engines to kill, at moments that follow from the stream's seed.
-        watcher: is told about progress.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a soak left behind, as tables for the invariants: ``conformance/invariants/catalogue.py`` describes each. Instants: ms."""
+"""What a soak left behind, as tables for the invariants: ``conformance/invariants/invariants.yaml`` describes each. Instants: ms."""
 
 from __future__ import annotations
 

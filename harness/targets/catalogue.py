@@ -6,13 +6,13 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
-import yaml
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.data import read_data
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
 from harness.errors import HarnessError
 from harness.targets import installed
@@ -30,7 +30,7 @@ def runs_anywhere(_target: Target) -> None:
     """The ``Obstacle`` of a machine that runs every target."""
 
 
-class UnknownTarget(ValueError):
+class UnknownTarget(WrongUsage):
     """A selection matches no target.
 
     Attributes:
@@ -38,8 +38,6 @@ class UnknownTarget(ValueError):
         known: the versions of the catalogue, oldest first.
         nearest: similar selections, best first.
     """
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, spec: str, known: Sequence[SparkVersion], nearest: Sequence[str], why: str) -> None:
         meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
@@ -80,9 +78,7 @@ class Targets:
     @classmethod
     def load(cls) -> Targets:
         """Read ``harness/targets/targets.yaml``."""
-        catalogue: dict[str, Any] = yaml.safe_load(
-            (files("harness.targets") / "targets.yaml").read_text(encoding="utf-8")
-        )
+        catalogue: dict[str, Any] = read_data("harness.targets", "targets.yaml")
         lines = catalogue["lines"]
         entries = (_entry(entry, lines) for entry in catalogue["targets"])
         return cls(tuple(sorted(entries, key=lambda target: target.version)))

@@ -41,11 +41,7 @@ class NoPyspark(HarnessError):
 
 
 class UnusablePyspark(HarnessError):
-    """A pyspark cannot be tested.
-
-    Attributes:
-        package: its directory.
-    """
+    """A pyspark cannot be tested."""
 
     def __init__(self, package: Path, why: str) -> None:
         super().__init__(f"The pyspark in {package} cannot be tested: {why}")
@@ -53,11 +49,7 @@ class UnusablePyspark(HarnessError):
 
 
 class NotASpark(HarnessError):
-    """A folder is not an unpacked Spark.
-
-    Attributes:
-        home: the folder.
-    """
+    """A folder is not an unpacked Spark."""
 
     def __init__(self, home: Path, missing: str) -> None:
         super().__init__(
@@ -87,14 +79,13 @@ def unpacked(home: Path) -> InstalledSpark:
     return InstalledSpark(version, package, home, (home / "python", *py4j))
 
 
-def find(environ: Mapping[str, str] | None = None) -> InstalledSpark:
+def find(environ: Mapping[str, str] = os.environ) -> InstalledSpark:
     """The pyspark that this interpreter imports.
 
     Raises:
         NoPyspark: there is none.
         UnusablePyspark: its version is unknown, or it has no jars (as the Spark Connect client).
     """
-    environ = os.environ if environ is None else environ
     package, version = _package(find_spec("pyspark"))
     # Directories around the package first (SPARK_HOME/python/pyspark, SPARK_HOME/python/lib/pyspark.zip/pyspark): a SPARK_HOME left over
     # from another installation does not belong to what `import pyspark` loads.

@@ -10,11 +10,7 @@ from harness.targets.target import Target
 
 
 class NoSuchStore(HarnessError):
-    """No target has the state store provider.
-
-    Attributes:
-        store: the requested provider.
-    """
+    """No target has the state store provider."""
 
     def __init__(self, store: StateStore) -> None:
         super().__init__(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")

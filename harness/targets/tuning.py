@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
 
@@ -26,4 +24,4 @@ def tuning(version: SparkVersion, *, own_disk: bool = True) -> dict[str, str]:
 
 @cache
 def _entries() -> tuple[dict[str, Any], ...]:
-    return tuple(yaml.safe_load((files("harness.targets") / "tuning.yaml").read_text(encoding="utf-8")))
+    return tuple(read_data("harness.targets", "tuning.yaml"))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.resources import files
 from itertools import pairwise, permutations, product
 from typing import Any, Literal, TypeAlias, get_args
 
-import yaml
-
+from conformance.core.data import read_data
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
@@ -25,9 +23,7 @@ def pairs(targets: Targets, policy: Policy | None = None) -> tuple[TargetPair, .
         targets: the catalogue.
         policy: ``neighbours``: each line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: each line and every other.
     """
-    policies: dict[str, Any] = yaml.safe_load(
-        (files("harness.targets") / "upgrade_paths.yaml").read_text(encoding="utf-8")
-    )
+    policies: dict[str, Any] = read_data("harness.targets", "upgrade_paths.yaml")
     lines = targets.lines()
     if policy == "all":
         return tuple(permutations(lines, 2))

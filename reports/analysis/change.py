@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.observation import ErrorSeen, Observation
-from conformance.core.wording import counted
+from conformance.core.wording import counted, ticket
 from conformance.judging.divergence import Aspect, Divergence, different_rows
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Status
@@ -60,6 +60,11 @@ class Reason:
     link: str | None
     bug: KnownBug | None = None
     """Set if it is a known bug of that version and not a documented change."""
+
+    @property
+    def ticket(self) -> str:
+        """Where it is documented, as ``conformance.core.wording.ticket``."""
+        return self.bug.ticket if self.bug is not None else ticket(self.link, None, bug=False)
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,8 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
         return _other_rows(a, b, lost, added)
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
         return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
+    if errors[0] is not None and errors[1] is not None and errors[0].name != errors[1].name:
+        return "metric", f"fails with {_class(errors[1])} instead of {_class(errors[0])}"
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
@@ -198,7 +205,7 @@ def _past_refusal(error: ErrorSeen) -> str:
 
 
 def _class(error: ErrorSeen) -> str:
-    return next(iter(error.classes), "an error without a class")
+    return error.name or "an error without a class"
 
 
 def _rows(observation: Observation) -> list[str]:

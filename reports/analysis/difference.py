@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
+from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from conformance.judging.divergence import Divergence
 from reports.analysis.equivalence import first_difference, same_behaviour
@@ -14,10 +14,8 @@ from reports.results.reading import Results
 from reports.results.records import Cell, Target
 
 
-class NothingInCommon(ValueError):
+class NothingInCommon(WrongUsage):
     """No cell is in both files."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(self, a: Results, b: Results) -> None:
         targets = [", ".join(target.name for target in one.header.targets) for one in (a, b)]
@@ -38,18 +36,11 @@ class DifferentCell:
 
 
 @dataclass(frozen=True)
-class TargetPair:
-    """One Spark version, as a target of each file."""
-
-    a: Target
-    b: Target
-
-
-@dataclass(frozen=True)
 class Difference:
     """The result of comparing two files."""
 
-    pairs: tuple[TargetPair, ...]
+    pairs: tuple[tuple[Target, Target], ...]
+    """Each Spark version, as a target of each file."""
     compared: int
     """Number of cells in both files whose case is the same."""
     different: tuple[DifferentCell, ...]
@@ -79,9 +70,9 @@ def compare(a: Results, b: Results) -> Difference:
     cells = [{(cell.case, cell.target): cell for cell in one.cells} for one in (a, b)]
     both = [
         (first, second)
-        for pair in pairs
+        for one, other in pairs
         for case in a.header.cases
-        if (first := cells[0].get((case, pair.a.name))) and (second := cells[1].get((case, pair.b.name)))
+        if (first := cells[0].get((case, one.name))) and (second := cells[1].get((case, other.name)))
     ]
     if not both:
         raise NothingInCommon(a, b)
@@ -99,19 +90,18 @@ def compare(a: Results, b: Results) -> Difference:
         changed=tuple(changed),
         only_a=len(a.cells) - len(both),
         only_b=len(b.cells) - len(both),
-        silent=sum(first.behaviour is None and second.behaviour is None and _ran(first) for first, second in same_case),
+        silent=sum(
+            first.behaviour is None and second.behaviour is None and first.status != "not-applicable"
+            for first, second in same_case
+        ),
     )
 
 
-def _ran(cell: Cell) -> bool:
-    return cell.status != "not-applicable"
-
-
-def _pairs(a: Results, b: Results) -> Iterator[TargetPair]:
+def _pairs(a: Results, b: Results) -> Iterator[tuple[Target, Target]]:
     named = {target.name: target for target in b.header.targets}
     versions = Counter(target.version for target in b.header.targets)
     by_version = {target.version: target for target in b.header.targets if versions[target.version] == 1}
     for target in a.header.targets:
         other = named.get(target.name) or by_version.get(target.version)
         if other is not None:
-            yield TargetPair(target, other)
+            yield target, other

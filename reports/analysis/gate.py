@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from conformance.core.case import Strength
+from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from reports.analysis.acceptances import Acceptance
-from reports.analysis.change import Change, Changes, MissingAnswer, changes
+from reports.analysis.change import Change, Changes, changes
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
@@ -33,10 +34,8 @@ WORDS: Mapping[Passing, str] = {
 }
 
 
-class NoSuchVersion(ValueError):
+class NoSuchVersion(WrongUsage):
     """The results have no such version, or more than one."""
-
-    exit_code: ClassVar[int] = 2
 
     def __init__(
         self, asked: str, found: Sequence[str], known: Sequence[str], where: str, *, published: bool = False
@@ -94,10 +93,6 @@ class Gate:
         return tuple(ruling for ruling in self.rulings if ruling.passing == "fails")
 
     @property
-    def silent(self) -> tuple[MissingAnswer, ...]:
-        return self.compared.missing
-
-    @property
     def exit_code(self) -> int:
         """0 if everything passes, 1 if a change or a stale acceptance fails the gate, 3 if results are missing.
 
@@ -105,7 +100,7 @@ class Gate:
         """
         if self.failing or self.stale:
             return 1
-        return 3 if self.silent or not self.compared.compared else 0
+        return 3 if self.compared.missing or not self.compared.compared else 0
 
     def summary(self) -> str:
         """One sentence: ``3.5.9 → 4.0.5: 291 cases compared, 12 changes: 2 fail the gate, 10 accepted.``"""
@@ -116,7 +111,8 @@ class Gate:
         told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
-        told += [f"{counted(len(self.silent), 'cell')} without a result"] if self.silent else []
+        missing = len(self.compared.missing)
+        told += [f"{counted(missing, 'cell')} without a result"] if missing else []
         return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
 
 
@@ -133,14 +129,12 @@ def gate(
     """Compare two versions and decide on every change.
 
     Args:
-        results: with both versions.
         before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
         after: the version to upgrade to.
         fail_on: ``any`` change; only changes of ``documented`` behaviour; or only changes of ``guaranteed`` results: rows
             lost, added or altered, or the query refused, in documented behaviour. A known bug that only the later version
             has always fails.
         strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``any``.
-        accepted: changes that may pass.
         baseline: earlier results; changes that are in them pass.
 
     Raises:

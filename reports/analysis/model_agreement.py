@@ -125,7 +125,6 @@ def model_agreement(
         cells: by case id and target name.
         targets: of released versions.
         shown: the cells whose prediction a page shows.
-        predictor: the model.
     """
     answers: list[ThreeAnswers] = []
     predictions: dict[tuple[str, str], ModelPrediction] = {}
@@ -141,7 +140,8 @@ def model_agreement(
                 continue
             if (id, target.name) in shown:
                 predictions[id, target.name] = ModelPrediction(predicted.observation, predicted.explanation)
-            same = equivalent(predicted.observation, cell.observation, instants=not reads_the_clock(case))
+            instants = not reads_the_clock(case)
+            same = equivalent(predicted.observation, cell.observation, instants=instants, error_classes=False)
             # A model that agrees with an engine that does what the case expects needs no verdict of its own.
             answers.append(ThreeAnswers(id, target, engine, (same and engine) or predicted.as_expected, same))
     return ModelAgreement(tuple(answers), predictions, len(detected(cases)), len(WRONG_MODELS))

@@ -16,13 +16,7 @@ MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)
 
 
 def cells(cases: Iterable[Case], policy_cases: Sequence[PolicyCase], targets: Iterable[str]) -> Iterator[Cell]:
-    """Every cell of a run except those of Spark cases on Spark.
-
-    Args:
-        cases: those for Spark.
-        policy_cases: those for policies, checked here.
-        targets: names of the Spark targets.
-    """
+    """Every cell of a run except those of Spark cases on Spark; policy cases are checked here. ``targets``: names of Spark's."""
     for case in cases:
         yield _cell(case, TARGET, "not-applicable", "this case runs on Spark")
     for name in targets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.core.case import Case, ExpectedBatch, Row
+from conformance.core.case import Case, ExpectedBatch, ExpectedError, Row
 from conformance.core.observation import BatchSeen, Observation, StepSeen
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import batches_equivalent, steps_equivalent
@@ -101,7 +101,6 @@ def step_table(case: Case, version: SparkVersion, found: Cell, model: Observatio
 
 def observed_only(observation: Observation) -> StepTable:
     """What an engine showed, step by step, for a case that is not available: nothing is known of what was given or expected."""
-    schema = OutputSchema.of(observation.columns)
     return StepTable(
         ("Engine",),
         tuple(
@@ -112,7 +111,9 @@ def observed_only(observation: Observation) -> StepTable:
                 given=(),
                 blocks=tuple(
                     replace(block, sides=block.sides[1:])
-                    for block in _blocks(_Wanted(), [_ShownStep(step, schema, ())], None)
+                    for block in _blocks(
+                        _Wanted(), [_ShownStep(step, OutputSchema.of(observation.columns_of(step)), ())], None
+                    )
                 ),
                 reached=True,
                 first_violation=False,
@@ -137,18 +138,20 @@ def _wanted(case: Case, version: SparkVersion, number: int) -> _Wanted:
     if isinstance(of_version, NotApplicable):
         return _Wanted(after=(text_line("nothing", "the case does not apply to this version"),))
     if isinstance(of_version, Unsupported):
-        refusal = text_line("error", "an error at analysis or start, since the feature is unsupported")
+        refusal = text_line("error", f"{_as_text(of_version.error)}, since the feature is unsupported")
         return _Wanted(after=(refusal,)) if number == 1 else _Wanted()
     step = of_version.of(number)
     if step is None:
         return _Wanted(after=(text_line("nothing", "the case has ended"),))
     if step.expectation.error is not None:
-        error = step.expectation.error
-        as_text = str(ErrorExpectedAs(classes=error.classes, message=error.message, stage=error.stage))
-        return _Wanted(step, after=(text_line("error", as_text),))
+        return _Wanted(step, after=(text_line("error", _as_text(step.expectation.error)),))
     batches = step.expectation.batches or () if "batches" in step.checked else ()
     rows = step.expectation.rows if "rows" in step.checked and not (batches and step.rows_from_batches) else None
     return _Wanted(step, batches, rows, tuple(expected_after(step)))
+
+
+def _as_text(error: ExpectedError) -> str:
+    return str(ErrorExpectedAs(classes=error.classes, message=error.message, stage=error.stage))
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,6 @@ class _ShownStep:
         """The lines, those that a finding is about marked; rows are marked one by one already.
 
         Args:
-            lines: of this answer.
             expected_side: what is expected there.
             batch: the id of the micro-batch; None after the step.
         """
@@ -188,20 +190,21 @@ class _Answer:
     def __init__(self, case: Case, version: SparkVersion, observation: Observation) -> None:
         self._case, self._version = case, version
         self._steps = {step.number: step for step in observation.steps}
-        self._schema = OutputSchema.of(observation.columns)
+        self._observation = observation
 
     def step(self, number: int, wanted: _Wanted) -> _ShownStep:
         seen = self._steps.get(number)
+        schema = OutputSchema.of(self._observation.columns_of(seen) if seen is not None else ())
         if seen is None or seen.error is not None or wanted.step is None or wanted.step.ends_the_case:
-            return _ShownStep(seen, self._schema, ())
+            return _ShownStep(seen, schema, ())
         before = tuple(batch for at in range(1, number) for batch in self._steps[at].batches)
         found: list[Finding] = []
         try:
-            compared = compare(SeenStep(self._case, self._version, self._schema, wanted.step, seen, before))
+            compared = compare(SeenStep(self._case, self._version, schema, wanted.step, seen, before))
             found.extend(one for one in compared if not isinstance(one, Note))
         except PlanNotTaken:
             pass  # a model has no plan, which is compared last
-        return _ShownStep(seen, self._schema, tuple(found))
+        return _ShownStep(seen, schema, tuple(found))
 
 
 def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> Iterator[Block]:
@@ -216,7 +219,8 @@ def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> 
     for each in shown:
         lines = each.marked(list(observed_after(each.seen)), wanted.after, None) if each.seen is not None else ()
         if each.seen is not None and wanted.rows is not None and not single:
-            batches = each.batches[-1:] if case is not None and case.output_mode == "complete" else each.batches
+            complete = case is not None and case.output_mode_in(each.seen.number) == "complete"
+            batches = each.batches[-1:] if complete else each.batches
             wanted_rows, seen_rows = expected_and_observed_rows(
                 wanted.rows, [row for batch in batches for row in batch.rows], each.schema
             )
@@ -227,7 +231,7 @@ def _blocks(wanted: _Wanted, shown: Sequence[_ShownStep], case: Case | None) -> 
     steps = [each.seen for each in shown]
     if len(shown) == 2 and steps[0] is not None and steps[1] is not None:
         schemas = shown[0].schema, shown[1].schema
-        if steps_equivalent(steps[0], steps[1], schemas):
+        if steps_equivalent(steps[0], steps[1], schemas, error_classes=False):
             sides[1] = SAME
     yield _block("after the step", False, [tuple(expected_side), *sides])
 

@@ -27,12 +27,7 @@ STATUSES: Mapping[Status, str] = {
 
 
 def ctrf(results: Results, folder: str = "cases") -> str:
-    """The whole report, with a line end.
-
-    Args:
-        results: the results to export.
-        folder: the folder of the cases, relative to the root of the repository.
-    """
+    """The whole report, with a line end; ``folder``: of the cases, relative to the root of the repository."""
     counts = Counter(STATUSES[cell.status] for cell in results.cells)
     report = {
         "reportFormat": "CTRF",

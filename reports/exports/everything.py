@@ -37,6 +37,8 @@ class ExportedCell(_Part):
     link: str | None
     known_bug_gone_in: str | None
     """Of a known bug: the first later release without it, or null."""
+    known_bug_introduced_by: str | None
+    """Of a known bug without a ticket: the ticket that introduced it, or null."""
     findings: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -164,6 +166,7 @@ def _cell(cell: Cell, behaviour: int | None, target: Target) -> ExportedCell:
         because=(entry.because or entry.unsupported) if entry is not None else None,
         link=entry.link if entry is not None else None,
         known_bug_gone_in=bug.gone_in if bug is not None else None,
+        known_bug_introduced_by=bug.introduced_by if bug is not None else None,
         findings=tuple(described(cell.findings)),
         notes=cell.notes,
     )

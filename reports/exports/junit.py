@@ -70,7 +70,7 @@ def _case(cell: Cell) -> Xml.Element:
         told.text = _clean("\n".join(said))
     elif cell.differs is not None:
         reason = cell.differs.because or cell.differs.unsupported or ""
-        link = f" ({cell.differs.link})" if cell.differs.link else ""
+        link = cell.differs.ticket
         Xml.SubElement(case, "system-out").text = _clean(f"{MARKS[cell.status].word}: {reason}{link}")
     return case
 

@@ -22,12 +22,7 @@ LONGEST = 4_000
 
 
 def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
-    """The summary, under ``MOST_BYTES``; parts that do not fit are counted.
-
-    Args:
-        results: the results to summarize.
-        pairs: comparisons of two versions to include.
-    """
+    """The summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
     matrix = Matrix.of(results)
     kept: list[str] = []
     size = 0
@@ -69,7 +64,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
             cell = matrix.cells.get((case, target.name))
             bug = KnownBug.of(cell, target.spark)
             if cell is not None and cell.differs is not None and bug is not None:
-                why = f"{cell.differs.because}{f' ({bug.link})' if bug.link else ''}"
+                why = f"{cell.differs.because}{bug.ticket}"
                 until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
                 rows.setdefault((case, why), []).append(f"{target.spark}{until}")
     if rows:
@@ -88,8 +83,7 @@ def _changes(pair: Changes) -> Iterator[str]:
     yield "| | case | what changes | why |\n|---|---|---|---|\n"
     for change in pair.changes:
         why = "; ".join(
-            f"{f'{reason.bug}: ' if reason.bug else ''}{reason.text}{f' ({reason.link})' if reason.link else ''}"
-            for reason in change.reasons
+            f"{f'{reason.bug}: ' if reason.bug else ''}{reason.text}{reason.ticket}" for reason in change.reasons
         )
         glyph = MEANINGS[change.meaning].glyph
         yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no documented reason'} |\n"

@@ -10,11 +10,9 @@ from reports.results.status import GREEN
 
 
 def workflow_commands(results: Results, folder: str = "cases") -> str:
-    """The lines to print in a workflow; empty if everything is as expected.
+    """The lines to print in a workflow; empty if everything is as expected. A known bug becomes a notice.
 
-    Args:
-        results: the results to export; a known bug becomes a notice.
-        folder: the folder of the cases, relative to the root of the repository.
+    ``folder``: of the cases, relative to the root of the repository.
     """
     lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
     lines += [_known_bug(cell, folder) for cell in results.cells if cell.status == "bug"]
@@ -40,7 +38,7 @@ def _of(cell: Cell, folder: str) -> Iterator[str]:
 
 def _known_bug(cell: Cell, folder: str) -> str:
     entry = cell.differs
-    told = f"{entry.because}{f' ({entry.link})' if entry.link else ''}" if entry is not None else ""
+    told = f"{entry.because}{entry.ticket}" if entry is not None else ""
     return _line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told)
 
 

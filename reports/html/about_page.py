@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from conformance.suite.coverage import Category
 from reports.analysis.matrix import CellTotal
-from reports.analysis.model_agreement import ModelAgreement
 from reports.analysis.report import Report
 from reports.results.records import Target
 
@@ -27,7 +25,6 @@ class EngineRun:
 
 @dataclass(frozen=True)
 class AboutPage:
-    suite: str
     started: str
     finished: str
     lasted: str
@@ -35,9 +32,6 @@ class AboutPage:
     engines: tuple[EngineRun, ...]
     reused: int
     """How many results were cached."""
-    model: ModelAgreement | None
-    """None if no model was asked or no case is available."""
-    coverage: tuple[Category, ...]
     unreachable: tuple[tuple[str, str, str], ...]
     """Behaviour, what it is, and why no case can test it."""
     changed: tuple[str, ...]
@@ -50,15 +44,12 @@ def about_page(report: Report) -> AboutPage:
     header, footer = report.results.header, report.results.footer
     behaviours = report.catalogue.behaviours if report.catalogue is not None else {}
     return AboutPage(
-        suite=header.suite,
         started=f"{header.started:%Y-%m-%d %H:%M} UTC",
         finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
         lasted=_lasted(footer.finished - header.started),
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
-        model=report.model,
-        coverage=report.covered,
         unreachable=tuple(
             (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
             for id, entry in behaviours.items()

@@ -44,15 +44,12 @@ class Addresses(Protocol):
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:
         """The address of a page, or of a place on it, for a link on ``seen_from``."""
-        ...
 
     def id(self, key: str, place: str) -> str:
         """The id of a place on a page."""
-        ...
 
     def asset(self, name: str, seen_from: str) -> str:
         """The address of a stylesheet or script."""
-        ...
 
 
 @dataclass(frozen=True)

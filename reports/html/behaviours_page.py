@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.suite.coverage import Category
 from reports.analysis.report import Report
 from reports.html.ribbon import Ribbon, ribbon
 from reports.html.sources import SourceLink
@@ -44,19 +43,11 @@ class CatalogueSection:
     behaviours: tuple[CatalogueBehaviour, ...]
 
 
-@dataclass(frozen=True)
-class BehavioursPage:
-    sections: tuple[CatalogueSection, ...]
-    coverage: tuple[Category, ...]
-
-
-def behaviours_page(report: Report) -> BehavioursPage:
+def behaviours_page(report: Report) -> tuple[CatalogueSection, ...]:
     sections: dict[str, list[CatalogueBehaviour]] = {}
     for behaviour, section in _behaviours(report):
         sections.setdefault(section, []).append(behaviour)
-    return BehavioursPage(
-        tuple(CatalogueSection(name, tuple(found)) for name, found in sections.items()), report.covered
-    )
+    return tuple(CatalogueSection(name, tuple(found)) for name, found in sections.items())
 
 
 def _behaviours(report: Report) -> Iterator[tuple[CatalogueBehaviour, str]]:

@@ -15,8 +15,6 @@ from reports.results.records import UpgradeCell
 from reports.results.upgrades import BUG, MARKS
 
 NORMAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
-LONGEST = 240
-"""Characters of a finding."""
 _KINDS = {"resumes": "conforms"}
 
 
@@ -89,4 +87,6 @@ def checkpoints(report: Report, pair: Changes) -> CheckpointSection | None:
 def _because(cell: UpgradeCell) -> str:
     if cell.entry is None:
         return "; ".join([*described(cell.findings), *cell.notes])
-    return f"{BUG.glyph} known bug: {cell.entry.because}" if cell.entry.bug else cell.entry.because
+    if not cell.entry.bug:
+        return cell.entry.because
+    return f"{BUG.glyph} known bug: {cell.entry.because}{'' if cell.entry.link else cell.entry.ticket}"

@@ -71,15 +71,10 @@ class MeaningGroup:
 class Comparison:
     """Everything on the page of two versions."""
 
-    before: Target
-    after: Target
-    compared: int
+    pair: Changes
     groups: tuple[MeaningGroup, ...]
     """Every kind, worst first; without entries if there are no such changes."""
     features: tuple[str, ...]
-    outside: int
-    missing: tuple[tuple[str, str, str], ...]
-    """Case, target and status of cells without a result."""
 
     @property
     def count(self) -> int:
@@ -97,15 +92,7 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         for meaning, heading in MEANINGS.items()
     )
     used = [feature for group in groups for entry in group.entries for feature in entry.features]
-    return Comparison(
-        before=pair.before,
-        after=pair.after,
-        compared=pair.compared,
-        groups=groups,
-        features=tuple(sorted(set(used))),
-        outside=len(pair.outside),
-        missing=tuple((one.case, one.target, one.status) for one in pair.missing),
-    )
+    return Comparison(pair, groups, features=tuple(sorted(set(used))))
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:

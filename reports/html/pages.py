@@ -103,8 +103,8 @@ class _Renderer:
         return self._page("matrix", "Matrix", "matrix", "matrix.html", page=page, summary=self._summary)
 
     def behaviours(self) -> Page:
-        page = behaviours_page(self._report)
-        return self._page("behaviours", "Behaviours", "behaviours", "behaviours.html", page=page)
+        sections = behaviours_page(self._report)
+        return self._page("behaviours", "Behaviours", "behaviours", "behaviours.html", sections=sections)
 
     def about(self) -> Page:
         page = about_page(self._report)
@@ -180,6 +180,7 @@ class _Renderer:
                 href=href,
                 here=partial(self._addresses.page, key, key),
                 id=partial(self._addresses.id, key),
+                report=self._report,
                 **about,
             )
         )

@@ -34,7 +34,7 @@ class CellSign:
         entry = cell.differs if cell is not None else None
         reason = ""
         if entry is not None and status in ("differs", "bug", "unsupported"):
-            reason = f": {entry.because or entry.unsupported}" + (f" ({entry.link})" if entry.link else "")
+            reason = f": {entry.because or entry.unsupported}{entry.ticket}"
         bug = KnownBug.of(cell, target.spark)
         return cls(status, mark.glyph, WORDS[status], f"{bug or mark.word}{reason}")
 

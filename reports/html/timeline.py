@@ -122,8 +122,6 @@ def timeline(
     """The layout of an observation; None if no micro-batch ran.
 
     Args:
-        case: what was run.
-        observation: what is drawn.
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
     """
@@ -147,8 +145,9 @@ class _Layout:
         self._shown = shown
         self._of = of
         self._divergence = divergence
-        self._schema = OutputSchema.of(observation.columns)
-        self._window = WindowColumns.of(self._schema)
+        self._windows_of = {
+            step.number: WindowColumns.of(OutputSchema.of(observation.columns_of(step))) for step in observation.steps
+        }
         self._others = [batch.watermark for step in other.steps for batch in step.batches] if other else []
         self._spans = self._found_spans()
         self._scale = TimeScale.of(self._instants())
@@ -207,10 +206,11 @@ class _Layout:
                 if windows and row.time_us is not None and row.fate == "taken":
                     found.setdefault(Span(*windows.of(row.time_us)), (at, []))
             for emitted in one.batch.rows:
-                span = self._window.span(emitted) if self._window else None
-                if span is not None and self._window is not None:
+                columns = self._windows_of[one.step]
+                span = columns.span(emitted) if columns else None
+                if span is not None and columns is not None:
                     _, flags = found.setdefault(span, (self._first(span, at), []))
-                    flags.append((at, self._window.rest(emitted)))
+                    flags.append((at, columns.rest(emitted)))
         return dict(list(found.items())[:MOST_WINDOWS])
 
     def _first(self, span: Span, before: int) -> int:

@@ -28,10 +28,7 @@ class NotAFolder(OSError):
 
 
 def write(report: Report, out: Path) -> Path:
-    """Write the report as a folder of pages; other files in the folder stay.
-
-    Returns:
-        The page to open.
+    """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
 
     Raises:
         OSError: it cannot be written; ``NotAFolder`` if the folder is a file.

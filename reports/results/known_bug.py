@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from conformance.core.versions import NotAVersion, SparkVersion, VersionRange, falling_into, releases
+from conformance.core.wording import ticket
 from reports.results.records import Cell
 
 
@@ -14,9 +15,11 @@ class KnownBug:
     """As the case documents it."""
 
     link: str | None
-    """Its ticket."""
+    """The ticket that reports it."""
     gone_in: str | None
     """The first later release without it; None if every one has it."""
+    introduced_by: str | None = None
+    """The ticket that introduced it, if no ticket reports it."""
 
     @classmethod
     def of(cls, cell: Cell | None, spark: str) -> KnownBug | None:
@@ -27,7 +30,12 @@ class KnownBug:
             later = gone_in(cell.differs.spark, SparkVersion.parse(spark))
         except NotAVersion:
             later = None
-        return cls(cell.differs.link, str(later) if later is not None else None)
+        return cls(cell.differs.link, str(later) if later is not None else None, cell.differs.introduced_by)
+
+    @property
+    def ticket(self) -> str:
+        """Where it is reported, as ``conformance.core.wording.ticket``."""
+        return ticket(self.link, self.introduced_by, bug=True)
 
     def __str__(self) -> str:
         return f"known bug, fixed in {self.gone_in}" if self.gone_in else "known bug, not fixed in any release"

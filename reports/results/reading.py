@@ -32,7 +32,7 @@ from reports.results.errors import (
     TruncatedResults,
     UnknownCell,
 )
-from reports.results.migrations import of_today
+from reports.results.migrations import of_today, upgrade_of_today
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 
 
@@ -175,8 +175,11 @@ class Results:
             path, footer.upgrades.items(), (one.status for one in cells.values() if isinstance(one, UpgradeCell))
         )
         for key, cell in cells.items():
-            if isinstance(cell, Cell):
-                cells[key] = of_today(cell, header.format, targets)
+            cells[key] = (
+                of_today(cell, header.format, targets)
+                if isinstance(cell, Cell)
+                else upgrade_of_today(cell, header.format)
+            )
         met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT})
         return _complete(met, cells, footer.finished, (path,))
 

@@ -16,13 +16,14 @@ from conformance.core.case import Differs as DiffersEntry
 from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.core.wording import ticket
 from conformance.judging.finding import Finding
 from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.verdict import Status, Verdict
 from conformance.variants.variant import MARK, VariedCase
 from reports.results.errors import CellKey
 
-FORMAT = 2
+FORMAT = 3
 """The version of the format this code writes, and the newest it reads."""
 
 
@@ -123,6 +124,13 @@ class DocumentedDifference(_Record):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, ``link`` its ticket."""
+    introduced_by: str | None = None
+    """Of a bug without a ticket: the ticket that introduced it."""
+
+    @property
+    def ticket(self) -> str:
+        """Where it is documented, as ``conformance.core.wording.ticket``."""
+        return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
     def of(cls, entry: DiffersEntry) -> DocumentedDifference:
@@ -132,6 +140,7 @@ class DocumentedDifference(_Record):
             unsupported=entry.unsupported,
             link=entry.link,
             bug=entry.bug,
+            introduced_by=entry.introduced_by,
         )
 
 
@@ -248,9 +257,16 @@ class DocumentedUpgrade(_Record):
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug, ``link`` its ticket."""
+    introduced_by: str | None = None
+    """Of a bug without a ticket: the ticket that introduced it."""
     way_round: str | None = None
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    @property
+    def ticket(self) -> str:
+        """Where it is documented, as ``conformance.core.wording.ticket``."""
+        return ticket(self.link, self.introduced_by, bug=self.bug)
 
     @classmethod
     def of(cls, entry: UpgradesEntry) -> DocumentedUpgrade:
@@ -260,6 +276,7 @@ class DocumentedUpgrade(_Record):
             because=entry.because,
             link=entry.link,
             bug=entry.bug,
+            introduced_by=entry.introduced_by,
             way_round=entry.way_round,
         )
 

@@ -165,7 +165,7 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
         if cell.status == status:
             known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
             because = f" — {known}{cell.entry.because}" if cell.entry else ""
-            link = f" ({cell.entry.link})" if cell.entry and cell.entry.link else ""
+            link = cell.entry.ticket if cell.entry else ""
             workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
             groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
     for (reason, workaround), grouped in groups.items():
@@ -179,38 +179,8 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
 
 
 def _error(cell: UpgradeCell) -> str:
-    """The name to search for: Spark's error class if it has one, else the first specific type."""
-    if cell.error is None:
-        return ""
-    conditions = [
-        name for name in cell.error.classes if name.isupper() or name.replace(".", "").replace("_", "").isupper()
-    ]
-    specific = [name for name in conditions if name not in _WRAPPERS]
-    return next(iter([*specific, *_specific_types(cell.error.classes)]), "an error without a class")
-
-
-_WRAPPERS = frozenset({"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"})
-_GENERAL = frozenset(
-    {
-        "StreamingQueryException",
-        "CapturedException",
-        "PySparkException",
-        "Py4JJavaError",
-        "Py4JError",
-        "Py4JException",
-        "SparkException",
-        "SparkRuntimeException",
-        "SparkUnsupportedOperationException",
-        "ForeachBatchUserFuncException",
-        "UnsupportedOperationException",
-        "IllegalStateException",
-    }
-)
-"""Exception types that say nothing about the cause."""
-
-
-def _specific_types(classes: Sequence[str]) -> list[str]:
-    return [name for name in classes if name not in _GENERAL | _WRAPPERS] or list(classes)
+    """The name to search for."""
+    return "" if cell.error is None else cell.error.name or "an error without a class"
 
 
 def _by_version(name: str) -> SparkVersion:

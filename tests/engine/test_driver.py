@@ -28,7 +28,7 @@ def case_of(tmp_path, text):
 def observe(engine, case, code_path=None):
     request = request_for(case, engine.new_directory(case.id), code_path)
     observation = engine.observe(request, step_timeout=120)
-    check_alignment(request, observation)
+    check_alignment(case, observation)
     return observation
 
 
@@ -114,6 +114,25 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
     refused = observe(engine, case).steps[0].error
     assert refused.stage == "analysis"
     assert "not allowed" in refused.message
+
+
+def test_code_that_reads_a_source_of_its_own_does_not_run_the_case(engine, target, tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "1.json").write_text('{"n": 8}\n')
+    source = f"spark.readStream.schema('n INT').json({str(tmp_path / 'rows')!r})"
+    (tmp_path / "my_job.py").write_text(f"def own(spark, frame):\n    return {source}\n")
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "n INT"}
+        query: [{from: a}, {call: "my_job:own"}]
+        steps: [{add: {a: [[4]]}, expect: {rows: [[8]]}}]
+        """,
+    )
+    verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
+    assert verdict.status == "broken"
+    assert "no micro-batch of the query has it as a source; it reads" in verdict.notes[0]
 
 
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):

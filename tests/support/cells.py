@@ -32,6 +32,7 @@ OTHER = seen(step(1, batch(0, FIRST), batch(1, window("12:10", "12:20", 3), kind
 FULLER = seen(step(1, batch(0, FIRST), batch(1, SECOND, kind="no-data", state=(7,))))
 UNCOUNTED = seen(step(1, batch(0, FIRST, dropped=None), batch(1, SECOND, kind="no-data", dropped=None)))
 REFUSED = seen(failed(1, "AnalysisException", stage="start", message="no"))
+REFUSED_OTHERWISE = seen(failed(1, "ParseException", stage="start", message="no"))
 FAILED = seen(failed(1, "SparkException", stage="run", message="boom"))
 FAILED_LATER = seen(step(1, batch(0, FIRST), error=FAILED.steps[0].error))
 BROKEN, NOT_RUN, OUTSIDE = "broken", "not run", "outside"

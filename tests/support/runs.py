@@ -43,7 +43,7 @@ def cell(id: str, target: str, status: Status = "conforms") -> Cell:
             verdict = judge(of.model_copy(update={"differs": (entry,)}), version, seen)
         case "unsupported":
             entry = differs(">0", unsupported="not there yet")
-            seen = observed(failed(1, "X", stage="start")).model_copy(update={"case": id})
+            seen = observed(failed(1, "AttributeError", stage="analysis")).model_copy(update={"case": id})
             verdict = judge(of.model_copy(update={"differs": (entry,)}), version, seen)
         case _:
             verdict = judge(of, version, seen)

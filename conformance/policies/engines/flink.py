@@ -59,10 +59,7 @@ class IdlenessTimer:
         return replace(self, active=True)
 
     def check(self, now: int) -> tuple[IdlenessTimer, bool]:
-        """
-        Returns:
-            The timer after the check, and whether the input is idle.
-        """
+        """The timer after the check, and whether the input is idle."""
         if self.active:
             return replace(self, active=False, since=None), False
         if self.since is None:
@@ -83,11 +80,7 @@ class WithIdleness(Policy):
 
     @classmethod
     def of(cls, policy: Policy, timeout: int) -> WithIdleness:
-        """
-        Args:
-            policy: computes the watermark.
-            timeout: milliseconds, at least 1.
-        """
+        """``timeout``: milliseconds, at least 1."""
         at_least("withIdleness", "idleTimeout", timeout, 1)
         return cls(policy, IdlenessTimer(timeout))
 

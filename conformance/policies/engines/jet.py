@@ -73,11 +73,7 @@ class TimestampHistory:
         return self.max_delay // self.samples
 
     def sample(self, now: int, value: int) -> tuple[TimestampHistory, int]:
-        """Record a value.
-
-        Returns:
-            The history with the value, and the oldest value it holds.
-        """
+        """The history with one more value, and the oldest value it holds."""
         ring, tail, advance_at = list(self.ring), self.tail, self.advance_at
         passed = 0
         while advance_at <= now and passed < len(ring):

@@ -13,7 +13,7 @@ import requests
 from docker.errors import APIError, DockerException, NotFound
 from docker.utils.socket import STDOUT, SocketError, frames_iter
 
-from harness.engine.transport import TransportClosed
+from harness.engine.transport import LONGEST_LINE, TransportClosed
 from harness.runtimes.containers.leftovers import remove_container
 
 _ENDING_SECONDS = 10
@@ -97,20 +97,24 @@ class AttachedTransport:
 
     def _split_frames(self) -> None:
         """Split the daemon's frames into lines of both outputs."""
-        rest = {True: b"", False: b""}
+        rest = {True: bytearray(), False: bytearray()}
         with contextlib.suppress(OSError, SocketError, ValueError, requests.exceptions.RequestException):
             for stream, data in frames_iter(self._socket, tty=False):
                 out = stream == STDOUT
-                *lines, rest[out] = (rest[out] + data).split(b"\n")
-                for line in lines:
-                    self._line(out, line)
+                rest[out] += data
+                if b"\n" in data:
+                    *lines, rest[out] = rest[out].split(b"\n")
+                    for line in lines:
+                        self._line(out, line)
+                elif len(rest[out]) > LONGEST_LINE:
+                    break
         for out, line in rest.items():
             if line:
                 self._line(out, line)
         self._answers.put(None)
         self._log.put(None)
 
-    def _line(self, out: bool, line: bytes) -> None:
+    def _line(self, out: bool, line: bytearray) -> None:
         (self._answers if out else self._log).put(line.decode("utf-8", errors="replace"))
 
 

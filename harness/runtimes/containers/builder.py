@@ -70,13 +70,12 @@ class Builder:
     progress: tuple[str, ...] = ("--progress=plain",)
 
     @classmethod
-    def find(cls, environ: Mapping[str, str] | None = None) -> Builder:
+    def find(cls, environ: Mapping[str, str] = os.environ) -> Builder:
         """The first suitable docker client on PATH, else podman.
 
         Raises:
             NoBuilder: there is none.
         """
-        environ = os.environ if environ is None else environ
         tried = []
         for docker in _all("docker", environ):
             if _succeeds([docker, "buildx", "version"]):
@@ -100,23 +99,20 @@ def build(
     requirements: Sequence[str] | None = None,
     tag: str | None = None,
     on_progress: ProgressCallback = ignore_progress,
-    environ: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
 ) -> str:
     """Build the image of a target and return its name.
 
     Args:
-        target: the Spark version.
         base: a Debian or Ubuntu image; missing Python and Java are installed from the distribution. By default the target's.
         ca: a CA bundle in PEM, by default the one that this machine's variables name.
         index_url: the package index, by default that of this machine's pip.
         requirements: by default the target's pyspark and the packages it needs.
         tag: the image's name, by default the one that runs use.
-        on_progress: takes the steps of the build.
 
     Raises:
         NoBuilder, NoBundle, BuildFailed: see each.
     """
-    environ = os.environ if environ is None else environ
     builder = Builder.find(environ)
     name, base = tag or built(target), base or target.base
     with ExitStack() as stack:

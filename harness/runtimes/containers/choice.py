@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import ClassVar
+from pathlib import Path
 
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.language.compound_shapes import Key, MapOf, Record
+from conformance.language.node import Entries, entries_of
+from conformance.language.problem import InvalidCase, Report
+from conformance.language.shape import Json, Text
+from conformance.language.source import read_yaml
+from harness.targets.catalogue import Targets
 
 EVERY = "all"
 """The name for an image of every target; its reference then contains ``{spark}``."""
 
+NAME = "conformance.yaml"
+"""A project's settings for its runs."""
 
-class NotAnImage(ValueError):
+_IMAGES = MapOf(
+    Text('a version such as "3.5.9", a line such as "3.5", or all'),
+    Text("the reference of an image, such as registry/spark:{spark}", r"^\S+$"),
+    "a mapping of versions to images",
+)
+
+_CONFIGURATION = Record(
+    "the configuration of a project",
+    {"images": Key(_IMAGES, "The container image for each version; `{spark}` in a reference is the version.")},
+)
+
+
+class NotAnImage(WrongUsage):
     """A choice of image is invalid."""
-
-    exit_code: ClassVar[int] = 2
 
 
 def parse(assignments: Iterable[str], known: Iterable[SparkVersion]) -> dict[str, str]:
@@ -47,6 +67,39 @@ def check(images: Mapping[str, str], known: Iterable[SparkVersion]) -> None:
             near = get_close_matches(name, names, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
             raise NotAnImage(f"an image is set for {name!r}, which is not a version, line or `{EVERY}`.{meant}")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A project's settings."""
+
+    images: Mapping[str, str] = field(default_factory=dict)
+    """Version, line or ``all`` → the reference of a container image."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Configuration:
+        """The configuration of the folder, or of its nearest parent that has one; an empty one if none does.
+
+        Raises:
+            InvalidCase: the file has problems; it lists all of them, by line and column.
+        """
+        path = next((above / NAME for above in (folder, *folder.parents) if (above / NAME).is_file()), None)
+        if path is None:
+            return cls()
+        report = Report(path)
+        node = read_yaml(path, report)
+        if node is not None and _CONFIGURATION.check(node, report):
+            images = node.get("images") if isinstance(node, Entries) else None
+            versions = [target.version for target in Targets.load().entries]
+            for entry in entries_of(images):
+                try:
+                    check({str(entry.key.value): ""}, versions)
+                except NotAnImage as error:
+                    report.add(entry.key, str(error))
+        if node is None or report.problems:
+            raise InvalidCase(report.problems)
+        content: Json = node.plain()
+        return cls(images=dict(content.get("images", {})))
 
 
 def _is_version(name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.core.errors import WrongUsage
 from harness.runtimes.containers.daemon import Abilities
 
 WORK = "/conformance"
@@ -26,10 +27,8 @@ _ENVIRONMENT: Mapping[str, str] = {
 }
 
 
-class NotALimit(ValueError):
+class NotALimit(WrongUsage):
     """A limit is invalid."""
-
-    exit_code = 2
 
     def __init__(self, option: str, given: object, want: str) -> None:
         super().__init__(f"{option} {given}: {want}")

@@ -46,6 +46,18 @@ class Query:
         kept = {"watermark": self.watermark, "batches": self.batches, "state": self.state}
         Path(directory, "checkpoint.json").write_text(json.dumps(kept))
 
+    def plan(self, directory, rows):
+        Path(directory, "planned.json").write_text(json.dumps(rows))
+
+    def replay(self, directory):
+        """What an engine had planned and not committed when it was killed."""
+        planned = Path(directory, "planned.json")
+        if not planned.exists():
+            return []
+        rows = json.loads(planned.read_text())
+        planned.unlink()
+        return self.drain(rows)
+
     def batch(self, rows):
         ran_with, dropped = self.watermark, 0
         if self.mode == "forgets-state":
@@ -115,16 +127,26 @@ def run(request, mode, on_progress):
             os._exit(137)
         if number == 2 and mode == "hangs":
             time.sleep(3600)
+        if number == 2 and mode == "closes-its-output":
+            os.close(1)
+            time.sleep(3600)
+        while number == 2 and mode == "emits-for-ever":
+            on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": 1, "rows": []}))
+            time.sleep(0.01)
+        while number == 2 and mode == "ends-no-line":
+            os.write(1, b"x" * (1 << 20))
         if number == 2 and mode == "babbles":
             on_progress("this is no message")
         if step["action"] == "kill":
             killed(request, step, number, query, arrived, on_progress)
         if step["action"] == "restart":
-            batches = []
+            batches = query.replay(directory)
         elif mode == "splits-a-batch" and len(arrived) > 1:
             batches = query.drain(arrived[:1]) + query.drain(arrived[1:])
+        elif mode == "sees-no-rows":
+            batches = []
         else:
-            batches = query.drain(arrived)
+            batches = query.drain(arrived) if step["batches"] else []
         seen = {
             "number": number,
             "batches": batches,
@@ -133,7 +155,8 @@ def run(request, mode, on_progress):
             "error": None,
             "wall_ms": 1,
         }
-        on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
+        for _ in range(2 if mode == "repeats-its-steps" else 1):
+            on_progress(json.dumps({"kind": "step", "case": request["case"], "step": seen}))
         query.store(directory)
     if "save" in request:
         Path(directory).rename(request["save"])
@@ -145,15 +168,17 @@ def run(request, mode, on_progress):
 
 
 def killed(request, step, number, query, arrived, on_progress):
-    """The rows are out and nothing is committed: the next process has the checkpoint of before, and runs the step again."""
+    """At ``emitted``, the rows are out and nothing is committed: the next process runs the micro-batch again."""
+    batches = []
     if step["at"] == "emitted":
+        query.plan(request["directory"], arrived)
         batch = query.batch(arrived)
         rows = batch["rows"] if query.mode != "loses-what-it-emitted" else [["lost", "lost", 0]]
         on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": batch["id"], "rows": rows}))
     if step["at"] == "committed":
-        query.batch(arrived)
+        batches = [query.batch(arrived)]
         query.store(request["directory"])
-    seen = {"number": number, "batches": [], "watermark": 0, "plan": None, "error": None, "wall_ms": 1}
+    seen = {"number": number, "batches": batches, "watermark": 0, "plan": None, "error": None, "wall_ms": 1}
     missed = query.mode == "always-misses"
     on_progress(json.dumps({"kind": "reached", "case": request["case"], "step": seen, "columns": [], "missed": missed}))
     time.sleep(3600)

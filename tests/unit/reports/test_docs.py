@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.case import Case
+from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
@@ -61,14 +64,19 @@ class Follower:
                 said = done.stdout.splitlines()
                 assert [text for text in printed if text not in said] == [], done.stdout
 
-    def _observation(self, id: str, target: str):
+    def _observation(self, case: Case, target: str) -> Observation:
+        """What the sample has, with the stream's name in this case."""
         (cell,) = [cell for cell in self._results.cells if (cell.case, cell.target) == (LATE, target)]
         assert cell.observation is not None
-        return cell.observation.model_copy(update={"case": id})
+        (stream,) = case.streams
+        renamed = json.loads(cell.observation.model_dump_json())
+        for source in (source for step in renamed["steps"] for batch in step["batches"] for source in batch["sources"]):
+            source["stream"] = stream
+        return Observation.model_validate_json(json.dumps({**renamed, "case": case.id}))
 
     def _record(self, path: Path) -> None:
         (case,) = discovery.load([path]).cases
-        path.write_text(fill_in_expectations(path.read_text(), case, self._observation(case.id, "spark-3.3.4")))
+        path.write_text(fill_in_expectations(path.read_text(), case, self._observation(case, "spark-3.3.4")))
 
     def _run(self, arguments: list[str]) -> None:
         results = arguments[arguments.index("-o") + 1] if "-o" in arguments else "results.jsonl"
@@ -80,7 +88,7 @@ class Follower:
         with ResultsWriter(self._folder / results, header) as writer:
             for case in loaded.cases:
                 for target in targets:
-                    seen = self._observation(case.id, target.name)
+                    seen = self._observation(case, target.name)
                     verdict = judge(case, SparkVersion.parse(target.spark), seen)
                     writer.write(Cell.of(case, target.name, verdict, [seen]))
 

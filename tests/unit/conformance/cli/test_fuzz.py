@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from conformance.cli.duration import seconds
+from conformance.cli.fuzz import seconds
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import session

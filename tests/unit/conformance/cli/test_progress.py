@@ -25,7 +25,7 @@ def verdict(status):
 def test_a_terminal_keeps_only_what_somebody_must_see():
     screen = io.StringIO()
     with CaseBar(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
-        display.ready(SPARK_359, SPARK, EngineLocation("local"))
+        display.engine_ready(SPARK_359, SPARK, EngineLocation("local"))
         display.judged(CELL, verdict("conforms"), 1.0)
         display.judged(CELL, verdict("violates"), 1.0)
         shown = display._progress.tasks[0]
@@ -37,9 +37,9 @@ def test_a_terminal_keeps_only_what_somebody_must_see():
 
 
 def test_a_log_has_a_line_for_every_cell(capsys):
-    with CaseLines(12) as display:
-        display.ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
-        display.judged(CELL, verdict("conforms"), 1.25)
+    display = CaseLines(12)
+    display.engine_ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
+    display.judged(CELL, verdict("conforms"), 1.25)
     engine, cell = capsys.readouterr().err.splitlines()
     assert engine == f"spark-3.5.9: {introduced(SPARK, EngineLocation('container', 'registry/spark:3.5.9'))}"
     assert cell.startswith("[ 1/12] spark-3.5.9")

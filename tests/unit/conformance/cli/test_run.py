@@ -31,8 +31,9 @@ class Here:
         assert code is None or done.exit_code == code, done.output
         return done.output
 
-    def _runtime(self, *_, **__):
+    def _runtime(self, options, *_, **__):
         here = self
+        self.options = options
 
         class Counted(MiniatureRuntime):
             def start(self, target, *, on_progress):
@@ -164,3 +165,18 @@ def test_what_is_no_label(here, label):
 
 def test_a_label_is_of_one_column(here):
     assert "there are 2 versions" in here.run("--label", "mine", "--spark", "3.4.4", code=2)
+
+
+def test_cases_from_outside_the_suite_are_said_to_run_without_a_sandbox(here):
+    assert here.run().count("this is not a sandbox. --runtime container confines them.") == 1
+
+
+def test_engines_get_the_variables_that_the_user_names(here, monkeypatch):
+    monkeypatch.setenv("ORDERS_URL", "https://orders.test")
+    monkeypatch.delenv("NOT_SET", raising=False)
+    here.run("--env", "ORDERS_URL", "--env", "PATH", code=0)
+    assert here.options.variables["ORDERS_URL"] == "https://orders.test"
+    refused = here.run("--env", "NOT_SET", "--env", "ORDERS_URL", code=2)
+    assert "NOT_SET is not set in this environment" in refused
+    assert "https://orders.test" not in refused
+    assert "omit --runtime" in here.run("--env", "ORDERS_URL", "--runtime", "container", code=2)

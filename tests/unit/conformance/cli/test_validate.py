@@ -111,9 +111,45 @@ def test_coverage_tells_what_a_mirror_loses(folder: Path, capsys: pytest.Capture
     assert json.loads(out)["coverage"][-1]["lost"] == {"T002": ["the metrics"]}
 
 
+OPEN = """\
+title: A title
+behaviour: [one]
+strength: observed
+streams: {events: event_time TIMESTAMP}
+query:
+  - from: events
+  - withWatermark: [event_time, 10 minutes]
+  - dropDuplicates: [event_time]
+steps:
+  - add: {events: [["12:05"]]}
+    expect: {rows: [["12:05"]]}
+"""
+
+
+def test_a_suite_is_warned_of_steps_that_do_not_say_which_micro_batch_emits(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "good.yaml").write_text(OPEN)
+    assert run(capsys, "mine") == (0, "", "1 case, no problems\n")
+    (folder / "behaviours.yaml").write_text("one: The first\n")
+    code, out, err = run(capsys, "mine")
+    assert code == 0
+    assert out.startswith("mine/good.yaml:11: warning: step 1 has 2 micro-batches on ")
+    assert out.endswith(
+        " (data, no-data), and does not say which of them emits its rows: replace `rows` by `batches`\n"
+    )
+    assert err == "1 case, no problems, 1 warning\ncovered: behaviours 1 of 1\n"
+    (warning,) = json.loads(run(capsys, "--json", "mine")[1])["warnings"]
+    assert warning["line"] == 11
+    assert out == f"mine/good.yaml:11: warning: {warning['message']}\n"
+    (folder / "good.yaml").write_text(OPEN.replace('rows: [["12:05"]]', 'batches: [{rows: [["12:05"]]}, {rows: []}]'))
+    assert run(capsys, "mine")[1] == ""
+
+
 def test_the_suite_that_ships_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--json")
     assert (code, err) == (0, "")
+    assert json.loads(out)["warnings"] == []
     assert [one["name"] for one in json.loads(out)["coverage"]] == [
         "behaviours",
         "founding statements",

@@ -10,20 +10,21 @@ from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
-from conformance.fuzzing.comparison import ByEachOther, ByTheModel
+from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.coverage import coverage_of
 from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.model_oracle import FAILS, ModelOracle, predict_or_fail
+from conformance.fuzzing.model_oracle import ModelOracle, cached_prediction
 from conformance.fuzzing.oracle import OracleAnswer
 from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of
-from conformance.model.errors import Unpredictable
+from conformance.model.errors import ModelDefect
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict, verdict_on
 from conformance.strategies import NoSuchFamily
 from conformance.suite.discovery import ID
+from tests.support.each_other import ByEachOther
 
 V334, V344, V359, V430 = map(SparkVersion.parse, ("3.3.4", "3.4.4", "3.5.9", "4.3.0"))
 
@@ -53,7 +54,7 @@ def test_the_right_model_is_never_found():
     assert len(campaign.tally.rules) > 25
 
 
-def test_versions_that_differ_as_the_predict_or_fail_are_counted_by_rule():
+def test_versions_that_differ_as_the_model_predicts_are_counted_by_rule():
     campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), 120)
     assert [*finds] == []
     assert "late_watermark" in {name for rules in campaign.tally.known for name, _ in rules}
@@ -175,12 +176,12 @@ def test_a_model_that_fails_ends_no_hunt(monkeypatch):
     def broken(*_):
         raise TypeError("oh")
 
-    monkeypatch.setattr("conformance.fuzzing.model_oracle.predict", broken)
+    monkeypatch.setattr("conformance.oracle.prediction.CaseSimulation", broken)
     case = case_from(
         {"title": "t", "streams": {"e": "t TIMESTAMP"}, "query": [{"from": "e"}], "steps": [{"idle": {}}]}, "x"
     )
-    with pytest.raises(Unpredictable, match=FAILS):
-        predict_or_fail(case, V359)
+    with pytest.raises(ModelDefect):
+        cached_prediction(case, V359)
 
 
 def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():

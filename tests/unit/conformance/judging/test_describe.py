@@ -139,3 +139,21 @@ def test_a_plan_is_cut() -> None:
     lines = list(finding.body())
     assert lines[:2] == ["plan: /Save$/ is not found in the plan:", "  line 0"]
     assert lines[-2:] == ["  line 11", "  … 2 more lines"]
+
+
+@pytest.mark.parametrize(("lines", "last"), [(12, "  line 11"), (13, "  … 1 more line"), (15, "  … 3 more lines")])
+def test_a_plan_of_twelve_lines_is_shown_whole(lines: int, last: str) -> None:
+    seen = observed(step(1, plan="\n".join(f"line {number}" for number in range(lines))))
+    (finding,) = judge(case(expect(plan=["Save$"])), SparkVersion.parse("3.5.9"), seen).findings
+    assert list(finding.body())[-1] == last
+    assert list(finding.body())[12] == "  line 11"
+
+
+@pytest.mark.parametrize(("length", "whole"), [(71, True), (72, True), (73, False)])
+def test_a_step_is_named_in_72_characters(length: int, whole: bool) -> None:
+    name = ("ab " * 30)[: length - 1] + "x"
+    place = PLACE.model_copy(update={"name": name})
+    assert (f'"{name}"' in str(place)) is whole
+    assert ("…" in str(place)) is not whole
+    assert "micro-batch 7" in str(place)
+    assert str(place.model_copy(update={"batches": ()})).endswith("(f/c.yaml)")

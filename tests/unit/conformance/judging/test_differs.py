@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from conformance.core.case import Case
+from conformance.core.case import Case, ExpectedError
 from conformance.core.versions import VersionRange
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
-from conformance.judging.finding import StaleEntry
+from conformance.judging.finding import ErrorDiffers, StaleEntry
+from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, VersionPair, judge_upgrade
 from conformance.judging.verdict import judge
 from tests.support.observations import (
     NEWEST,
@@ -48,7 +49,7 @@ class TestWhatIsExpected:
 
     def test_unsupported(self) -> None:
         entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1")
-        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", "SPARK-1", entry)
+        assert expected(case(None, differs=(entry,)), OLD) == Unsupported("it arrived in 3.4", entry)
 
     def test_other_versions_keep_the_expectation(self) -> None:
         of = with_change({"rows": [ONE]}, rows=[])
@@ -76,6 +77,12 @@ class TestOnlyTheKeysGivenAreReplaced:
         of = with_change({"rows": [ONE], "state": 1}, unchecked=["state"])
         assert on_old(of, batch(0, SEEN_ONE, state=(7,))) == "differs"
         assert on_old(of, batch(0, state=(7,))) == "violates"
+
+    def test_unchecked_leaves_out_what_the_step_does_not_check(self) -> None:
+        of = with_change({"rows": [ONE]}, rows=[TWO], unchecked=["state", "eventTime"])
+        (step_,) = expected(of, OLD).steps  # type: ignore[union-attr]
+        assert step_.checked == {"rows", "error"}
+        assert on_old(of, batch(0, SEEN_TWO, state=(7,))) == "differs"
 
     def test_unchecked_rows_may_be_anything(self) -> None:
         of = with_change({"rows": [ONE], "state": 1}, unchecked=["rows"])
@@ -197,12 +204,55 @@ class TestExpectedOfTheStart:
 class TestUnsupported:
     OF = case(expect(rows=[ONE]), differs=(differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1"),))
 
+    NAMED = case(
+        expect(rows=[ONE]),
+        differs=(
+            differs(
+                "<3.4",
+                unsupported="it arrived in 3.4",
+                link="SPARK-1",
+                error=ExpectedError.model_validate(
+                    {"class": ("AnalysisException",), "message": "Undefined function: 'f"}
+                ),
+            ),
+        ),
+    )
+
     @pytest.mark.parametrize("stage", ["analysis", "start"])
-    def test_any_error_at_analysis_or_start(self, stage: str) -> None:
-        verdict = judge(self.OF, OLD, observed(failed(1, "AttributeError", stage=stage)))
+    def test_the_error_that_the_entry_names(self, stage: str) -> None:
+        seen = failed(1, "AnalysisException", stage=stage, message="Undefined function: 'f'. This function is neither")
+        verdict = judge(self.NAMED, OLD, observed(seen))
         assert (verdict.status, verdict.findings) == ("unsupported", ())
         assert verdict.describe() == (
             "late-drops/window-still-open on 3.0.3: unsupported\n  it arrived in 3.4 (SPARK-1)"
+        )
+
+    @pytest.mark.parametrize(
+        ("classes", "message", "mismatch"),
+        [
+            (("AnalysisException",), "Undefined function: 'g'", "message"),
+            (("TypeError",), "Undefined function: 'f'", "class"),
+            (("KeyError",), "'agg'", "class, message"),
+        ],
+    )
+    def test_no_other_error_counts(self, classes: tuple[str, ...], message: str, mismatch: str) -> None:
+        verdict = judge(self.NAMED, OLD, observed(failed(1, *classes, stage="analysis", message=message)))
+        assert (verdict.status, verdict.notes) == ("violates", ())
+        assert verdict.describe() == (
+            "late-drops/window-still-open on 3.0.3: violates\n"
+            "  step 1 (late-drops/window-still-open.yaml:16)\n"
+            "    error: expected AnalysisException with a message matching /Undefined function: 'f/, "
+            f"observed {classes[0]} at analysis\n"
+            f"      not as expected: {mismatch}\n"
+            f"      {message}"
+        )
+
+    def test_without_a_name_only_a_missing_method_counts(self) -> None:
+        assert judge(self.OF, OLD, observed(failed(1, "AttributeError", stage="analysis"))).status == "unsupported"
+        verdict = judge(self.OF, OLD, observed(failed(1, "AnalysisException", stage="analysis")))
+        assert verdict.status == "violates"
+        assert verdict.notes == (
+            "the `unsupported` entry names no error, so only a missing method counts: add `error: {class, message}`",
         )
 
     @pytest.mark.parametrize(
@@ -227,6 +277,28 @@ class TestUnsupported:
         assert judge(self.OF, NEWEST, observed(failed(1, "X", stage="start"))).status == "violates"
 
 
+class TestUnsupportedAfterAnUpgrade:
+    """The version that resumes a checkpoint must refuse the query with the error of its entry."""
+
+    PAIR = VersionPair(NEWEST, OLD)
+
+    def verdict(self, message: str) -> UpgradeVerdict:
+        named = ExpectedError.model_validate({"class": ("AnalysisException",), "message": "Undefined function"})
+        entry = differs("<3.4", unsupported="it arrived in 3.4", link="SPARK-1", error=named)
+        of = case(expect(rows=[ONE]), expect(rows=[TWO]), differs=(entry,))
+        seen = failed(2, "AnalysisException", stage="analysis", message=message)
+        return judge_upgrade(CheckpointHandoff(of, 2), self.PAIR, observed(step(1, batch(0, SEEN_ONE)), seen))
+
+    def test_with_the_error_of_the_entry(self) -> None:
+        assert self.verdict("Undefined function: 'f'").status == "unsupported"
+
+    def test_not_with_another(self) -> None:
+        verdict = self.verdict("cannot resolve 'x'")
+        assert verdict.status == "violates"
+        assert isinstance(verdict.findings[0], ErrorDiffers)
+        assert verdict.findings[0].mismatches == ("message",)
+
+
 class TestKnownBug:
     def of(self, **changed: Any) -> Case:
         entry = differs("<3.4", because="it is lost", link="SPARK-1", bug=True, steps={1: change(**changed)})
@@ -236,6 +308,18 @@ class TestKnownBug:
         verdict = judge(self.of(rows=[]), OLD, observed(step(1, batch(0))))
         assert verdict.status == "bug"
         assert verdict.describe() == ("late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost (SPARK-1)")
+
+    @pytest.mark.parametrize(
+        ("introduced_by", "told"),
+        [("SPARK-51955", "no ticket, introduced by SPARK-51955"), (None, "no ticket")],
+    )
+    def test_without_a_ticket(self, introduced_by: str | None, told: str) -> None:
+        entry = differs("<3.4", because="it is lost", bug=True, introduced_by=introduced_by, steps={1: change(rows=[])})
+        of = case(expect(rows=[ONE]), differs=(entry,))
+        lost = judge(of, OLD, observed(step(1, batch(0))))
+        assert lost.describe() == f"late-drops/window-still-open on 3.0.3: bug\n  known bug: it is lost ({told})"
+        found = judge(of, OLD, observed(step(1, batch(0, SEEN_ONE))))
+        assert f"the entry says: it is lost ({told})" in found.describe()
 
     def test_another_answer_is_not_excused(self) -> None:
         assert on_old(self.of(rows=[]), batch(0, SEEN_TWO)) == "violates"

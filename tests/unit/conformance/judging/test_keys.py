@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from conformance.core.case import Change, Restart, Step
 from conformance.core.observation import EventTime, Observation
 from conformance.core.versions import VersionRange
 from conformance.judging.finding import NotOfTheType, PlanDiffers, RowsDiffer, ValueDiffers
@@ -54,6 +55,14 @@ class TestRows:
         assert judged({"rows": [["12:00", "12:10", 2]]}, *batches, output_mode="complete").status == "conforms"
         assert judged({"rows": [ROW]}, *batches, output_mode="complete").status == "violates"
         assert judged({"rows": []}, output_mode="complete").status == "conforms"
+
+    def test_complete_mode_of_the_query_that_runs_in_the_step(self) -> None:
+        restart = Restart(how="graceful", change=Change(output_mode="complete"))
+        rows = expect(rows=[["12:00", "12:10", 2]])
+        of = case(None, rows).model_copy(update={"steps": (Step(number=1, action=restart), case(None, rows).steps[1])})
+        seen = step(2, batch(0, window("12:00", "12:10", 1)), batch(1, window("12:00", "12:10", 2)))
+        assert judge(of, NEWEST, observed(step(1), seen)).status == "conforms"
+        assert judge(case(None, rows), NEWEST, observed(step(1), seen)).status == "violates"
 
     def test_null_is_a_value(self) -> None:
         assert judged({"rows": [[None, None, 1]]}, batch(0, (None, None, 1))).status == "conforms"
@@ -118,6 +127,10 @@ class TestBatches:
         batches = {"batches": [{"rows": [ROW]}, {"rows": []}]}
         assert aspects(judged(batches, batch(0, window("12:00", "12:10", 1)))) == ["batches"]
         assert aspects(judged(batches, batch(0))) == ["batches", "rows"]
+        more = {"batches": [{"rows": [ROW]}]}
+        first = batch(0, window("12:00", "12:10", 1))
+        assert aspects(judged(more, first, batch(1))) == ["batches"]
+        assert aspects(judged(more, first, batch(1, window("12:10", "12:20", 1)))) == ["batches", "rows"]
 
     def test_rows_of_the_step_are_theirs(self) -> None:
         batches = {"batches": [{"rows": [ROW]}, {"kind": "no-data"}]}

@@ -80,6 +80,8 @@ def test_what_the_sink_had_before_a_kill_comes_again_and_nothing_else() -> None:
     assert "again:  []" in lost
     (doubled,) = after_a_kill(batch(4, window("12:00", "12:10", 3), window("12:00", "12:10", 3)))
     assert "micro-batch 4" in doubled
+    (other,) = after_a_kill(batch(4, window("12:00", "12:10", 4)))
+    assert "again:  [[1970-01-01T12:00:00.000000Z, 1970-01-01T12:10:00.000000Z, 4]]" in other
 
 
 def test_another_query_after_the_kill_may_emit_something_else() -> None:

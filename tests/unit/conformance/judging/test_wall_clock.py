@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.judging.wall_clock import behaviour, reads_the_clock
+from conformance.judging.wall_clock import behaviour, digest_omits_instants, reads_the_clock
 from conformance.language.pipelines import pipeline
 from tests.support.observations import batch, case, expect, observed, step, window
 
@@ -37,3 +37,11 @@ def test_only_the_instants_do_not_count():
     plain = asking("event_time")
     assert behaviour(plain, seen(1000)) != behaviour(plain, seen(2000))
     assert behaviour(plain, seen(1000)) == seen(1000).behaviour_digest
+
+
+def test_a_digest_tells_whether_it_was_made_with_instants():
+    for watermark in range(1000, 9000, 1000):
+        answer = seen(watermark)
+        assert digest_omits_instants(answer.digest(instants=False), answer)
+        assert not digest_omits_instants(answer.behaviour_digest, answer)
+        assert not digest_omits_instants(None, answer)

@@ -151,7 +151,8 @@ def defined(*path: str) -> dict[str, Any]:
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
 def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[str, ...]) -> None:
-    assert set(defined(*properties)) == aliases(model)
+    in_the_key_bug = {"introducedBy"}
+    assert set(defined(*properties)) == aliases(model) - in_the_key_bug
 
 
 def test_a_case_has_the_keys_of_the_model() -> None:

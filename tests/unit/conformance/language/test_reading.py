@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from conformance.core.case import Add, Backlog, Case, Idle, Partitioned, Restart, Start
+from conformance.core.case import Add, Backlog, Case, ExpectedError, Idle, Partitioned, Restart, Start
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.language import InvalidCase, read_case
@@ -148,6 +148,9 @@ def test_differs_names_steps_by_number_and_by_name(every: Case) -> None:
     assert "error" in entry.steps[9].model_fields_set
     assert every.differs_on(SparkVersion(3, 5, 4)) is None
     assert every.differs[2].unsupported == "it did not exist"
+    assert every.differs[2].error == ExpectedError.model_validate(
+        {"class": ("AttributeError",), "message": "dropDuplicatesWithinWatermark", "stage": "analysis"}
+    )
 
 
 def test_nested_pipelines(every: Case) -> None:
@@ -261,3 +264,9 @@ def test_reading_executes_nothing(tmp_path: Path, text: str) -> None:
     with contextlib.suppress(InvalidCase):
         read(tmp_path, text.format(made))
     assert not made.exists()
+
+
+def test_bugs_that_no_ticket_reports(every: Case) -> None:
+    introduced, always = every.differs[3:5]
+    assert (introduced.bug, introduced.link, introduced.introduced_by) == (True, None, "SPARK-51955")
+    assert (always.bug, always.link, always.introduced_by) == (True, None, None)

@@ -1,6 +1,8 @@
 """No engine runs the same cell twice: answers are cached by everything they depend on, and by nothing else."""
 
+import contextlib
 import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -8,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from conformance.suite import discovery
 from harness.scheduling import cache_key
 from harness.scheduling.answer_cache import AnswerCache
@@ -41,8 +44,14 @@ def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=Non
     runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
     seen = Recorder()
     limits = Limits(jobs=1, step_timeout=60.0, conf=conf or {})
-    run_cases(
-        cases or discovery.load([CASES]).cases, [SPARK_359], runtime, limits, display=seen, sink=seen, cache=cache
+    run_cells(
+        cells_of(cases or discovery.load([CASES]).cases, [SPARK_359]),
+        JudgeCases(),
+        runtime,
+        limits,
+        display=seen,
+        sink=seen,
+        cache=cache,
     )
     return seen, runtime.started
 
@@ -161,19 +170,127 @@ def test_a_case_that_calls_code_of_its_author_always_runs(tmp_path, cache, monke
         assert started == 1
 
 
-def test_a_corrupt_cache_file_is_replaced(tmp_path):
-    path = tmp_path / "answers.sqlite"
-    path.write_text("this is no database, however long it is " * 100)
-    with AnswerCache(path) as cache:
+@pytest.fixture
+def path(tmp_path):
+    """A cache with an answer."""
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
         run(tmp_path, cache)
+    return tmp_path / "answers.sqlite"
+
+
+def corrupt(path, *, begin=100):
+    content = path.read_bytes()
+    path.write_bytes(content[:begin] + b"\xff" * (len(content) - begin))
+
+
+def test_a_corrupt_file_of_ours_is_replaced(path, tmp_path):
+    corrupt(path)
+    with AnswerCache(path) as cache:
         _, started = run(tmp_path, cache)
-    assert started == 0
+        assert started == 1
+        _, started = run(tmp_path, cache)
+        assert started == 0
+        assert cache.problem is None
 
 
-def test_unused_answers_expire(tmp_path, monkeypatch):
-    path = tmp_path / "answers.sqlite"
+def unused(path, tmp_path, why):
+    """The run goes on without the cache, says why, and leaves the file as it is."""
+    before = path.read_bytes()
     with AnswerCache(path) as cache:
-        run(tmp_path, cache)
+        for _ in range(2):
+            seen, started = run(tmp_path, cache)
+            assert started == 1
+            assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert cache.problem.startswith(f"{path} is not used as a cache of answers: ")
+        assert why in cache.problem
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_another_program_is_left_alone(tmp_path):
+    path = tmp_path / "thesis.txt"
+    path.write_text("not a database, however long it is " * 100)
+    unused(path, tmp_path, "it belongs to another program and stays as it is; CONFORMANCE_ANSWERS names another file")
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path):
+    path = tmp_path / "history.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as theirs, theirs:
+        theirs.execute("CREATE TABLE visits (url TEXT)")
+    unused(path, tmp_path, "it belongs to another program")
+
+
+def test_a_corrupt_database_of_another_program_is_left_alone(tmp_path):
+    path = tmp_path / "history.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as theirs, theirs:
+        theirs.execute("CREATE TABLE visits (url TEXT)")
+    corrupt(path)
+    unused(path, tmp_path, "malformed")
+
+
+def test_a_locked_file_is_not_used_and_keeps_its_answers(path, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.scheduling.answer_cache._LOCK_TIMEOUT_S", 0.1)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with AnswerCache(path) as cache:
+            _, started = run(tmp_path, cache)
+            assert started == 1
+            assert "database is locked" in cache.problem
+        other.rollback()
+    with AnswerCache(path) as cache:
+        _, started = run(tmp_path, cache)
+        assert started == 0
+
+
+def test_a_file_that_cannot_be_written_is_not_used(path, tmp_path, monkeypatch):
+    opened = sqlite3.connect
+
+    def read_only(path, **keys):
+        return opened(f"file:{path}?mode=ro", uri=True, **keys)
+
+    monkeypatch.setattr("harness.scheduling.answer_cache.sqlite3.connect", read_only)
+    unused(path, tmp_path, "readonly")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with AnswerCache(tmp_path / "file" / "answers.sqlite") as cache:
+        assert "is not used as a cache of answers" in cache.problem
+        _, started = run(tmp_path, cache)
+        assert started == 1
+
+
+@pytest.mark.parametrize(
+    "error", [sqlite3.OperationalError("database or disk is full"), sqlite3.DatabaseError("a page")]
+)
+def test_an_error_in_the_middle_of_a_run_ends_only_the_cache(path, tmp_path, error):
+    class Failing:
+        """A connection that works no more."""
+
+        def execute(self, *_):
+            raise error
+
+        executemany = execute
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def close(self):
+            raise error
+
+    with AnswerCache(path) as cache:
+        cache._file.close()
+        cache._file = Failing()
+        seen, started = run(tmp_path, cache)
+        assert started == 1
+        assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
+        assert str(error) in cache.problem
+
+
+def test_unused_answers_expire(path, tmp_path, monkeypatch):
     now = time.time()
     monkeypatch.setattr("harness.scheduling.answer_cache.time.time", lambda: now + 61 * 24 * 3600)
     with AnswerCache(path) as cache:
@@ -184,7 +301,8 @@ def test_unused_answers_expire(tmp_path, monkeypatch):
 KILLED = """
 import sys
 from pathlib import Path
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from tests.unit.conformance.runner.test_cached_answers import many
@@ -200,7 +318,8 @@ seen = Telling()
 runtime = MiniatureRuntime(Path(sys.argv[1]), "takes-its-time", fingerprint="an engine")
 with AnswerCache(Path(sys.argv[1]) / "answers.sqlite") as cache:
     print("begins", flush=True)
-    run_cases(many(60), [SPARK_359], runtime, Limits(jobs=1, step_timeout=60.0, side_by_side=3), display=seen, sink=seen, cache=cache)
+    limits = Limits(jobs=1, step_timeout=60.0, side_by_side=3)
+    run_cells(cells_of(many(60), [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache)
 """
 
 

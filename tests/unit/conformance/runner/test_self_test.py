@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from conformance.suite import discovery
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
@@ -21,8 +22,8 @@ class Recorder:
         self.identities = []
         self.runs = {}
 
-    def says(self, target, line): ...
-    def ready(self, target, identity, place): ...
+    def engine_says(self, target, line): ...
+    def engine_ready(self, target, identity, place): ...
     def started(self, task): ...
     def judged(self, task, verdict, seconds): ...
 
@@ -42,7 +43,7 @@ def verdict_of(tmp_path):
         seen = Recorder()
         runtime = MiniatureRuntime(tmp_path, mode, only_first=only_first)
         limits = Limits(jobs=1, step_timeout=step_timeout, repeat=repeat)
-        run_cases(loaded.cases, [SPARK_359], runtime, limits, display=seen, sink=seen)
+        run_cells(cells_of(loaded.cases, [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen)
         return seen.verdicts["late-drops/windows"]
 
     return verdict_of
@@ -77,7 +78,8 @@ def test_a_wrong_engine_violates_and_the_verdict_says_how(verdict_of, mode, said
         ("driver-fails", "the driver failed at step 1 of late-drops/windows"),
         ("does-not-start", "the engine did not start"),
         ("speaks-another-protocol", "version 99 of the protocol"),
-        ("splits-a-batch", "the rows of step 1 were split over micro-batches 0, 2"),
+        ("splits-a-batch", "the rows of step 1 were not read as the case means"),
+        ("sees-no-rows", "the rows of step 1 were not read as the case means"),
     ],
 )
 def test_an_engine_that_gives_no_answer_is_broken_and_never_judged(verdict_of, mode, said):
@@ -91,7 +93,14 @@ def test_a_lost_engine_is_replaced_for_the_other_cases(tmp_path):
     other = case.model_copy(update={"id": "late-drops/other"})
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, "dies", only_first=True)
-    run_cases([case, other], [SPARK_359], runtime, Limits(jobs=1, step_timeout=60.0), display=seen, sink=seen)
+    run_cells(
+        cells_of([case, other], [SPARK_359]),
+        JudgeCases(),
+        runtime,
+        Limits(jobs=1, step_timeout=60.0),
+        display=seen,
+        sink=seen,
+    )
     assert {id: verdict.status for id, verdict in seen.verdicts.items()} == {
         "late-drops/windows": "broken",
         "late-drops/other": "conforms",
@@ -118,7 +127,14 @@ def run_text(tmp_path, text, mode):
     loaded.raise_for_problems()
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
-    run_cases(loaded.cases, [SPARK_359], runtime, Limits(jobs=1, step_timeout=60.0), display=seen, sink=seen)
+    run_cells(
+        cells_of(loaded.cases, [SPARK_359]),
+        JudgeCases(),
+        runtime,
+        Limits(jobs=1, step_timeout=60.0),
+        display=seen,
+        sink=seen,
+    )
     return seen.verdicts["mine"], runtime
 
 

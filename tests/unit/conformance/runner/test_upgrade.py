@@ -16,7 +16,8 @@ from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, cuts, handoffs
 from conformance.runner import resources
-from conformance.runner.upgrade import run_upgrades
+from conformance.runner.run_cells import run_cells
+from conformance.runner.upgrade_session import JudgeUpgrades, handoff_cells
 from conformance.suite import discovery
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import EngineLocation
@@ -68,8 +69,8 @@ class Recorder:
         self.verdicts = {}
         self.kept = []
 
-    def says(self, target, line): ...
-    def ready(self, target, identity, place): ...
+    def engine_says(self, target, line): ...
+    def engine_ready(self, target, identity, place): ...
     def introduce(self, target, identity, place): ...
     def started(self, task): ...
     def judged(self, task, verdict, seconds): ...
@@ -96,7 +97,9 @@ def handed_over(tmp_path, case, *, old="right", new="right", each=True, back=Fal
     seen = Recorder()
     pairs = [(OLD, NEW), *([(NEW, OLD)] if back else [])]
     limits = Limits(jobs=jobs, step_timeout=60.0)
-    run_upgrades(handoffs([case], each=each), pairs, runtime, limits, display=seen, sink=seen)
+    run_cells(
+        handoff_cells(handoffs([case], each=each), pairs), JudgeUpgrades(), runtime, limits, display=seen, sink=seen
+    )
     return seen, runtime
 
 
@@ -116,9 +119,9 @@ def test_each_version_resumes_from_its_own_copy(tmp_path):
     case = case_with(tmp_path)
     third = replace(SPARK_359, version=SparkVersion(4, 3, 0))
     runtime, seen = TwoVersions(tmp_path, {}), Recorder()
-    run_upgrades(
-        handoffs([case]),
-        [(OLD, NEW), (OLD, third)],
+    run_cells(
+        handoff_cells(handoffs([case]), [(OLD, NEW), (OLD, third)]),
+        JudgeUpgrades(),
         runtime,
         Limits(jobs=1, step_timeout=60.0),
         display=seen,
@@ -146,8 +149,8 @@ def test_cached_answers_of_two_engines_are_reused(tmp_path):
         for round in ("first", "second"):
             (tmp_path / round).mkdir()
             runtime, seen = TwoVersions(tmp_path / round, {}, reusable=True), Recorder()
-            handed = handoffs([case], each=True)
-            reused.append(run_upgrades(handed, pairs, runtime, limits, display=seen, sink=seen, cache=cache))
+            handed = handoff_cells(handoffs([case], each=True), pairs)
+            reused.append(run_cells(handed, JudgeUpgrades(), runtime, limits, display=seen, sink=seen, cache=cache))
             ran.append(seen.verdicts)
             asked += len(runtime.started)
     assert reused == [0, 4]

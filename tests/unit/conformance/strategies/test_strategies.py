@@ -111,6 +111,8 @@ def test_most_cases_are_accepted():
         first = told.observation.steps[0].error
         refused += first is not None
         accepted += first is None
+    # Most are predicted at all, and most of those run.
+    assert accepted + refused >= len(some()) * 3 / 4
     assert accepted >= 3 * refused
 
 

@@ -44,7 +44,7 @@ def test_the_suite_that_ships_is_valid() -> None:
 def test_a_folder_given_is_the_root(tmp_path: Path) -> None:
     write(tmp_path / "mine" / "a.yaml")
     write(tmp_path / "mine" / "family" / "b.yml")
-    suite = discover([tmp_path / "mine"])
+    suite = load([tmp_path / "mine"])
     assert ids(suite) == ["a", "family/b"]
     assert suite.cases[1].family == "family"
     assert suite.catalogues == {}
@@ -52,9 +52,9 @@ def test_a_folder_given_is_the_root(tmp_path: Path) -> None:
 
 def test_a_folder_named_cases_is_the_root_of_what_is_in_it(tmp_path: Path) -> None:
     write(tmp_path / "cases" / "family" / "a.yaml")
-    assert ids(discover([tmp_path / "cases" / "family"])) == ["family/a"]
-    assert ids(discover([tmp_path])) == ["family/a"]
-    assert ids(discover([tmp_path / "cases" / "family" / "a.yaml"])) == ["family/a"]
+    assert ids(load([tmp_path / "cases" / "family"])) == ["family/a"]
+    assert ids(load([tmp_path])) == ["family/a"]
+    assert ids(load([tmp_path / "cases" / "family" / "a.yaml"])) == ["family/a"]
 
 
 def test_behaviours_make_a_folder_a_suite(tmp_path: Path) -> None:
@@ -62,29 +62,29 @@ def test_behaviours_make_a_folder_a_suite(tmp_path: Path) -> None:
     write(tmp_path / "cases" / "mine" / "tags.yaml", "smoke: Runs first\n")
     file = write(tmp_path / "cases" / "mine" / "family" / "a.yaml", IN_SUITE)
     write(tmp_path / "cases" / "mine" / "family" / "behaviours.yml", IN_SUITE)
-    suite = discover([file])
+    suite = load([file])
     assert ids(suite) == ["family/a"]
     catalogue = suite.catalogues[tmp_path / "cases" / "mine"]
     assert catalogue.behaviours == {"late-predicate": {"sentence": "The rule"}}
     assert catalogue.tags == {"smoke": {"sentence": "Runs first"}}
     assert catalogue.statements is None
-    assert ids(discover([tmp_path / "cases"])) == ["family/a", "family/behaviours"]
+    assert ids(load([tmp_path / "cases"])) == ["family/a", "family/behaviours"]
 
 
 def test_without_behaviours_nothing_is_asked_of_a_case(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", CASE + "behaviour: [anything]\ntags: [own]\nmirrors: [S99]\n")
-    assert messages(discover([file])) == []
+    assert messages(load([file])) == []
 
 
 def test_a_file_given_twice_is_read_once(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml")
-    assert ids(discover([file, tmp_path, file])) == ["a"]
+    assert ids(load([file, tmp_path, file])) == ["a"]
 
 
 def test_ids_are_those_of_one_case(tmp_path: Path) -> None:
     write(tmp_path / "one" / "a.yaml")
     other = write(tmp_path / "two" / "a.yaml")
-    suite = discover([tmp_path / "one", tmp_path / "two"])
+    suite = load([tmp_path / "one", tmp_path / "two"])
     assert [problem.path for problem in suite.problems] == [other]
     assert messages(suite) == [f"duplicate id 'a', already used by {tmp_path / 'one' / 'a.yaml'}"]
 
@@ -95,25 +95,25 @@ def test_hidden_files_and_others_are_no_cases(tmp_path: Path) -> None:
     write(tmp_path / ".git" / "b.yaml", "x")
     write(tmp_path / "README.md", "x")
     write(tmp_path / "schema.json", "{}")
-    assert ids(discover([tmp_path])) == ["a"]
+    assert ids(load([tmp_path])) == ["a"]
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    suite = discover([tmp_path / "none", write(tmp_path / "a.yaml")])
+    suite = load([tmp_path / "none", write(tmp_path / "a.yaml")])
     assert [str(problem) for problem in suite.problems] == [f"{tmp_path / 'none'}: no such file or folder"]
     assert ids(suite) == ["a"]
 
 
 def test_a_folder_without_cases(tmp_path: Path) -> None:
     write(tmp_path / "behaviours.yaml", "late-predicate: The rule\n")
-    assert messages(discover([tmp_path])) == ["no cases found: a case is a file ending in .yaml"]
-    assert messages(discover([tmp_path / "behaviours.yaml"])) == ["no cases found: a case is a file ending in .yaml"]
+    assert messages(load([tmp_path])) == ["no cases found: a case is a file ending in .yaml"]
+    assert messages(load([tmp_path / "behaviours.yaml"])) == ["no cases found: a case is a file ending in .yaml"]
 
 
 def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml")
     write(tmp_path / "b.yaml", "title: A title\n")
-    suite = discover([tmp_path])
+    suite = load([tmp_path])
     assert ids(suite) == ["a"]
     assert suite.invalid == 1
     assert len(suite.problems) == 3
@@ -134,7 +134,7 @@ def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
 def test_a_catalogue_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path / "behaviours.yaml", text)
     write(tmp_path / "a.yaml", IN_SUITE)
-    suite = discover([tmp_path])
+    suite = load([tmp_path])
     assert len(suite.problems) == 1
     assert suite.problems[0].path == tmp_path / "behaviours.yaml"
     assert suite.problems[0].message.startswith(message)
@@ -149,7 +149,7 @@ def test_the_digest_is_over_ids_and_contents(tmp_path: Path) -> None:
         ("four", "a", CASE + "outputMode: update\n"),
     ]:
         write(tmp_path / folder / f"{name}.yaml", text)
-    digests = [discover([tmp_path / folder]).digest for folder in ("one", "two", "three", "four")]
+    digests = [load([tmp_path / folder]).digest for folder in ("one", "two", "three", "four")]
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
 
@@ -162,7 +162,7 @@ def test_coverage_counts_reachable_entries(tmp_path: Path) -> None:
     first = CASE + "strength: observed\nbehaviour: [one]\nmirrors: [S01, T003]\n"
     write(tmp_path / "a.yaml", first)
     write(tmp_path / "b.yaml", first)
-    suite = discover([tmp_path])
+    suite = load([tmp_path])
     assert messages(suite) == []
     found = coverage(suite.cases, suite.catalogues[tmp_path])
     assert list(map(str, found)) == [

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from conformance.cli.main import main
+from conformance.cli.new import Kind
+from conformance.core.case import ExpectedError
 from conformance.core.versions import SparkVersion
+from conformance.judging.judgement import mismatching
+from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
-from conformance.suite.record_expectations import EndsEarly, fill_in_expectations
-from conformance.suite.templates import TEMPLATES
+from conformance.suite.record_expectations import EndsEarly, fill_in_expectations, observed_expectation
 from reports.results.reading import Results, ResultsWriter
+from tests.support.observations import case, failed
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 RESULTS = Results.read(SAMPLE / "results.jsonl")
@@ -129,7 +134,7 @@ class TestRecord:
 
 
 class TestNew:
-    @pytest.mark.parametrize("kind", TEMPLATES)
+    @pytest.mark.parametrize("kind", get_args(Kind))
     def test_each_is_a_valid_case(self, tmp_path: Path, kind: str) -> None:
         path = tmp_path / "mine" / "case.yaml"
         assert command("new", str(path), "--kind", kind) == 0
@@ -144,3 +149,31 @@ class TestNew:
 
     def test_it_is_a_yaml_file(self, tmp_path: Path) -> None:
         assert command("new", str(tmp_path / "case.txt")) == 2
+
+
+@pytest.mark.parametrize(
+    ("classes", "message", "told"),
+    [
+        (
+            ("STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION", "AnalysisException"),
+            "[STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION] Invalid streaming output mode: append.",
+            {"class": "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION", "stage": "start"},
+        ),
+        (
+            ("AnalysisException", "CapturedException"),
+            "Join (of 2 streams) is not supported;\nJoin Inner\n:- Project [id#7]",
+            {"class": "AnalysisException", "message": r"Join \(of", "stage": "start"},
+        ),
+        (
+            ("StreamingQueryException", "CapturedException", "IllegalStateException"),
+            "\nIncomplete log file file:/tmp/x/commits/7",
+            {"class": "IllegalStateException", "message": "Incomplete log file", "stage": "start"},
+        ),
+    ],
+)
+def test_an_error_that_others_share_its_class_with_is_recorded_with_its_message(
+    classes: tuple[str, ...], message: str, told: dict[str, str]
+) -> None:
+    seen = failed(1, *classes, stage="start", message=message)
+    assert observed_expectation(seen, OutputSchema.of(()), case(None)) == {"error": told}
+    assert not tuple(mismatching(ExpectedError.model_validate({**told, "class": (told["class"],)}), seen.error))

@@ -97,10 +97,31 @@ def test_an_unknown_revision(repository, revision):
         affected_since(revision, cases_of(repository))
 
 
-def test_no_repository(tmp_path, monkeypatch):
+def test_no_repository(tmp_path):
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "a.yaml").write_text(CASES[0].path.read_text())
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(NoHistory, match="not a git repository"):
+    with pytest.raises(NoHistory, match="it is not in a git repository"):
         affected_since("HEAD", cases_of(tmp_path))
+
+
+@pytest.mark.parametrize("place", ["cases/evil", "cases"])
+def test_a_checkout_runs_no_program_through_git(repository, tmp_path, place):
+    """A folder shaped like a bare repository can be committed; git obeys its ``config`` if it is asked from inside."""
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    evil = repository / place
+    for folder in ("objects", "refs/heads"):
+        (evil / folder).mkdir(parents=True, exist_ok=True)
+    (evil / "HEAD").write_text("ref: refs/heads/main\n")
+    (evil / "config").write_text(
+        f"[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = {program}\n"
+        f"\thooksPath = {tmp_path}\n[diff]\n\texternal = {program}\n"
+    )
+    (evil / "zz-evil.yaml").write_text(CASES[0].path.read_text())
+    assert "zz-evil.yaml" in names(affected_since("HEAD", cases_of(repository)))
+    assert not ran.exists()
+    subprocess.run(["git", "-C", str(evil), "status"], capture_output=True, check=False)
+    assert ran.exists(), "git from inside would have run it"

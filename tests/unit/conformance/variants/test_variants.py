@@ -14,7 +14,7 @@ from conformance.language import InvalidCase, read_case
 from conformance.language.variant_names import DESCRIPTIONS
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.runner.run import verdict_on
+from conformance.runner.run import JudgeCases
 from conformance.suite import discovery
 from conformance.variants.catalogue import NoSuchVariant, variants, varied
 from conformance.variants.shifted_epoch import SHIFT_MS
@@ -59,7 +59,7 @@ def rows(of: Case, step: int = 1) -> tuple[tuple[object, ...], ...]:
 
 
 def judged(of: Case, observation: Observation) -> Verdict:
-    return verdict_on(CellRun(CellTask(of, (NEWEST,)), (observation,), None, runnable=True, seconds=0.0))
+    return JudgeCases().verdict(CellRun(CellTask(of, (NEWEST,)), (observation,), None, runnable=True, seconds=0.0))
 
 
 def test_every_name_is_that_of_a_variant() -> None:

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from harness.engine.alignment import SplitBatch, check_alignment
 from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
 from harness.engine.protocol import CaseRequest, FailureReason
+from harness.engine.transport import bounded_lines
 from harness.progress import ignore_progress
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -80,6 +80,42 @@ def test_an_engine_that_hangs_is_ended(start):
         os.kill(engine._connection.transport.pid, 0)
 
 
+def is_gone(engine):
+    try:
+        os.kill(engine._connection.transport.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_messages_without_an_end_do_not_extend_the_time_limit_of_a_step(start):
+    engine = start("emits-for-ever")
+    with pytest.raises(StepTimedOut, match=r"no answer within 0\.5 s at step 2 of late-drops/windows"):
+        observe(engine, timeout=0.5)
+    assert is_gone(engine)
+
+
+def test_a_line_without_an_end_is_cut_and_no_message(start, monkeypatch):
+    monkeypatch.setattr(bounded_lines, "__defaults__", (1 << 22,))
+    engine = start("ends-no-line")
+    with pytest.raises(ProtocolBroken, match="a line at step 2 of late-drops/windows that is not a message: 'xxx"):
+        observe(engine)
+    assert is_gone(engine)
+
+
+def test_a_driver_that_closes_its_output_and_lives_on_is_ended(start, monkeypatch):
+    monkeypatch.setattr("harness.engine.subprocess_transport._CLOSING_SECONDS", 3.0)
+    engine = start("closes-its-output")
+    with pytest.raises(EngineDied, match="its output closed although it still runs at step 2 of late-drops/windows"):
+        observe(engine)
+    assert is_gone(engine)
+
+
+def test_more_steps_than_the_case_has_are_not_accepted(start):
+    with pytest.raises(ProtocolBroken, match="an unexpected 'step' at the end of late-drops/windows"):
+        observe(start("repeats-its-steps"))
+
+
 def test_what_is_no_message_is_named(start):
     with pytest.raises(ProtocolBroken, match="this is no message"):
         observe(start("babbles"))
@@ -128,19 +164,3 @@ def test_an_overloaded_machine_leaves_the_engine_alive(start):
 def test_another_protocol_is_refused(start):
     with pytest.raises(ProtocolBroken, match="speaks version 99 of the protocol, this harness speaks 1"):
         start("speaks-another-protocol")
-
-
-def test_a_split_batch_is_seen(start):
-    engine = start("splits-a-batch")
-    asked = request(engine.new_directory("x"))
-    seen = engine.observe(asked, step_timeout=60.0)
-    with pytest.raises(SplitBatch, match="the rows of step 1 were split over micro-batches 0, 2") as caught:
-        check_alignment(asked, seen)
-    assert caught.value.batches == (0, 2)
-
-
-def test_a_batch_that_is_not_split_is_fine(start):
-    engine = start("right")
-    asked = request(engine.new_directory("x"))
-    check_alignment(asked, engine.observe(asked, step_timeout=60.0))
-    assert len(asked.steps) == 2

@@ -30,8 +30,12 @@ INSTALLED = Environment(
 HOST = {
     "PATH": "/usr/bin",
     "HOME": "/home/someone",
-    "HTTPS_PROXY": "http://proxy.test",
-    "SSL_CERT_FILE": "/ca.pem",
+    "LC_ALL": "C.UTF-8",
+    "JAVA_TOOL_OPTIONS": "-Xmx1g",
+    "HTTPS_PROXY": "http://user:secret@proxy.test",
+    "GITHUB_TOKEN": "secret",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "CONFORMANCE_CONNECT": "sc://host/;token=secret",
     "TZ": "America/New_York",
     "JAVA_HOME": "/another",
     "SPARK_HOME": "/opt/spark",
@@ -48,8 +52,8 @@ def test_a_provisioned_engine_sees_nothing_of_another_spark() -> None:
     environ = PROVISIONED.environ(HOST)
     assert environ == {
         "HOME": "/home/someone",
-        "HTTPS_PROXY": "http://proxy.test",
-        "SSL_CERT_FILE": "/ca.pem",
+        "LC_ALL": "C.UTF-8",
+        "JAVA_TOOL_OPTIONS": "-Xmx1g",
         "PATH": "/jdk/bin:/cache/3.5.9/bin:/usr/bin",
         "JAVA_HOME": "/jdk",
         "SPARK_HOME": "/cache/3.5.9/pyspark",
@@ -72,6 +76,21 @@ def test_the_installed_engine_keeps_what_belongs_to_it() -> None:
     assert environ["PYSPARK_PYTHON"] == "/venv/bin/python"
     assert environ["PATH"] == "/jdk/bin:/usr/bin"
     assert environ["TZ"] == "UTC"
+    assert "secret" not in str(environ)
+
+
+def test_an_engine_of_a_cluster_finds_it() -> None:
+    environ = PROVISIONED.environ(HOST | {"KUBECONFIG": "/k", "HADOOP_USER_NAME": "me"}, elsewhere=True)
+    found = {
+        name: environ.get(name) for name in ("HADOOP_CONF_DIR", "HADOOP_USER_NAME", "KUBECONFIG", "SPARK_LOCAL_IP")
+    }
+    assert found == {
+        "HADOOP_CONF_DIR": "/etc/hadoop",
+        "HADOOP_USER_NAME": "me",
+        "KUBECONFIG": "/k",
+        "SPARK_LOCAL_IP": None,
+    }
+    assert "secret" not in str(environ)
 
 
 def test_an_unpacked_spark_comes_first_on_the_python_path() -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.scheduling.budget import ENGINE_MEMORY, MAX_SIDE_BY_SIDE, Budget, budget
-from harness.scheduling.machine import Machine
+from harness.scheduling.budget import ENGINE_MEMORY, MAX_SIDE_BY_SIDE, Budget, Machine, budget
 
 ROOMY = 1 << 40
 
@@ -39,7 +38,7 @@ def test_a_container_has_the_memory_left_to_its_cgroup(tmp_path, monkeypatch):
     most, taken = tmp_path / "memory.max", tmp_path / "memory.current"
     most.write_text("1000\n")
     taken.write_text("400\n")
-    monkeypatch.setattr("harness.scheduling.machine._LIMITS", ((most, taken),))
+    monkeypatch.setattr("harness.scheduling.budget._LIMITS", ((most, taken),))
     assert Machine.here().memory == 600
     most.write_text("max\n")
     assert Machine.here().memory > 600

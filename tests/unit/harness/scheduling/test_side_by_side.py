@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import run_cases
+from conformance.runner.run import JudgeCases, cells_of
+from conformance.runner.run_cells import run_cells
 from conformance.suite import discovery
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
@@ -21,7 +22,7 @@ def run(tmp_path, mode, names, *, side_by_side, **limits):
     seen = Recorder()
     runtime = MiniatureRuntime(tmp_path, mode)
     budget = Limits(jobs=1, step_timeout=60.0, side_by_side=side_by_side, **limits)
-    run_cases(cases, [SPARK_359], runtime, budget, display=seen, sink=seen)
+    run_cells(cells_of(cases, [SPARK_359]), JudgeCases(), runtime, budget, display=seen, sink=seen)
     return {id.partition("/")[2]: verdict for id, verdict in seen.verdicts.items()}, runtime
 
 

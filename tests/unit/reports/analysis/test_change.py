@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.change import Changes, changes
+from conformance.core.observation import BatchSeen, Observation
+from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from tests.support import cells as a
-from tests.support.observations import differs
+from tests.support.observations import batch, differs, step, window
 
 
 def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore[no-untyped-def]
@@ -41,11 +42,138 @@ def pair(tmp_path: Path, before, after, **differing) -> Changes:  # type: ignore
         ),
         (a.FAILED_LATER, a.REFUSED, "refused", "is refused at start: AnalysisException"),
         (a.REFUSED, a.FAILED, "metric", "fails at run instead of start"),
+        (a.REFUSED, a.REFUSED_OTHERWISE, "metric", "fails with ParseException instead of AnalysisException"),
     ],
 )
 def test_each_meaning(tmp_path: Path, before, after, meaning, what) -> None:  # type: ignore[no-untyped-def]
     (change,) = pair(tmp_path, before, after).changes
     assert (change.meaning, change.what) == (meaning, what)
+
+
+THIRD = window("12:20", "12:30", 3)
+
+
+def answered(*batches: BatchSeen) -> Observation:
+    return a.seen(step(1, *batches))
+
+
+BOTH = answered(batch(0, a.FIRST, a.SECOND), batch(1, kind="no-data"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "dropped", "meaning", "what"),
+    [
+        ((), 3, 0, "timing", "2 rows later: still in state when the case ends"),
+        ((), 4, 0, "timing", "2 rows later: still in state when the case ends"),
+        ((), 2, 0, "rows", "2 of 2 rows are no longer emitted"),
+        ((), 1, 0, "rows", "2 of 2 rows are no longer emitted"),
+        ((), 3, 1, "rows", "2 of 2 rows are no longer emitted, 1 more dropped as late"),
+        ((a.FIRST, THIRD), 3, 0, "rows", "1 row has different values"),
+        ((THIRD, THIRD), 3, 0, "rows", "2 rows have different values"),
+        ((THIRD,), 3, 0, "rows", "1 different row instead of 2"),
+        ((THIRD, THIRD, THIRD), 3, 0, "rows", "3 different rows instead of 2"),
+    ],
+)
+def test_a_missing_row_is_only_later_if_state_keeps_as_many_rows_and_no_more_are_dropped(
+    tmp_path: Path, rows, state, dropped, meaning, what
+) -> None:  # type: ignore[no-untyped-def]
+    after = answered(batch(0, *rows), batch(1, kind="no-data", state=(state,), dropped=dropped))
+    (change,) = pair(tmp_path, BOTH, after).changes
+    assert (change.meaning, change.what) == (meaning, what)
+
+
+@pytest.mark.parametrize(
+    ("state", "dropped", "meaning", "what"),
+    [
+        (3, 0, "timing", "2 rows earlier: previously still in state when the case ends"),
+        (4, 0, "timing", "2 rows earlier: previously still in state when the case ends"),
+        (2, 0, "rows", "2 more rows than before"),
+        (1, 0, "rows", "2 more rows than before"),
+        (3, 1, "rows", "2 more rows than before, 1 fewer dropped as late"),
+    ],
+)
+def test_an_added_row_is_only_earlier_if_state_kept_as_many_rows_and_no_fewer_are_dropped(
+    tmp_path: Path, state, dropped, meaning, what
+) -> None:  # type: ignore[no-untyped-def]
+    before = answered(batch(0), batch(1, kind="no-data", state=(state,), dropped=dropped))
+    (change,) = pair(tmp_path, before, BOTH).changes
+    assert (change.meaning, change.what) == (meaning, what)
+
+
+def test_fewer_dropped_rows_do_not_explain_a_lost_one(tmp_path: Path) -> None:
+    before = answered(batch(0, a.FIRST, a.SECOND, dropped=1))
+    (change,) = pair(tmp_path, before, answered(batch(0, a.FIRST))).changes
+    assert (change.meaning, change.what) == ("rows", "1 of 2 rows is no longer emitted")
+    more = answered(batch(0, a.FIRST, a.SECOND, dropped=1))
+    (change,) = pair(tmp_path, answered(batch(0, a.FIRST)), more).changes
+    assert (change.meaning, change.what) == ("rows", "1 more row than before")
+
+
+def test_state_is_that_of_all_operators_when_the_case_ends(tmp_path: Path) -> None:
+    before = answered(batch(0, a.FIRST, a.SECOND, state=(1, 1)))
+    in_another = answered(batch(0, a.FIRST, state=(9, 9)), batch(1, kind="no-data", state=(0, 3)))
+    assert [one.meaning for one in pair(tmp_path, before, in_another).changes] == ["timing"]
+    no_longer = answered(batch(0, a.FIRST, state=(9, 9)), batch(1, kind="no-data", state=(1, 1)))
+    assert [one.meaning for one in pair(tmp_path, before, no_longer).changes] == ["rows"]
+
+
+@pytest.mark.parametrize(
+    ("after", "what"),
+    [
+        ((step(1, batch(0, a.SECOND), batch(1, a.FIRST)),), "1 row later and 1 row earlier, within the same step"),
+        ((step(1, batch(0), batch(1, a.FIRST, a.SECOND)),), "1 row later, within the same step"),
+        ((step(1, batch(0, a.FIRST)), step(2, batch(1, a.SECOND))), "1 row later"),
+        ((step(1, batch(0)), step(2, batch(1, a.FIRST, a.SECOND))), "2 rows later"),
+        ((step(1), step(2, batch(0), batch(1, a.SECOND), batch(2, a.FIRST))), "2 rows later"),
+    ],
+)
+def test_where_the_same_rows_come(tmp_path: Path, after, what) -> None:  # type: ignore[no-untyped-def]
+    matrix = Matrix.of(a.results(tmp_path / "r", {a.CASE: {"3.5.9": a.CALM, "4.3.0": a.EARLIER}}))
+    old, new = (matrix.cells[a.CASE, target.name] for target in matrix.targets)
+    moved = new.model_copy(update={"observation": a.seen(*after)})
+    found = change(old, matrix.targets[0], moved, matrix.targets[1])
+    assert (found.meaning, found.what) == ("timing", what)
+
+
+def test_of_equal_rows_the_first_is_compared_with_the_first(tmp_path: Path) -> None:
+    before = answered(batch(0, a.FIRST), batch(1), batch(2, a.FIRST), batch(3))
+    after = answered(batch(0), batch(1, a.FIRST), batch(2), batch(3, a.FIRST))
+    assert [one.what for one in pair(tmp_path, before, after).changes] == ["2 rows later, within the same step"]
+
+
+def test_every_metric_that_differs_is_told(tmp_path: Path) -> None:
+    after = answered(batch(0, a.FIRST), batch(1, a.SECOND, kind="no-data", state=(3,), watermark=5, next_watermark=6))
+    (change,) = pair(tmp_path, a.CALM, after).changes
+    assert (change.meaning, change.what) == ("metric", "same rows; differs in watermark, rows in state")
+
+
+def test_changes_of_one_kind(tmp_path: Path) -> None:
+    ids = {"a/rows": a.LOST, "a/metric": a.FULLER, "a/timing": a.EARLIER, "a/refused": a.REFUSED}
+    results = a.results(tmp_path / "r", {id: {"3.5.9": a.CALM, "4.3.0": answer} for id, answer in ids.items()})
+    matrix = Matrix.of(results)
+    found = changes(matrix, *matrix.targets)
+    for meaning in ("rows", "metric", "timing", "refused"):
+        assert [one.case for one in found.of(meaning)] == [f"a/{meaning}"]
+    assert found.of("accepted") == ()
+
+
+def test_a_reason_that_both_versions_have_is_told_once(tmp_path: Path) -> None:
+    said = {"because": "it was late", "link": "SPARK-1"}
+    entries = (
+        differs("<4", steps={1: {"rows": [["12:00", "12:10", 1]]}}, **said),
+        differs(">=4", steps={1: {"state": 7}}, **said),
+    )
+    (change,) = pair(tmp_path, a.LOST, a.FULLER, **{a.CASE: entries}).changes
+    assert [(one.spark, one.text) for one in change.reasons] == [("3.5.9", "it was late")]
+    other = (entries[0], differs(">=4", because="it was late", link="SPARK-2", steps={1: {"state": 7}}))
+    (change,) = pair(tmp_path, a.LOST, a.FULLER, **{a.CASE: other}).changes
+    assert [(one.spark, one.link) for one in change.reasons] == [("3.5.9", "SPARK-1"), ("4.3.0", "SPARK-2")]
+
+
+def test_an_unsupported_version_says_why(tmp_path: Path) -> None:
+    entry = differs("<4", unsupported="it arrived in 4.0", link="SPARK-1")
+    (change,) = pair(tmp_path, a.REFUSED, a.CALM, **{a.CASE: (entry,)}).changes
+    assert [one.text for one in change.reasons] == ["it arrived in 4.0"]
 
 
 def test_the_same_is_no_change(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_columns_of_other_names_are_paired_by_version(tmp_path):
     with ResultsWriter(path, named.model_copy(update={"targets": (target,)})) as writer:
         writer.write(ours)
     found = compare(results(tmp_path, "a", cell("late/a", SPARK), cases=("late/a",)), Results.read(path))
-    assert [(pair.a.name, pair.b.name) for pair in found.pairs] == [(SPARK, "installed-3.5.9")]
+    assert [(one.name, other.name) for one, other in found.pairs] == [(SPARK, "installed-3.5.9")]
     assert found.compared == 1
 
 

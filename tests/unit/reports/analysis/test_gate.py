@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from reports.analysis.gate import published
+from conformance.language.problem import InvalidCase
+from reports.analysis.acceptances import Acceptance, draft, read_accepted
+from reports.analysis.change import Change, changes
+from reports.analysis.gate import fails, published
+from reports.analysis.matrix import Matrix
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -101,6 +105,12 @@ class TestKnownBugs:
         assert "f/a  known bug, not fixed in any release: it is lost (SPARK-2)" in out
         assert out.strip().endswith("nothing changes; 1 known bug in both.")
 
+    def test_one_that_no_ticket_reports(self, capsys, tmp_path) -> None:
+        entry = self.ALL.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})
+        a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
+        _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
+        assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
+
 
 class TestAccepting:
     def write(self, text: str) -> None:
@@ -164,6 +174,112 @@ class TestAccepting:
         assert gate(capsys, *PAIR, "--accept", "accepted.yaml")[0] == 0
 
 
+class TestWhatAnAcceptanceCovers:
+    @pytest.fixture
+    def rows(self, tmp_path: Path) -> Change:
+        from reports.results.reading import Results
+
+        matrix = Matrix.of(Results.read(tmp_path / "results.jsonl"))
+        return next(one for one in changes(matrix, *matrix.targets).changes if one.case == "f/rows")
+
+    @pytest.mark.parametrize(
+        ("entry", "covered"),
+        [
+            ({"case": "f/rows"}, True),
+            ({"case": "f/row"}, False),
+            ({"case": "f/rows2"}, False),
+            ({"link": "SPARK-1"}, True),
+            ({"link": "SPARK-0"}, False),
+            ({"link": "SPARK-2"}, False),
+            ({"case": "f/rows", "link": "SPARK-2"}, False),
+            ({"case": "f/other", "link": "SPARK-1"}, False),
+            ({"case": "f/rows", "change": "rows"}, True),
+            ({"case": "f/rows", "change": "metric"}, False),
+            ({"case": "f/rows", "change": "timing"}, False),
+        ],
+    )
+    def test_every_key_that_it_has_must_match(self, rows: Change, entry, covered) -> None:
+        assert Acceptance(Path("a.yaml"), 1, "slack", **entry).covers(rows) is covered
+
+    @pytest.mark.parametrize(
+        ("entry", "applies"),
+        [
+            ({}, True),
+            ({"before": "3.5.9"}, True),
+            ({"before": "3.5.8"}, False),
+            ({"before": "4.0.0"}, False),
+            ({"after": "4.3.0"}, True),
+            ({"after": "4.2.0"}, False),
+            ({"after": "4.4.0"}, False),
+            ({"before": "3.5.9", "after": "4.4.0"}, False),
+            ({"before": "3.5.8", "after": "4.3.0"}, False),
+        ],
+    )
+    def test_it_applies_to_the_versions_that_it_names(self, entry, applies) -> None:
+        assert Acceptance(Path("a.yaml"), 1, "slack", **entry).applies_to("3.5.9", "4.3.0") is applies
+
+    def test_a_file_is_read_entry_by_entry_with_every_problem(self, tmp_path: Path) -> None:
+        path = tmp_path / "accepted.yaml"
+        path.write_text(
+            "accepted:\n  - {link: SPARK-1, from: 3.5.9, to: 4.3.0, because: ' slack '}\n"
+            "  - {case: f/metric, change: metric, because: unread}\n"
+        )
+        assert read_accepted(path) == (
+            Acceptance(path, 2, "slack", link="SPARK-1", before="3.5.9", after="4.3.0"),
+            Acceptance(path, 3, "unread", case="f/metric", change="metric"),
+        )
+        path.write_text(
+            "accepted:\n  - {case: f/a, because: ''}\n  - {case: [f/a], because: x}\n  - {link: SPARK-1}\nmore: 1\n"
+        )
+        with pytest.raises(InvalidCase) as invalid:
+            read_accepted(path)
+        *entries, unknown = [(one.line, one.message) for one in invalid.value.problems]
+        assert entries == [
+            (2, "an accepted change needs a reason"),
+            (3, "`case` must be text"),
+            (4, "an accepted change needs a reason: add `because`"),
+        ]
+        assert unknown[0] == 5
+        assert unknown[1].startswith("unknown key 'more'")
+
+    def test_a_file_without_entries_accepts_nothing(self, tmp_path: Path) -> None:
+        path = tmp_path / "accepted.yaml"
+        path.write_text(draft(()))
+        assert read_accepted(path) == ()
+
+    def test_the_first_of_several_that_cover_a_change_says_why(self, tmp_path: Path) -> None:
+        from reports.analysis.gate import gate as decide
+        from reports.results.reading import Results
+
+        entries = [Acceptance(Path("a"), line, because, case="f/rows") for line, because in ((1, "one"), (2, "two"))]
+        answer = decide(Results.read(tmp_path / "results.jsonl"), "3.5.9", "4.3.0", accepted=entries)
+        assert [(one.change.case, one.passing, one.because) for one in answer.rulings] == [
+            ("f/rows", "accepted", "one"),
+            ("f/metric", "fails", None),
+        ]
+        assert (answer.stale, [one.change.case for one in answer.failing]) == ((), ["f/metric"])
+
+
+@pytest.mark.parametrize(
+    ("change", "strength", "fails_on"),
+    [
+        ("rows", "documented", ["any", "documented", "guaranteed"]),
+        ("refused", "documented", ["any", "documented", "guaranteed"]),
+        ("timing", "documented", ["any", "documented"]),
+        ("metric", None, ["any", "documented"]),
+        ("rows", None, ["any", "documented", "guaranteed"]),
+        ("rows", "observed", ["any"]),
+        ("timing", "observed", ["any"]),
+    ],
+)
+def test_the_thresholds(tmp_path: Path, change, strength, fails_on) -> None:
+    after = {"rows": a.LOST, "refused": a.REFUSED, "timing": a.EARLIER, "metric": a.FULLER}[change]
+    matrix = Matrix.of(a.results(tmp_path / "one.jsonl", {a.CASE: {"3.5.9": a.CALM, "4.3.0": after}}))
+    (found,) = changes(matrix, *matrix.targets).changes
+    assert found.meaning == change
+    assert [each for each in ("any", "documented", "guaranteed") if fails(found, strength, each)] == fails_on
+
+
 class TestBaseline:
     def test_only_what_is_new_fails(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
@@ -178,6 +294,49 @@ class TestBaseline:
     def test_another_change_of_the_same_case_is_new(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "old.jsonl", {**ANSWERS, "f/rows": {"3.5.9": a.OTHER, "4.3.0": a.CALM}})
         assert gate(capsys, *PAIR, "--baseline", "old.jsonl")[0] == 1
+
+    def test_a_changed_case_is_new_although_both_answers_are_as_before(self, capsys, tmp_path) -> None:
+        text = (tmp_path / "results.jsonl").read_text()
+        lines = []
+        for line in text.splitlines():
+            record = json.loads(line)
+            if record.get("case") == "f/rows":
+                record["case_digest"] = "f" * 64
+            lines.append(json.dumps(record))
+        (tmp_path / "edited.jsonl").write_text("\n".join(lines) + "\n")
+        code, out = gate(capsys, *PAIR, "--baseline", "edited.jsonl")
+        assert (code, "2 changes: 1 fails the gate, 1 in the baseline." in out) == (1, True)
+
+    def test_one_answer_that_changed_since_is_enough(self, capsys, tmp_path) -> None:
+        a.results(tmp_path / "old.jsonl", {**ANSWERS, "f/rows": {"3.5.9": a.LOST, "4.3.0": a.FULLER}})
+        code, out = gate(capsys, *PAIR, "--baseline", "old.jsonl")
+        assert (code, "f/rows  1 more row than before, 1 fewer dropped as late  [fails the gate]" in out) == (1, True)
+
+
+class TestExitCodes:
+    def of(self, tmp_path: Path, answers, **options):  # type: ignore[no-untyped-def]
+        from reports.analysis.gate import gate as decide
+
+        return decide(a.results(tmp_path / "x.jsonl", answers), "3.5.9", "4.3.0", **options)
+
+    def test_a_missing_answer_fails_beside_one_that_is_there(self, tmp_path) -> None:
+        open_ = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
+        found = self.of(tmp_path, open_)
+        assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
+        assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
+
+    def test_a_change_is_certain_whatever_is_missing(self, tmp_path) -> None:
+        both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
+        assert self.of(tmp_path, both).exit_code == 1
+        entry = Acceptance(Path("a"), 1, "slack", case="f/b")
+        assert self.of(tmp_path, both, accepted=[entry]).exit_code == 3
+
+    def test_a_stale_acceptance_fails_alone(self, tmp_path) -> None:
+        calm = {"f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
+        assert self.of(tmp_path, calm).exit_code == 0
+        found = self.of(tmp_path, calm, accepted=[Acceptance(Path("a"), 1, "slack", case="f/b")])
+        assert found.exit_code == 1
+        assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 stale acceptance."
 
 
 def test_missing_cells_fail(capsys, tmp_path) -> None:

@@ -49,6 +49,19 @@ def results(tmp_path: Path) -> Results:
     return Results.read(written(tmp_path / "r", ids, targets, {(f"f/{s}", t): s for s in STATUSES for t in targets}))  # type: ignore[misc]
 
 
+def without_a_ticket(results: Results) -> Results:
+    """The same results, if no ticket reports their bug."""
+    cells = tuple(
+        cell.model_copy(
+            update={"differs": cell.differs.model_copy(update={"link": None, "introduced_by": "SPARK-51955"})}
+        )
+        if cell.status == "bug" and cell.differs is not None
+        else cell
+        for cell in results.cells
+    )
+    return Results(results.header, cells, results.footer)
+
+
 @pytest.fixture
 def hostile(results: Results) -> Results:
     cells = tuple(
@@ -134,6 +147,13 @@ class TestStepSummary:
         text = step_summary(results)
         assert "### Known bugs" in text
         assert "| ▲ | f/bug | rows are lost (SPARK-2) | 3.5.9; 4.3.0 |" in text
+
+    def test_a_bug_that_no_ticket_reports(self, results) -> None:
+        unreported = without_a_ticket(results)
+        told = "rows are lost (no ticket, introduced by SPARK-51955)"
+        assert f"| ▲ | f/bug | {told} | 3.5.9; 4.3.0 |" in step_summary(unreported)
+        assert told in workflow_commands(unreported, "my/cases")
+        assert f"known bug of these versions: {told}" in junit(unreported)
 
 
 class TestAnnotations:

@@ -16,7 +16,7 @@ from conformance.suite.discovery import Suite
 from reports.results.errors import TruncatedResults
 from reports.results.reading import Results, ResultsWriter, together
 from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
-from tests.support.observations import NEWEST, batch, observed, step, window
+from tests.support.observations import NEWEST, batch, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
 
 SCHEMA = Path(reports.results.records.__file__).with_name("results.schema.json")
@@ -199,3 +199,19 @@ def test_a_bug_of_patch_releases_in_results_of_format_1(tmp_path: Path) -> None:
     assert (read.header.format, read.footer.counts) == (FORMAT, {"bug": 1, "differs": 1})
     read.write(tmp_path / "again")
     assert Results.read(tmp_path / "again").cells == read.cells
+
+
+def test_digests_in_results_of_format_2_get_the_class_of_the_error(tmp_path: Path) -> None:
+    """They had its stage only; answers without an error keep their digest."""
+    path = tmp_path / "r"
+    seen = observed(step(1, batch(0, window("12:00", "12:10", 1)), watermark=5), failed(2, "SparkException"))
+    old = "371fdf36fc725f91f8ea1ba8257588d3c3c945cdb6884e0472376d844253342a"
+    fine = cell("b", "spark-3.5.9")
+    changed = {"observation": seen, "behaviour": old}
+    with ResultsWriter(path, header(("a", "b", "c"), ("spark-3.5.9",)).model_copy(update={"format": 2})) as writer:
+        writer.write(cell("a", "spark-3.5.9").model_copy(update=changed))
+        writer.write(fine)
+        writer.write(cell("c", "spark-3.5.9").model_copy(update={**changed, "behaviour": "0" * 64}))
+    found = {one.case: one.behaviour for one in Results.read(path).cells}
+    assert found == {"a": seen.behaviour_digest, "b": fine.behaviour, "c": "0" * 64}
+    assert seen.behaviour_digest != old

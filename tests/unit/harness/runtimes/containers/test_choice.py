@@ -9,8 +9,7 @@ import pytest
 from conformance.core.versions import SparkVersion
 from conformance.language import InvalidCase
 from harness.progress import ignore_progress
-from harness.runtimes.configuration import Configuration
-from harness.runtimes.containers.choice import NotAnImage, parse
+from harness.runtimes.containers.choice import Configuration, NotAnImage, parse
 from harness.runtimes.containers.images import Images, NoImage, NoOfficialImage, built
 from harness.targets.catalogue import Targets
 

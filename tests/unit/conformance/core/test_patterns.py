@@ -1,0 +1,31 @@
+"""Regular expressions of cases: anyone writes them."""
+
+import pytest
+
+from conformance.core import patterns
+from conformance.core.patterns import NotAPattern, PatternTooSlow, check, occurs, occurs_in_lines
+
+HOSTILE = "(a|aa)+$"
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
+
+
+def test_a_pattern_is_found_anywhere():
+    assert occurs(r"late|dropped", "3 rows were dropped")
+    assert not occurs(r"^dropped", "3 rows\ndropped")
+    assert occurs_in_lines(r"^dropped", "3 rows\ndropped")
+
+
+@pytest.mark.parametrize("text", ["(", "[a", "*", "a{99999999999999999999}", "(" * 5000 + ")" * 5000])
+def test_not_a_pattern(text):
+    with pytest.raises(NotAPattern):
+        check(text)
+
+
+@pytest.mark.parametrize("search", [occurs, occurs_in_lines])
+def test_a_pattern_that_takes_for_ever_is_given_up(search, impatient):
+    with pytest.raises(PatternTooSlow, match=r"takes longer than 0.2 s"):
+        search(HOSTILE, "a" * 60 + "!")

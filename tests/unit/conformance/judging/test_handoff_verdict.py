@@ -1,0 +1,198 @@
+"""Verdicts on a case whose checkpoint one version writes and another resumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.core.case import Backlog, Case, ExpectedError, Idle, Partitioned, Restart, Start, Upgrade
+from conformance.core.observation import StepSeen
+from conformance.core.query import Operation, Pipeline
+from conformance.core.versions import SparkVersion, VersionRange
+from conformance.judging.handoff_verdict import (
+    CheckpointHandoff,
+    UpgradeVerdict,
+    VersionPair,
+    cuts,
+    handoffs,
+    judge_upgrade,
+    not_applicable,
+)
+from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
+
+OLD, NEW = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")
+PAIR = VersionPair(OLD, NEW)
+ROW, OTHER = window("12:00", "12:10", 1), window("12:00", "12:10", 2)
+ROWS, OTHERS = [["12:00", "12:10", 1]], [["12:00", "12:10", 2]]
+
+
+def three(**keys: Any) -> Case:
+    """Three steps, each of which emits one row."""
+    return case(*(expect(rows=ROWS) for _ in range(3)), **keys)
+
+
+def answered(*rows: tuple[Any, ...] | StepSeen) -> tuple[StepSeen, ...]:
+    return tuple(
+        one if isinstance(one, StepSeen) else step(number, batch(number, one)) for number, one in enumerate(rows, 1)
+    )
+
+
+def judged(of: Case, *steps: tuple[Any, ...] | StepSeen, cut: int = 2, pair: VersionPair = PAIR) -> UpgradeVerdict:
+    return judge_upgrade(CheckpointHandoff(of, cut), pair, observed(*answered(*steps)))
+
+
+def upgrade(**keys: Any) -> Upgrade:
+    return Upgrade(**{"because": "it is so", "link": "SPARK-1", **keys})
+
+
+REFUSED = upgrade(error=ExpectedError(classes=("Incompatible",), stage="run"))
+
+
+def with_actions(*actions: Any) -> Case:
+    of = case(*(None for _ in actions))
+    steps = tuple(one.model_copy(update={"action": action}) for one, action in zip(of.steps, actions, strict=True))
+    return of.model_copy(update={"steps": steps})
+
+
+ADD = case(None).steps[0].action
+IDLE, START, RESTART = Idle(), Start(), Restart(how="graceful")
+BACKLOG = Backlog(entries=({"events": Partitioned(partitions=((),))},))
+
+
+@pytest.mark.parametrize(
+    ("actions", "once", "each"),
+    [
+        ((ADD,), (), ()),
+        ((ADD, ADD), (2,), (2,)),
+        ((ADD, ADD, RESTART, RESTART), (3,), (2, 3, 4)),
+        ((ADD, RESTART), (2,), (2,)),
+        ((IDLE, START, BACKLOG, ADD, ADD), (4,), (2, 3, 4, 5)),
+        ((START, ADD), (), (2,)),
+        ((RESTART, ADD, ADD), (3,), (2, 3)),
+        ((), (), ()),
+    ],
+)
+def test_versions_change_where_it_matters_most_or_before_each_step(actions, once, each) -> None:
+    of = with_actions(*actions)
+    assert cuts(of) == once
+    assert cuts(of, each=True) == each
+
+
+def test_only_cases_that_keep_state_are_handed_over() -> None:
+    stateless = three()
+    stateful = three(query=Pipeline((*stateless.query.operations, Operation("distinct", {"distinct": True}))))
+    assert handoffs([stateless, stateful]) == (CheckpointHandoff(stateful, 2),)
+    assert [one.cut for one in handoffs([stateful], each=True)] == [2, 3]
+
+
+def test_a_case_that_goes_on_as_expected_resumes() -> None:
+    found = judged(three(), ROW, ROW, ROW)
+    assert (found.status, found.findings, found.error, found.entry) == ("resumes", (), None, None)
+    assert str(found.pair) == "3.5.9 → 4.3.0"
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 3])
+def test_a_wrong_row_of_either_version_violates(wrong: int) -> None:
+    rows = [OTHER if number == wrong else ROW for number in (1, 2, 3)]
+    found = judged(three(), *rows)
+    assert (found.status, [finding.place.step for finding in found.findings]) == ("violates", [wrong])
+
+
+@pytest.mark.parametrize("cut", [2, 3])
+def test_each_version_is_expected_to_do_what_it_does_alone(cut: int) -> None:
+    of = three(
+        differs=(differs("<4", because="it was so", link="SPARK-1", steps={n: change(rows=OTHERS) for n in (1, 2, 3)}),)
+    )
+    rows = [OTHER if number < cut else ROW for number in (1, 2, 3)]
+    assert judged(of, *rows, cut=cut).status == "resumes"
+    assert judged(of, *reversed(rows), cut=cut).status == "violates"
+
+
+def test_an_error_of_the_resuming_version_is_kept_and_one_before_is_not() -> None:
+    after = judged(three(), ROW, failed(2, "SparkException"))
+    before = judged(three(), failed(1, "SparkException"))
+    assert after.error is not None
+    assert (after.status, before.status, before.error) == ("violates", "violates", None)
+
+
+def test_cases_about_other_versions_and_without_a_checkpoint_are_not_applicable() -> None:
+    def reason(of: Case, cut: int = 2) -> str | None:
+        found = not_applicable(CheckpointHandoff(of, cut), PAIR)
+        assert found is None or found.status == "not-applicable"
+        return None if found is None else found.notes[0]
+
+    assert reason(three()) is None
+    assert reason(three(spark=VersionRange.parse("<4"))) == "the case is about Spark <4, not about 4.3.0"
+    assert reason(three(spark=VersionRange.parse(">=4"))) == "the case is about Spark >=4, not about 3.5.9"
+    missing = differs("<4", unsupported="it arrived in 4.0", link="SPARK-1")
+    assert reason(three(differs=(missing,))) == "3.5.9 writes no checkpoint: it arrived in 4.0"
+    ends = differs(
+        "<4", because="it failed", link="SPARK-1", steps={2: change(error={"class": ("E",), "stage": "run"})}
+    )
+    assert reason(three(differs=(ends,)), cut=2) is None
+    assert reason(three(differs=(ends,)), cut=3) == "on 3.5.9 the case ends with an error before step 3"
+    assert judged(three(differs=(ends,)), ROW, ROW, cut=3).status == "not-applicable"
+    later = differs(
+        "<4", because="it failed", link="SPARK-1", steps={3: change(error={"class": ("E",), "stage": "run"})}
+    )
+    assert reason(three(differs=(later,)), cut=2) is None
+
+
+def test_a_version_without_the_feature_must_reject_the_query() -> None:
+    of = three(differs=(differs(">=4", unsupported="it is gone", link="SPARK-1"),))
+    found = judged(of, ROW, failed(2, "AttributeError", stage="analysis"))
+    assert (found.status, found.notes) == ("unsupported", ("it is gone",))
+    assert judged(of, ROW, ROW, ROW).status == "violates"
+
+
+def test_what_an_entry_says_is_expected_from_the_cut_on() -> None:
+    entry = upgrade(steps={2: change(rows=OTHERS), 3: change(rows=OTHERS)})
+    of = three(upgrades=(entry,))
+    found = judged(of, ROW, OTHER, OTHER)
+    assert (found.status, found.entry) == ("differs", entry)
+    assert judged(of, ROW, ROW, OTHER, cut=3).status == "differs"
+    assert judged(of, ROW, OTHER, OTHER, cut=3).status == "violates"
+    assert judged(of, OTHER, OTHER, OTHER).status == "violates"
+
+
+def test_an_entry_that_no_longer_holds_is_stale() -> None:
+    of = three(upgrades=(upgrade(steps={3: change(rows=OTHERS)}),))
+    found = judged(of, ROW, ROW, ROW)
+    assert found.status == "violates"
+    assert "it goes on as if it had written the checkpoint itself" in found.findings[0].describe()
+
+
+def test_a_refusal_is_the_error_of_the_entry_before_anything_has_run() -> None:
+    of = three(upgrades=(REFUSED,))
+    found = judged(of, ROW, failed(2, "Incompatible"))
+    assert (found.status, found.entry, found.findings) == ("refused", REFUSED, ())
+    assert found.error is not None
+    late = failed(2, "Incompatible").model_copy(update={"batches": (batch(2, ROW),)})
+    for wrong in (late, failed(2, "Other"), failed(2, "Incompatible", stage="start")):
+        found = judged(of, ROW, wrong)
+        assert (found.status, [one.kind for one in found.findings]) == ("violates", ["error"])
+        assert found.findings[0].place.step == 2
+    (other,) = judged(of, ROW, ROW, failed(3, "Other"), cut=3).findings
+    assert other.place.step == 3
+    assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=3).status == "refused"
+    assert judged(of, ROW, ROW, failed(3, "Incompatible"), cut=2).status == "violates"
+
+
+def test_a_refused_checkpoint_was_written_as_expected() -> None:
+    found = judged(three(upgrades=(REFUSED,)), OTHER, failed(2, "Incompatible"))
+    assert (found.status, [one.kind for one in found.findings]) == ("violates", ["rows"])
+
+
+def test_a_checkpoint_that_is_not_refused_makes_the_entry_stale() -> None:
+    found = judged(three(upgrades=(REFUSED,)), ROW, ROW, ROW)
+    assert found.status == "violates"
+    assert "the checkpoint is resumed to the end of the case" in found.findings[0].describe()
+
+
+def test_a_version_that_fails_before_the_cut_alone_fails_when_it_resumes() -> None:
+    error = {"class": ("Gone",), "stage": "run"}
+    of = three(differs=(differs(">=4", because="it fails", link="SPARK-1", steps={1: change(error=error)}),))
+    assert judged(of, ROW, failed(2, "Gone")).status == "resumes"
+    assert judged(of, ROW, ROW, failed(3, "Gone"), cut=3).status == "resumes"
+    assert judged(of, ROW, ROW, ROW).status == "violates"

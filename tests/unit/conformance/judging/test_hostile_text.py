@@ -1,0 +1,45 @@
+"""Text that anyone may write, in a case or through an engine: judging it ends, and finds the same names as before."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.core import patterns
+from conformance.core.versions import SparkVersion
+from conformance.judging.judgement import _classes_in
+from conformance.judging.verdict import judge
+from tests.support.observations import case, expect, failed, observed
+
+V359 = SparkVersion.parse("3.5.9")
+
+
+def error_case(**expected):
+    return case(expect(error=expected))
+
+
+def test_a_cell_whose_pattern_takes_for_ever_is_broken_and_says_why(monkeypatch):
+    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
+    seen = observed(failed(1, "SparkException", stage="run", message="a" * 60 + "!"))
+    verdict = judge(error_case(message="(a|aa)+$"), V359, seen)
+    assert verdict.status == "broken"
+    assert "'(a|aa)+$' takes longer than 0.2 s" in verdict.notes[0]
+
+
+@pytest.mark.parametrize("text", ["a." * 200_000, "a" * 400_000, "A" * 400_000, "[A_" * 150_000, "a.B$" * 100_000])
+def test_long_messages_are_searched_for_classes_once(text):
+    # A pattern that takes quadratic time would take minutes here.
+    seen = observed(failed(1, "SparkException", stage="run", message=text))
+    assert judge(error_case(**{"class": ("NoSuchException",)}), V359, seen).status == "violates"
+
+
+_ONE_PATTERN = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
+"""What the names mean: this pattern finds the same, and takes quadratic time."""
+
+
+@given(st.lists(st.sampled_from(["a", "org", ".", "Foo", "Bar", "$", "Exception", " ", ":", "_x", "1"]), max_size=12))
+def test_names_of_classes_in_a_message(parts):
+    text = "".join(parts)
+    expected = [name for found in _ONE_PATTERN.finditer(text) for name in (found[0], found[1])]
+    assert list(_classes_in(text)) == expected

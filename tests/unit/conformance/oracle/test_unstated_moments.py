@@ -1,0 +1,95 @@
+"""Which steps leave open in which of their micro-batches rows come out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.language import read_case
+from conformance.oracle.unstated_moments import unstated_in, unstated_moments
+from conformance.suite import discovery
+
+BASELINE = Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl"
+
+CASE = """\
+title: A title
+streams: {events: event_time TIMESTAMP}
+query:
+  - from: events
+  - withWatermark: [event_time, 10 minutes]
+  - groupBy: ["window(event_time, '10 minutes')"]
+    agg: [count(*) AS total]
+  - select: [window.end, total]
+steps:
+  - name: the first row
+    add: {events: [["12:05"]]}
+    expect: {rows: []}
+  - name: the window closes
+    add: {events: [["12:20"]]}
+    expect: EXPECTED
+"""
+OPEN = '{rows: [["12:10", 1]]}'
+
+
+def found(tmp_path: Path, expected: str, differs: str = "") -> list[tuple[int, int, str]]:
+    """Step, line, and version."""
+    file = tmp_path / "x.yaml"
+    file.write_text(CASE.replace("EXPECTED", expected) + differs)
+    return [(one.step, one.line, str(one.version)) for one in unstated_moments([read_case(file, "x")])]
+
+
+def test_rows_that_any_of_two_micro_batches_may_emit(tmp_path: Path) -> None:
+    ((step, line, _),) = found(tmp_path, OPEN)
+    assert (step, line) == (2, 15)
+    (one,) = unstated_moments([read_case(tmp_path / "x.yaml", "x")])
+    assert one.message == (
+        f"step 2 has 2 micro-batches on {one.version} (data, no-data), and does not say which of them emits its rows: "
+        "replace `rows` by `batches`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "open_"),
+    [
+        ('{batches: [{rows: []}, {kind: no-data, rows: [["12:10", 1]]}]}', False),
+        ('{batches: [{kind: data, rows: []}, {kind: no-data}], rows: [["12:10", 1]]}', True),
+        ('{batches: [{kind: data}, {kind: no-data}], rows: [["12:10", 1]]}', True),
+    ],
+)
+def test_each_micro_batch_states_its_rows(tmp_path: Path, expected: str, open_: bool) -> None:
+    assert [step for step, *_ in found(tmp_path, expected)] == [2] * open_
+
+
+def test_a_differs_entry_that_replaces_only_the_rows(tmp_path: Path) -> None:
+    stated = '{batches: [{rows: []}, {rows: [["12:10", 1]]}]}'
+    differs = "differs:\n  - {spark: <3.4, because: x, steps: {2: CHANGE}}\n"
+    assert [one[0] for one in found(tmp_path, stated, differs.replace("CHANGE", OPEN))] == [2]
+    assert found(tmp_path, stated, differs.replace("CHANGE", stated)) == []
+    # The entry of a version that ends with an error, or removes the rows, says nothing about them.
+    assert found(tmp_path, stated, differs.replace("CHANGE", "{error: {stage: run}}")) == []
+    assert found(tmp_path, stated, differs.replace("CHANGE", "{unchecked: [rows]}")) == []
+
+
+def test_every_step_of_the_suite_says_which_micro_batch_emits() -> None:
+    assert [str(one.line) + one.case.id for one in unstated_moments(discovery.load().cases)] == []
+
+
+def test_no_published_answer_leaves_it_open() -> None:
+    """Cases that the model does not predict, too."""
+    cases = {case.id: case for case in discovery.load().cases}
+    answers = 0
+    with BASELINE.open(encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            case = cases.get(record.get("case"))
+            if case is None or record["record"] != "cell" or record["observation"] is None:
+                continue
+            answers += 1
+            version = SparkVersion.parse(record["target"].removeprefix("spark-"))
+            observation = Observation.model_validate(record["observation"])
+            assert list(unstated_in(case, version, observation)) == [], case.id
+    assert answers > len(cases)

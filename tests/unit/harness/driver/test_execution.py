@@ -1,0 +1,144 @@
+"""Whether a failure becomes an error of Spark or one of the driver's own, without a pyspark."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from harness.driver.failures import DriverFailure, reason_of
+from harness.driver.local_files import LocalFiles
+
+
+@pytest.fixture
+def execution(monkeypatch):
+    """The module, imported with as much of pyspark as it needs to be imported."""
+    before = dict(sys.modules)
+    for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions", "py4j", "py4j.protocol"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    sys.modules["pyspark.sql"].functions = sys.modules["pyspark.sql.functions"]
+    sys.modules["py4j.protocol"].Py4JJavaError = type("Py4JJavaError", (Exception,), {})
+    import harness.driver.execution
+
+    yield harness.driver.execution
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
+
+
+class Chain:
+    """Every method returns the chain, like those of a reader; ``load`` returns the frame."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __getattr__(self, _):
+        return lambda *_arguments: self
+
+    def load(self, _):
+        return self._frame
+
+
+REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
+LACKS = "def groupBy(self, *names):\n    return object()\n"
+
+
+def frame(text):
+    """A DataFrame whose method is code of pyspark."""
+    found = {"__name__": "pyspark.sql.dataframe", "__package__": "pyspark.sql"}
+    exec(compile(text, "/opt/site-packages/pyspark/sql/dataframe.py", "exec"), found)
+    methods = {name: value for name, value in found.items() if callable(value)}
+    return type("DataFrame", (), methods)()
+
+
+def backend(one):
+    return SimpleNamespace(
+        files=LocalFiles(),
+        makes_directories=False,
+        new_session=lambda: SimpleNamespace(
+            conf=SimpleNamespace(set=lambda *_: None), readStream=SimpleNamespace(format=lambda _: Chain(one))
+        ),
+        end_session=lambda _: None,
+        executors=frozenset,
+        is_alive=lambda: True,
+        arrivals=lambda *_: SimpleNamespace(directory=lambda name: name),
+        capture=lambda *_: SimpleNamespace(function=None, breakpoint=None),
+    )
+
+
+def request(execution, tmp_path, operation):
+    return execution.CaseRequest(
+        case="x",
+        directory=str(tmp_path / "x"),
+        streams={},
+        query=[{"from": "a"}, operation],
+        output_mode="append",
+        trigger="default",
+        conf={},
+        steps=[execution.Step(action="start", batches=[])],
+        first=1,
+        tell=False,
+        discard=[],
+    )
+
+
+def steps(execution, tmp_path, text, operation):
+    asked = request(execution, tmp_path, operation)
+    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    return list(execution.Execution(backend(frame(text)), asked).run())
+
+
+def test_what_pyspark_refuses_is_an_error_of_the_step(execution, tmp_path):
+    (step,) = steps(execution, tmp_path, REFUSES, {"where": "x > 1"})
+    assert step["error"] == {"stage": "analysis", "classes": ["ValueError"], "message": "cannot resolve x > 1"}
+
+
+def test_a_method_that_the_release_lacks_is_one_too(execution, tmp_path):
+    operation = {"applyInPandasWithState": {"by": ["k"], "with": "count_rows"}}
+    (step,) = steps(execution, tmp_path, LACKS, operation)
+    assert step["error"] == {
+        "stage": "analysis",
+        "classes": ["AttributeError"],
+        "message": "'object' object has no attribute 'applyInPandasWithState'",
+    }
+
+
+def test_so_is_a_function_that_the_user_has_not_written(execution, tmp_path):
+    asked = request(execution, tmp_path, {"call": "no_such_module:totals"})
+    asked = execution.CaseRequest(**{**vars(asked), "code_path": str(tmp_path)})
+    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    (step,) = execution.Execution(backend(frame(REFUSES)), asked).run()
+    assert (step["error"]["stage"], step["error"]["classes"]) == ("analysis", ["ModuleNotFoundError", "ImportError"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "error"),
+    [
+        ({"groupBy": ["k"]}, "AttributeError"),
+        ({"orderBy": ["k"]}, "UnknownOperation"),
+        ({"applyInPandasWithState": {"by": ["k"], "with": "no_such_function"}}, "KeyError"),
+        ({"withWatermark": ["t"]}, "ValueError"),
+    ],
+)
+def test_a_mistake_of_the_driver_is_never_an_error_of_spark(execution, tmp_path, operation, error):
+    with pytest.raises(
+        (LookupError, ValueError, AttributeError, sys.modules["harness.driver.dataframe"].UnknownOperation)
+    ) as caught:
+        steps(execution, tmp_path, LACKS, operation)
+    assert type(caught.value).__name__ == error
+    assert reason_of(caught.value) == "driver-error"
+
+
+def test_what_the_servers_python_did_wrong_is_no_error_of_spark_either(execution, tmp_path):
+    asked = request(execution, tmp_path, {"where": "x > 1"})
+    running = execution.Execution(backend(frame(REFUSES)), asked)
+    with pytest.raises(DriverFailure, match="KeyError: 'rows'"):
+        running._describe(execution.QueryFailed("run", DriverFailure("KeyError: 'rows'")))
+
+
+def test_nor_is_what_a_state_function_did_wrong(execution, tmp_path):
+    asked = request(execution, tmp_path, {"where": "x > 1"})
+    running = execution.Execution(backend(frame(REFUSES)), asked)
+    seen = ValueError("An exception was thrown from the Python worker: driver.origin.DriverError: KeyError: 'k'")
+    with pytest.raises(DriverFailure, match="KeyError: 'k'"):
+        running._describe(execution.QueryFailed("run", seen))

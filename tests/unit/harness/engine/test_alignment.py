@@ -1,0 +1,190 @@
+"""Which data batches a step may have: one for each arrival, and each reads every stream that has one waiting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Add, Backlog, Case, Change, Idle, Partitioned, Restart, Step
+from conformance.core.observation import BatchSeen, SourceRead
+from conformance.core.query import Operation, Pipeline
+from conformance.core.spark_types import parse_schema
+from harness.engine.alignment import MisalignedBatches, check_alignment
+from tests.support.observations import batch, failed, observed, step
+
+ROWS = Partitioned(partitions=((("12:00", 1),),))
+
+
+def reads(*streams: str) -> Pipeline:
+    first, *others = (Pipeline((Operation("from", {"from": stream}),)) for stream in streams)
+    return Pipeline((*first.operations, *(Operation("union", {"union": one.wire()}, one) for one in others)))
+
+
+BOTH = reads("a", "b")
+
+
+def case_of(*actions: Add | Backlog | Idle | Restart, query: Pipeline = BOTH, trigger: str = "default") -> Case:
+    steps = tuple(Step(number=number, action=action) for number, action in enumerate(actions, 1))
+    streams = {name: parse_schema("event_time TIMESTAMP, count INT") for name in ("a", "b")}
+    about = {"id": "x", "path": Path("x.yaml"), "digest": "0" * 64, "lines": {}, "title": "x"}
+    return Case(**about, streams=streams, query=query, steps=steps, trigger=trigger)
+
+
+def add(*streams: str) -> Add:
+    return Add(streams=dict.fromkeys(streams, ROWS))
+
+
+def backlog(entries: int) -> Backlog:
+    return Backlog(entries=({"a": ROWS, "b": ROWS},) * entries)
+
+
+def moves(id: int, *streams: str, of: tuple[str, ...] = ("a", "b")) -> BatchSeen:
+    """A micro-batch of a query that reads the streams ``of``."""
+    sources = tuple(SourceRead(stream=name, rows=1, moved=name in streams) for name in of)
+    return batch(id, kind="data" if streams else "no-data", sources=sources)
+
+
+def steps(*seen: list[BatchSeen]):
+    return observed(*(step(number, *batches) for number, batches in enumerate(seen, 1)))
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([moves(0, "a"), moves(1, "b")], id="the streams in two micro-batches"),
+        pytest.param([moves(0, "a")], id="one stream of two"),
+        pytest.param([moves(0, "b")], id="the other stream of two"),
+        pytest.param([moves(0, "a", "b"), moves(1, "a")], id="the rest of a stream afterwards"),
+        pytest.param([moves(0)], id="a micro-batch without data"),
+        pytest.param([], id="no micro-batch"),
+    ],
+)
+def test_the_rows_of_an_add_are_read_in_one_micro_batch(batches: list[BatchSeen]) -> None:
+    asked = case_of(add("a", "b"))
+    check_alignment(asked, steps([moves(0, "a", "b"), moves(1)]))
+    with pytest.raises(MisalignedBatches, match="the rows of step 1 were not read as the case means"):
+        check_alignment(asked, steps(batches))
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        pytest.param([moves(0, "a", "b")], id="two entries in one micro-batch"),
+        pytest.param([moves(0, "a", "b"), moves(1, "b")], id="two entries of one stream in one micro-batch"),
+        pytest.param([moves(0, "a"), moves(1, "a", "b"), moves(2, "b")], id="one stream runs ahead"),
+    ],
+)
+def test_each_entry_of_a_backlog_has_a_micro_batch_of_its_own(batches: list[BatchSeen]) -> None:
+    asked = case_of(backlog(2))
+    check_alignment(asked, steps([moves(0, "a", "b"), moves(1, "a", "b"), moves(2)]))
+    with pytest.raises(MisalignedBatches) as caught:
+        check_alignment(asked, steps(batches))
+    assert caught.value.batches == tuple(one.id for one in batches)
+
+
+def test_a_stream_that_an_add_does_not_name_stays_where_it_is() -> None:
+    check_alignment(case_of(add("a")), steps([moves(0, "a")]))
+    with pytest.raises(MisalignedBatches, match="one data batch for each of: a; data batches seen: 0"):
+        check_alignment(case_of(add("a")), steps([moves(0, "a", "b")]))
+
+
+def test_a_stream_that_is_read_twice_moves_in_both_sources() -> None:
+    twice = reads("a", "a")
+    for moved, fine in (((True, True), True), ((True, False), False), ((False, True), False)):
+        sources = tuple(SourceRead(stream="a", rows=1, moved=one) for one in moved)
+        seen = steps([batch(0, sources=sources)])
+        if fine:
+            check_alignment(case_of(add("a"), query=twice), seen)
+        else:
+            with pytest.raises(MisalignedBatches):
+                check_alignment(case_of(add("a"), query=twice), seen)
+
+
+def test_nothing_is_read_where_nothing_arrives() -> None:
+    asked = case_of(add("a"), Idle())
+    check_alignment(asked, steps([moves(0, "a")], [moves(1)]))
+    with pytest.raises(MisalignedBatches, match=r"step 2 .*one data batch for each of: nothing; data batches seen: 1"):
+        check_alignment(asked, steps([moves(0, "a")], [moves(1, "a")]))
+
+
+def test_before_an_error_only_the_micro_batches_that_are_meant_have_run() -> None:
+    asked = case_of(backlog(2))
+    check_alignment(asked, observed(failed(1)))
+    check_alignment(asked, observed(step(1, moves(0, "a", "b"), error=failed(1).error)))
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, observed(step(1, moves(0, "a"), error=failed(1).error)))
+
+
+@pytest.mark.parametrize(
+    ("trigger", "again"),
+    [
+        ("default", [[moves(0, "a")], [moves(1, "b")]]),
+        ("availableNow", [[], [moves(0, "a"), moves(1, "b")]]),
+        # A run of `once` is one micro-batch: what arrived waits for the next.
+        ("once", [[], [moves(0, "a")], [moves(1, "b")]]),
+    ],
+)
+def test_what_was_not_committed_is_read_again_first(trigger: str, again: list[list[BatchSeen]]) -> None:
+    asked = case_of(add("a"), Restart(how="crash-before-commit"), add("b"), Idle(), trigger=trigger)
+    check_alignment(asked, steps([moves(0, "a")], *again))
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, steps([moves(0, "a")], [], [moves(1, "b")]))
+
+
+def test_after_a_graceful_restart_nothing_is_read_again() -> None:
+    asked = case_of(add("a"), Restart(how="graceful"), add("b"), trigger="once")
+    check_alignment(asked, steps([moves(0, "a")], [], [moves(1, "b")]))
+    with pytest.raises(MisalignedBatches, match="step 3"):
+        check_alignment(asked, steps([moves(0, "a")], [], [moves(0, "a")]))
+
+
+def test_once_takes_everything_that_waits() -> None:
+    asked = case_of(add("a"), Restart(how="crash-before-commit"), add("a"), add("a"), trigger="once")
+    check_alignment(asked, steps([moves(0, "a")], [], [moves(0, "a")], [moves(1, "a")]))
+    with pytest.raises(MisalignedBatches, match="step 4"):
+        check_alignment(asked, steps([moves(0, "a")], [], [moves(0, "a")], [moves(1, "a"), moves(2, "a")]))
+
+
+def test_the_micro_batch_in_which_an_engine_is_killed_runs_in_the_next_one() -> None:
+    asked = case_of(Restart(how="kill", at="emitted", add={"a": ROWS, "b": ROWS}), add("a"))
+    check_alignment(asked, steps([]), killed=True)
+    check_alignment(asked, steps([moves(0, "a", "b"), moves(1)], [moves(2, "a")]))
+    for wrong in ([], [moves(0, "a")], [moves(0, "a", "b"), moves(1, "a")]):
+        with pytest.raises(MisalignedBatches, match="step 1"):
+            check_alignment(asked, steps(wrong, [moves(2, "a")]))
+
+
+def test_a_split_is_seen_before_the_next_engine_continues() -> None:
+    asked = case_of(Restart(how="kill", at="committed", add={"a": ROWS, "b": ROWS}, batch=2))
+    check_alignment(asked, steps([moves(0, "a", "b"), moves(1)]), killed=True)
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, steps([moves(0, "a"), moves(1, "b")]), killed=True)
+
+
+def test_a_stream_that_a_query_does_not_read_waits_for_one_that_does() -> None:
+    only_a = reads("a")
+    changed = Restart(how="graceful", change=Change(query=BOTH))
+    asked = case_of(add("a", "b"), changed, add("a"), query=only_a)
+    of_a = moves(0, "a", of=("a",))
+    check_alignment(asked, steps([of_a], [moves(1, "b")], [moves(2, "a")]))
+    with pytest.raises(MisalignedBatches, match="step 2"):
+        check_alignment(asked, steps([of_a], [], [moves(1, "a", "b")]))
+
+
+def test_what_the_query_does_not_read_at_all_is_left_to_the_verdict() -> None:
+    """A case function may read a source of its own."""
+    own = batch(0, sources=(SourceRead(stream="RateStreamSource", rows=5, moved=True),))
+    check_alignment(case_of(add("a")), steps([own, own]))
+
+
+def test_damaged_checkpoints_are_for_spark_to_read() -> None:
+    """Which micro-batch runs after the newest offsets are gone is what such a case is about."""
+    asked = case_of(add("a"), Restart(how="graceful", damage={"gone": "offsets"}), add("a"))
+    check_alignment(asked, steps([moves(0, "a")], [moves(0, "a")], [moves(1, "a")]))
+    with pytest.raises(MisalignedBatches, match="step 3"):
+        check_alignment(asked, steps([moves(0, "a")], [moves(0, "a")], []))
+    # Without its commit a micro-batch runs again.
+    asked = case_of(add("a"), Restart(how="graceful", damage={"gone": "commit"}))
+    with pytest.raises(MisalignedBatches, match="step 2"):
+        check_alignment(asked, steps([moves(0, "a")], []))
