@@ -9,7 +9,7 @@ import pytest
 from conformance.language import InvalidCase
 from conformance.language.catalogue import Catalogue
 from conformance.suite.coverage import Category, coverage
-from conformance.suite.discovery import Suite, discover, load, shipped
+from conformance.suite.discovery import Suite, load, shipped
 
 CASE = """title: A title
 streams: {events: event_time TIMESTAMP}
@@ -182,7 +182,7 @@ def spark_tests_covered(folder: Path, tests: str, *mirrors: str) -> Category:
     write(folder / "spark-tests.yaml", tests)
     for number, mirrored in enumerate(mirrors):
         write(folder / f"{number}.yaml", CASE + f"strength: observed\nbehaviour: [one]\nmirrors: [{mirrored}]\n")
-    suite = discover([folder])
+    suite = load([folder])
     assert messages(suite) == []
     return coverage(suite.cases, suite.catalogues[folder])[-1]
 
