@@ -62,9 +62,10 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     from conformance.runner.session import ResultsSink, cell_record
     from conformance.suite import discovery
     from harness.scheduling.cell_run import Limits
-    from reports.results.reading import Results, ResultsWriter
+    from reports.results.reading import Results
     from reports.results.records import Header
     from reports.results.records import Target as TargetRecord
+    from reports.results.writing import ResultsWriter
     from reports.terminal.matrix import show
     from tests.support.miniature.runtime import MiniatureRuntime
     from tests.support.miniature.target import SPARK_359

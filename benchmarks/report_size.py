@@ -19,8 +19,9 @@ from conformance.suite import discovery
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell, Target
+from reports.results.writing import ResultsWriter
 
 SAMPLE = Path(__file__).parents[1] / "tests" / "browser" / "sample"
 VERSIONS = ["3.0.3", "3.1.3", "3.2.4", "3.3.4", "3.4.4", "3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0"]

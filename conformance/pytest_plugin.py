@@ -21,6 +21,7 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity
+from conformance.core.printable import printable, without_commands
 from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
@@ -74,7 +75,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME",
         help="pass this environment variable to engines; they get only the most common ones; repeatable",
     )
-    group.addoption("--allow-code", action="store_true", help="let cases call their own Python functions")
+    group.addoption(
+        "--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -138,6 +141,11 @@ class Unexpected(Exception):
     """The result is not what the case expects."""
 
 
+def _shown(text: str) -> str:
+    """What of a case and an engine may be in a log: nothing that acts on the terminal, or that a workflow would obey."""
+    return without_commands(printable(text, keep="\n"))
+
+
 class CaseFile(pytest.File):
     """A file with one case, or with a matrix of cases; one item per case and target."""
 
@@ -149,7 +157,7 @@ class CaseFile(pytest.File):
         try:
             cases = read_any(self.path, discovery.id_of(self.path, self._root), self._catalogue())
         except InvalidCase as error:
-            problems = (problem.render(relative_to=self.config.rootpath) for problem in error.problems)
+            problems = (_shown(problem.render(relative_to=self.config.rootpath)) for problem in error.problems)
             raise self.CollectError("\n".join(problems)) from error
         for case in cases:
             if isinstance(case, PolicyCase):
@@ -199,7 +207,7 @@ class CaseItem(_Item):
         verdict = JudgeCases().verdict(self.config.stash[_ENGINES].run(self.case, self.target))
         self.user_properties.append(("status", verdict.status))
         if verdict.status not in AS_THE_CASE_SAYS:
-            raise Unexpected(verdict.describe())
+            raise Unexpected(_shown(verdict.describe()))
 
 
 class PolicyItem(_Item):
@@ -212,7 +220,7 @@ class PolicyItem(_Item):
     def runtest(self) -> None:
         found = check(self.case)
         if found:
-            raise Unexpected("\n".join([self.case.title, *map(str, found)]))
+            raise Unexpected(_shown("\n".join([self.case.title, *map(str, found)])))
 
 
 class Engines:

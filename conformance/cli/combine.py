@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from conformance.cli.console import output_console
 from conformance.cli.options import output_option
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
@@ -35,5 +35,5 @@ def combine(
     combined = Results.read_all(results)
     if output is not None:
         combined.write(output)
-    show(combined, Console())
+    show(combined, output_console())
     raise typer.Exit(exit_code(combined))

@@ -13,10 +13,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from conformance.cli.streams import flush, safe_streams
+from conformance.core.printable import printable
+
 MANY = 11
 """From this number on, the help shows options in panels."""
 FAILED = 3
 """Exit code: the harness or the machine failed."""
+_LONGEST = 300
+"""Characters of the message of an error that nobody expected."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,9 @@ class CommandGroup(_PlainHelp, TyperGroup):
 class Commands(CommandGroup):
     """Imports a command when it is called, and reports errors in one or two lines."""
 
+    debug = False
+    """Whether to print the traceback of an error."""
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that is called, with its options.
 
@@ -86,14 +94,18 @@ class Commands(CommandGroup):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command line and end the process with its exit code."""
-        try:
-            code = super().main(*args, **{**extra, "standalone_mode": False})
-        except typer.Abort:
-            code = 1
-        except Exception as error:
-            code = _report_error(error)
-        # A command returns nothing, or ends early with `typer.Exit(code)`.
-        sys.exit(code or 0)
+        with safe_streams():
+            try:
+                code = super().main(*args, **{**extra, "standalone_mode": False})
+                flush()
+            except typer.Abort:
+                code = 1
+            except Exception as error:
+                if self.debug:
+                    traceback.print_exception(error)
+                code = _report_error(error)
+            # A command returns nothing, or ends early with `typer.Exit(code)`.
+            sys.exit(code or 0)
 
 
 def list_all(app: typer.Typer) -> None:
@@ -141,19 +153,26 @@ def _report_error(error: Exception) -> int:
     # Of an InvalidCase, which takes long to import.
     problems = getattr(error, "problems", None)
     if problems is not None:
-        for problem in problems:
-            print(problem.render(relative_to=Path.cwd()), file=sys.stderr)
-    elif code is None:
-        traceback.print_exception(error)
+        lines = [problem.render(relative_to=Path.cwd()) for problem in problems]
     elif type(error).__name__ == "NoArgsIsHelpError":
         # Typer has printed the help already.
-        pass
+        lines = []
     elif (format_message := getattr(error, "format_message", None)) is not None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "conformance"
         # Typer validates with pydantic, whose prefix tells a user nothing.
-        message = format_message().replace("Value error, ", "")
-        print(f"{command}: {message}\nTry '{command} --help'.", file=sys.stderr)
+        lines = [f"{command}: {format_message().replace('Value error, ', '')}", f"Try '{command} --help'."]
+    elif code is not None:
+        lines = [f"conformance: {error}"]
+    elif isinstance(error, OSError):
+        lines = [f"conformance: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"]
+    elif isinstance(error, MemoryError):
+        lines = ["conformance: there is not enough memory for these files"]
     else:
-        print(f"conformance: {error}", file=sys.stderr)
+        what = printable(f"{type(error).__name__}: {error}")[:_LONGEST]
+        lines = [
+            f"conformance: a defect of this program: {what}; `conformance --debug …` shows where. Please report it."
+        ]
+    for line in lines:
+        print(printable(line, keep="\n"), file=sys.stderr)
     return FAILED if code is None else int(code)

@@ -1,16 +1,47 @@
-"""How commands print: answers on standard output as text or JSON, notes on standard error."""
+"""How commands print: answers on standard output as text or JSON, notes on standard error.
+
+What they print may be a stranger's text: a name, a note, an error. Nothing of it acts on a terminal or on a CI system that reads the
+log; nothing in it ends a command.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
+
+from conformance.cli.streams import SafeStream
+from conformance.core.printable import printable, printable_json
+from conformance.core.redaction import redact_command
+
+
+class SafeConsole(Console):
+    r"""A console whose texts cannot act on the terminal: control characters are shown as ``\x1b``.
+
+    A text that is printed with ``soft_wrap`` is one line: a line end in it is shown as ``\n``.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # What the console itself writes to move the cursor is a control segment.
+            yield segment if segment.control else segment._replace(text=printable(segment.text, keep="\n"))
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        if how.get("soft_wrap", self.soft_wrap):
+            objects = tuple(_one_line(each) if isinstance(each, Text) else each for each in objects)
+        super().print(*objects, **how)
+
+
+def output_console(**options: Any) -> Console:
+    """Standard output."""
+    return SafeConsole(**options)
 
 
 def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
@@ -18,18 +49,31 @@ def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> Non
     if as_json:
         print_json(record)
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = output_console(soft_wrap=True, highlight=False)
     for line in lines:
         console.print(line)
 
 
 def print_json(record: object) -> None:
-    typer.echo(json.dumps(record, indent=1, ensure_ascii=False))
+    typer.echo(printable_json(json.dumps(record, indent=1, ensure_ascii=False)))
+
+
+def print_commands(text: str) -> None:
+    """Print workflow commands of ours, which the runner of the workflow is to obey."""
+    if isinstance(sys.stdout, SafeStream):
+        sys.stdout.write_verbatim(text)
+    else:
+        typer.echo(text, nl=False)
+
+
+def print_error(text: str) -> None:
+    """Print lines on standard error."""
+    print(printable(text, keep="\n"), file=sys.stderr, flush=True)
 
 
 def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
     """Standard error, where lines are never broken; it starts with these notes, and what is planned."""
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = SafeConsole(stderr=True, soft_wrap=True, highlight=False)
     for note in notes:
         console.print(note, style="yellow", markup=False)
     if plan is not None:
@@ -46,8 +90,9 @@ def print_reused(reused: int, cells: int, problem: str | None, errors: Console) 
 
 
 def command_line() -> str:
-    """The command line of this process, for the header of results.
+    """The command line of this process without secrets, for the header of results."""
+    return shlex.join(["conformance", *redact_command(sys.argv[1:])])
 
-    Parameters of a Connect URL are left out: they may hold a token.
-    """
-    return shlex.join(["conformance", *(re.sub(r"(sc://[^\s;]*);\S*", r"\1;…", word) for word in sys.argv[1:])])
+
+def _one_line(text: Text) -> Text:
+    return Text(r"\n").join(text.split("\n")) if "\n" in text.plain else text

@@ -14,13 +14,18 @@ from conformance.cli.options import ENGINES, SELECT_CASES, SPEED, option
 from conformance.core.state_stores import Name as StoreName
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.runtimes.cluster import Cluster as ClusterMaster
-from harness.runtimes.cluster import settings_of
+from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.storage import parse_storage
 
-AllowCode = Annotated[bool, option("Let cases call their own Python functions.", None, SELECT_CASES, "--allow-code")]
+CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
+"""Variables that stand for ``--connect`` and ``--storage``."""
+
+AllowCode = Annotated[
+    bool, option("Let cases run their own code: Python, any SQL, any setting.", None, SELECT_CASES, "--allow-code")
+]
 StateStore = Annotated[
     StoreName | None,
     option(
@@ -98,14 +103,28 @@ class Cluster:
         list[str] | None,
         option("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
     ] = None
+    properties_file: Annotated[
+        Path | None,
+        option("Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES),
+    ] = None
     storage: Annotated[
         str | None,
         option(
             "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
             "PLACE",
             ENGINES,
+            envvar=STORAGE,
         ),
     ] = None
+
+    def settings(self) -> dict[str, str]:
+        """Spark settings of each engine.
+
+        Raises:
+            NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
+        """
+        of_the_file = settings_in(self.properties_file) if self.properties_file else {}
+        return {**of_the_file, **settings_of(self.conf or ())}
 
 
 def store_name(text: str) -> StoreName:
@@ -135,15 +154,19 @@ def runtime_options(
     Raises:
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
-        NotAMaster, NotASetting: see `harness.runtimes.cluster`.
+        NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
         NotAnEndpoint: see `harness.runtimes.connect`.
     """
+    # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
+    for name in (CONNECT, STORAGE):
+        os.environ.pop(name, None)
     cluster = cluster or Cluster()
     container = engines.runtime == "container"
     variables = _variables(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
-    of_engines_here = {"--master": cluster.master, "--conf": cluster.conf, "--connect": connect}
-    of_started_engines = {"--master": cluster.master, "--conf": cluster.conf, "--plain": engines.plain}
+    settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
+    of_engines_here = {"--master": cluster.master, **settings, "--connect": connect}
+    of_started_engines = {"--master": cluster.master, **settings, "--plain": engines.plain}
     for given, clashes, why in (
         (of_containers, not container, "only for containers: add --runtime container"),
         ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
@@ -166,7 +189,7 @@ def runtime_options(
         runtime=engines.runtime,
         cluster=master,
         endpoint=endpoint,
-        conf=settings_of(cluster.conf or ()),
+        conf=cluster.settings(),
         variables=variables,
         storage=parse_storage(cluster.storage) if cluster.storage else None,
         images=tuple(engines.image or ()),

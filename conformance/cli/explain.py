@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 from rich.text import Text
 
 from conformance.cli import options, policies
-from conformance.cli.console import print_answer
+from conformance.cli.console import print_answer, print_error
 from conformance.cli.options import option
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
@@ -135,5 +134,5 @@ def _predicted(case: Case, version: SparkVersion) -> Prediction:
         why = f"{case.id} is not for Spark {version}: {outside.notes[0]}"
     except Unpredictable as unknown:
         why = f"{case.id} on Spark {version}: {unknown}"
-    print(f"conformance explain: {why}", file=sys.stderr)
+    print_error(f"conformance explain: {why}")
     raise typer.Exit(UNKNOWN)

@@ -8,10 +8,12 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from conformance.cli.console import print_commands
 from conformance.cli.options import option, output_option
+from conformance.core.output_file import FileKind, write_file
 from conformance.suite import discovery
 from reports.analysis.change import changes
-from reports.analysis.gate import find
+from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.badge import badge
@@ -81,7 +83,7 @@ def export(
     folder = cases[0].as_posix() if cases else "cases"
 
     def summarized() -> str:
-        pairs = (changes(Matrix.of(read), find(read, from_), find(read, to)),) if from_ and to else ()
+        pairs = (changes(Matrix.of(read), *find_both(read, from_, to)),) if from_ and to else ()
         return step_summary(read, pairs)
 
     writers: Mapping[Format, Callable[[], str]] = {
@@ -93,8 +95,24 @@ def export(
         "json": lambda: everything(Report.of(read, discovery.load(cases))),
     }
     text = writers[format]()
-    if output is None:
-        typer.echo(text, nl=False)
+    if output is not None:
+        write_file(output, text, FileKind(f"an export of the format {format}", _begins_like(format)))
+    elif format == "annotations":
+        print_commands(text)
     else:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8", newline="\n")
+        typer.echo(text, nl=False)
+
+
+_BEGIN: Mapping[Format, bytes] = {
+    "junit": b'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="watermark-conformance"',
+    "summary": b"## Watermark conformance\n",
+    "annotations": b"::",
+    "badge": b'{"schemaVersion": 1, "label": "watermark conformance',
+    "ctrf": b'{\n "reportFormat": "CTRF"',
+    "json": b'{\n "format":1,',
+}
+"""How each format begins: an export replaces only an earlier one."""
+
+
+def _begins_like(format: Format) -> Callable[[bytes], bool]:
+    return lambda start: start.startswith(_BEGIN[format])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from conformance.cli import engine_options
-from conformance.cli.console import errors_console
+from conformance.cli.console import errors_console, output_console, print_error
 from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
@@ -191,36 +192,37 @@ class _Display(FuzzDisplay):
     def _progress(self, line: str, *, always: bool = False) -> None:
         now = time.monotonic()
         if self._status is not None:
-            self._status.update(line)
+            self._status.update(Text(line))
         elif always or now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
-            print(line, file=sys.stderr, flush=True)
+            print_error(line)
 
 
 def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
+    out = partial(output_console(soft_wrap=True).print, markup=False, highlight=False)
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60
-    print(f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}")
-    print(counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
+    out(f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}")
+    out(counted(len(tally.finds), "find") + (f", and {tally.again} similar" if tally.again else ""))
     for find in tally.finds:
         rules = ", ".join(name for name, _ in find.difference.rules) or "no rule of the model"
         size = f"{counted(find.steps, 'step')}, {counted(find.rows, 'row')}"
-        print(f"  {find.name}: {find.difference.what}, {size}; {rules}")
+        out(f"  {find.name}: {find.difference.what}, {size}; {rules}")
     if tally.known:
-        print(f"known differences: {sum(tally.known.values())}")
+        out(f"known differences: {sum(tally.known.values())}")
         for rules_, times in tally.known.most_common():
             names = ", ".join(f"{name} ({source})" for name, source in rules_) or "several rules together"
-            print(f"  {times:5}  {names}")
+            out(f"  {times:5}  {names}")
     for title, counts in (
         ("cases the model does not predict", tally.not_predicted),
         ("cases without an answer", tally.unanswered),
     ):
         if counts:
-            print(f"{title}: {sum(counts.values())}")
+            out(f"{title}: {sum(counts.values())}")
             for what, times in counts.most_common():
-                print(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
+                out(f"  {times:5}  {what}" + ("  ← a defect of the model" if what.startswith(DEFECT) else ""))
     if tally.unsteady:
-        print(f"differences that did not recur: {tally.unsteady}")
+        out(f"differences that did not recur: {tally.unsteady}")
     every = set(catalogue())
     missed = ", ".join(sorted(every - tally.rules)) or "none"
-    print(f"rules reached: {len(tally.rules & every)} of {len(every)}; not reached: {missed}")
+    out(f"rules reached: {len(tally.rules & every)} of {len(every)}; not reached: {missed}")

@@ -12,8 +12,9 @@ from rich.text import Text
 from conformance.cli import options
 from conformance.cli.console import print_answer
 from conformance.cli.options import OUTPUT, option
+from conformance.core.output_file import write_file
 from conformance.suite import discovery
-from reports.analysis.acceptances import draft, read_accepted
+from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling, published
 from reports.analysis.gate import gate as judged
@@ -86,7 +87,7 @@ def gate(
     )
     print_answer(_lines(answer), _record(answer), as_json=as_json)
     if draft_ is not None:
-        draft_.write_text(draft(tuple(ruling.change for ruling in answer.failing)), encoding="utf-8")
+        write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
 
 

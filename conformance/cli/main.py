@@ -1,8 +1,8 @@
 """``conformance``: the command line, one module per command.
 
 Exit codes: 0 conforms · 1 does not conform · 2 wrong usage or an invalid case · 3 the harness or the machine failed ·
-130 interrupted. An error that a command does not handle carries its ``exit_code``; an error without one is a defect of
-ours, and exits with 3.
+130 interrupted. An error that a command does not handle carries its ``exit_code``; an error without one exits with 3: the
+machine failed, or we did. Every error takes one or two lines; ``--debug`` adds the traceback.
 """
 
 from __future__ import annotations
@@ -52,10 +52,18 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _show_tracebacks(context: typer.Context, asked: bool) -> None:
+    if asked and isinstance(context.command, Commands):
+        context.command.debug = True
+
+
 @app.callback()
 def conformance(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", callback=_show_tracebacks, is_eager=True, help="Show where an error was raised.")
     ] = False,
 ) -> None:
     """Test Spark versions against the watermark semantics of Structured Streaming."""

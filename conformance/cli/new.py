@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from conformance.cli.options import option
+from conformance.core.output_file import FileKind, write_file
 
 Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 """The query of a new case: a file of ``conformance/suite/templates``, valid but without expectations."""
@@ -44,6 +45,6 @@ def new(
         raise typer.BadParameter("a case is a file ending in .yaml", param_hint="FILE")
     if case.exists():
         raise typer.BadParameter(f"{case} exists: choose another name", param_hint="FILE")
-    case.parent.mkdir(parents=True, exist_ok=True)
-    case.write_bytes((files("conformance.suite") / "templates" / f"{kind}.yaml").read_bytes())
+    template = (files("conformance.suite") / "templates" / f"{kind}.yaml").read_text(encoding="utf-8")
+    write_file(case, template, FileKind("empty", lambda _: False))
     typer.echo(str(case))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import options
-from conformance.cli.console import errors_console, print_answer, print_json
+from conformance.cli.console import errors_console, output_console, print_answer, print_json
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
@@ -89,7 +89,7 @@ def show(shown: PolicyView, *, as_json: bool) -> None:
 
 def _console() -> Console:
     # Without a terminal a table is so wide that no cell is broken.
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=WIDTH)
+    return output_console(highlight=False, **({} if sys.stdout.isatty() else {"width": WIDTH}))
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Self
 
 from rich.console import Console
@@ -16,7 +15,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from conformance.cli.console import print_error
 from conformance.core.observation import Identity
+from conformance.core.printable import printable
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask
@@ -41,7 +42,7 @@ class Lines(EngineListener):
         return None
 
     def engine_says(self, target: Target, line: str) -> None:
-        print(said(target, line), file=sys.stderr, flush=True)
+        print_error(said(target, line))
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.engine_says(target, introduced(identity, place))
@@ -52,7 +53,7 @@ class Lines(EngineListener):
     def answered(self, line: str) -> None:
         """Print the line of one answer, with its number."""
         self._done += 1
-        print(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}", file=sys.stderr, flush=True)
+        print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}")
 
 
 class Bar(EngineListener):
@@ -60,9 +61,9 @@ class Bar(EngineListener):
 
     def __init__(self, what: str, total: int, console: Console, *columns: ProgressColumn) -> None:
         self._progress = Progress(
-            *columns or (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn()),
+            *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn()),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[doing]}", style="dim"),
+            TextColumn("{task.fields[doing]}", style="dim", markup=False),
             console=console,
             transient=True,
         )
@@ -114,7 +115,7 @@ class CaseBar(Bar):
         task = self._engines.get(target.name)
         if task is None:
             task = self._engines[target.name] = self._progress.add_task(target.name, total=None, doing="")
-        self._progress.update(task, doing=line)
+        self._progress.update(task, doing=printable(line))
 
     def started(self, task: CellTask) -> None:
         self.engine_says(task.target, task.case.id)
@@ -125,8 +126,8 @@ class CaseBar(Bar):
 
 
 def said(target: Target, line: str) -> str:
-    """A line prefixed once by the name of its target."""
-    return f"{target.name}: {line.removeprefix(f'{target.name}: ')}"
+    """A line of an engine in one line, prefixed once by the name of its target."""
+    return printable(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
 
 
 def introduced(identity: Identity, place: EngineLocation) -> str:

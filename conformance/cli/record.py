@@ -13,6 +13,7 @@ from conformance.cli.options import option
 from conformance.cli.progress import CaseLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
+from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.judging.verdict import Verdict
 from conformance.runner.observe import observation_in, observe
 from conformance.runner.session import choose_targets
@@ -68,7 +69,8 @@ def record(
         else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), allow_code)
     )
     text = case.read_text(encoding="utf-8")
-    case.write_text(fill_in_expectations(text, read, observation, replace=replace), encoding="utf-8")
+    filled_in = fill_in_expectations(text, read, observation, replace=replace)
+    write_file(case, filled_in, FileKind("a case", any_content))
     typer.echo(str(case))
 
 

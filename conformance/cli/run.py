@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import command_line, errors_console, print_reused
+from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.runner.session import RunOptions, plan_run, run_plan
@@ -103,7 +102,7 @@ def run(
             "Run on this Spark Connect server (3.5 or newer): sc://host:15002, parameters after /;.",
             "URL",
             SELECT_VERSIONS,
-            envvar="CONFORMANCE_CONNECT",
+            envvar=engine_options.CONNECT,
         ),
     ] = None,
     label: Annotated[
@@ -146,5 +145,5 @@ def run(
     with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
         outcome = run_plan(plan, display)
     print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
-    show(outcome.results, Console())
+    show(outcome.results, output_console())
     raise typer.Exit(exit_code(outcome.results))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
-from conformance.cli.console import command_line, errors_console
+from conformance.cli.console import command_line, errors_console, output_console, print_error
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import Bar
 from conformance.core.wording import counted
@@ -104,7 +103,7 @@ def soak(
     errors = errors_console(plan.notes, plan)
     with _Bar(rows, errors) if errors.is_terminal else nullcontext(_Lines()) as watcher:
         record = soak_session.soak(plan, watcher)
-    show(record, Console())
+    show(record, output_console())
     if record.kills < record.kills_wanted:
         errors.print(
             f"only {record.kills} of {counted(kills, 'kill')} hit the query before it ended; add rows",
@@ -121,7 +120,7 @@ class _Lines:
         self._printed = 0.0
 
     def __call__(self, line: str, /) -> None:
-        print(line, file=sys.stderr, flush=True)
+        print_error(line)
 
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
         if time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
-from conformance.cli.console import errors_console, print_json
+from conformance.cli.console import errors_console, output_console, print_json
 from conformance.cli.options import option
 from harness.environments import provision, readiness
 from harness.environments.environment import Environment
@@ -151,7 +151,7 @@ def build(
             console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
             failed.append((target, error.exit_code))
         else:
-            Console(highlight=False).print(
+            output_console(highlight=False).print(
                 f"[green]✓[/] {target.name} built: {escape(name)}, {time.monotonic() - began:.0f} s", soft_wrap=True
             )
     if failed:
@@ -169,7 +169,7 @@ def clean(
     from harness.runtimes.containers import leftovers
     from harness.runtimes.containers.daemon import connect
 
-    console = Console(highlight=False)
+    console = output_console(highlight=False)
     client = connect()
     removed, kept = 0, 0
     for leftover in leftovers.find(client):
@@ -220,7 +220,7 @@ def _prepare(target: Target, console: Console) -> bool:
     except HarnessError as error:
         console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
         return False
-    out = Console(highlight=False)
+    out = output_console(highlight=False)
     out.print(f"[green]✓[/] {target.name} ready: {escape(_versions(environment))}", soft_wrap=True)
     return True
 
@@ -239,7 +239,7 @@ def _all() -> list[Target]:
 
 
 def _print_table(found: list[Readiness]) -> None:
-    console = Console(highlight=False)
+    console = output_console(highlight=False)
     rows = [("target", "here", "Python", "Java"), *(_row(one) for one in found)]
     plain = [[_plain(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in plain) for column in range(4)]

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import command_line, errors_console, print_reused
+from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
@@ -104,7 +104,7 @@ def upgrade(
     with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
         outcome = run_plan(plan, display)
     print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
-    show(outcome.results, Console())
+    show(outcome.results, output_console())
     raise typer.Exit(exit_code(outcome.results))
 
 

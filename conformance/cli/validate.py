@@ -58,6 +58,9 @@ def validate(
     show_coverage: Annotated[
         bool, option("List which cases cover each entry of the catalogues, and the gaps.", None, None, "--coverage")
     ] = False,
+    allow_code: Annotated[
+        bool, option("Accept code, SQL and settings that only --allow-code runs.", None, None, "--allow-code")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Check cases without running them.
@@ -68,6 +71,8 @@ def validate(
     Exits with 0 if there is no problem, else with 2; with --model, exits with 1 if a case and the model disagree.
     """
     loaded = discovery.load(paths)
+    if not allow_code:
+        loaded = loaded.without_permission()
     categories = [
         category for catalogue in loaded.catalogues.values() for category in coverage(loaded.all_cases, catalogue)
     ]

@@ -212,6 +212,16 @@ class Upgrade(Frozen):
         )
 
 
+class NeedsCode(Frozen):
+    """Something in a case that runs only with ``--allow-code``."""
+
+    line: int
+    """Of the file, from 1."""
+    column: int
+    """From 1."""
+    reason: str
+
+
 def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
     """The file of a case, relative to the root of the suite.
 
@@ -266,6 +276,8 @@ class Case(Frozen):
     upgrades: tuple[Upgrade, ...] = ()
     variants: Mapping[str, str] = {}
     """Name of a variant that may change the result → why."""
+    needs_code: tuple[NeedsCode, ...]
+    """What in it runs only with ``--allow-code``, as ``conformance.language.permission`` finds it; empty if it may always run."""
 
     @property
     def file(self) -> str:

@@ -130,6 +130,10 @@ def parse_type(text: str) -> DataType:
     return found
 
 
+MAX_DEPTH = 60
+"""Of nested types; Spark has no limit but its stack."""
+_MAX_DIGITS = 9
+_SPACE = re.compile(r"\s*")
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?P<word>\w+)|(?P<mark>[<>(),:]))"
 )
@@ -149,6 +153,7 @@ class _Parser:
         self._text = text
         self._simple = simple
         self._at = 0
+        self._depth = 0
 
     def fields(self, end: str | None) -> tuple[Field, ...]:
         found: list[Field] = []
@@ -175,7 +180,12 @@ class _Parser:
         if name is None:
             raise NotAType(self._text, token.offset, f"{token.text!r} is not a Spark type", near=token.text)
         if name in ("struct", "array", "map"):
-            return self._nested(name, token)
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise NotAType(self._text, token.offset, f"nested more than {MAX_DEPTH} levels deep")
+            found = self._nested(name, token)
+            self._depth -= 1
+            return found
         if name == "interval":
             self._skip_words("year", "month", "day", "hour", "minute", "second", "to")
             return DataType(name)
@@ -200,7 +210,8 @@ class _Parser:
         if not self._take("<"):
             raise NotAType(self._text, opening.offset, f"{opening.text} needs its element types: {_EXAMPLES[name]}")
         if name == "struct":
-            empty = self._text[self._at :].lstrip().startswith(">")
+            start = _SPACE.match(self._text, self._at)
+            empty = start is not None and self._text.startswith(">", start.end())
             found = DataType(name, () if empty else self.fields(end=">"))
         elif name == "array":
             found = DataType(name, elements=(self.type(),))
@@ -230,7 +241,7 @@ class _Parser:
         found: list[int] = []
         while True:
             token = self._next("a number")
-            if not token.text.isdecimal():
+            if not token.text.isdecimal() or len(token.text) > _MAX_DIGITS:
                 raise NotAType(self._text, token.offset, f"{token.text!r} is not a whole number")
             found.append(int(token.text))
             if not self._take(","):
@@ -274,12 +285,13 @@ class _Parser:
         return token.offset if token else len(self._text)
 
     def _tokens(self) -> Iterator[_Token]:
-        if not self._text[self._at :].strip():
+        start = _SPACE.match(self._text, self._at)
+        assert start is not None
+        if start.end() == len(self._text):
             return
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
-            offset = self._at + len(self._text[self._at :]) - len(self._text[self._at :].lstrip())
-            raise NotAType(self._text, offset, f"unexpected {self._text[offset]!r} in a schema")
+            raise NotAType(self._text, start.end(), f"unexpected {self._text[start.end()]!r} in a schema")
         yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
 
 

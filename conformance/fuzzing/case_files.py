@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.observation import StepSeen
+from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.fuzzing.comparison import AnswerDifference, NamedAnswer, RuleNames
 from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.judging.rows import OutputSchema
@@ -31,14 +32,13 @@ def written_into(folder: Path, find: Discrepancy, command: str) -> Path:
         command: the command that finds it again, for the file header.
 
     Raises:
-        OSError: the file cannot be written.
+        CannotWriteFile, BeingWritten: the file cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     number, file = 1, folder / f"{find.name}.yaml"
     while file.exists():
         number += 1
         file = folder / f"{find.name}-{number}.yaml"
-    file.write_text(text_of(find, command, file), encoding="utf-8")
+    write_file(file, text_of(find, command, file), FileKind("a find", any_content))
     return file
 
 

@@ -191,11 +191,12 @@ def _classes_in(message: str) -> Iterator[str]:
     for dotted in _DOTTED.findall(message):
         packages: list[str] = []
         for part in dotted.split("."):
-            if _PACKAGE.fullmatch(part):
-                packages.append(part)
-                continue
             if packages and (found := _CLASS.match(part)):
                 yield ".".join((*packages, found[0]))
                 yield found[1]
-            packages = []
+            _, dollar, package = part.rpartition("$")
+            if dollar or not _PACKAGE.fullmatch(package):
+                packages = []
+            if _PACKAGE.fullmatch(package):
+                packages.append(package)
     yield from _CONDITION.findall(message)

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, get_args
 from conformance.core.case import Case, Strength
 from conformance.language.catalogue_checks import check_catalogue_ids
 from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
+from conformance.language.conf_checks import check_confs
 from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
+from conformance.language.permission import needs_code
 from conformance.language.pipelines import PIPELINE
 from conformance.language.problem import InvalidCase, Report
+from conformance.language.query_checks import check_queries
+from conformance.language.row_checks import check_expected_rows
 from conformance.language.shape import Choice, Converted, Json, Text
-from conformance.language.step_checks import check_row_widths, check_steps
+from conformance.language.step_checks import check_steps
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER
 from conformance.language.stream_checks import check_streams
 from conformance.language.streams import STREAMS
@@ -124,7 +128,9 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         CASE.check(node, report)
         check_streams(node, report)
         check_steps(node, report)
-        check_row_widths(node, report)
+        columns = check_queries(node, report)
+        check_expected_rows(node, columns, report)
+        check_confs(node, report)
         check_differs(node, report)
         check_upgrades(node, report)
         if catalogue is not None:
@@ -153,7 +159,8 @@ def _case(node: Node, path: Path, id: str) -> Case:
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
-    return Case.model_validate({**values, "id": id, "path": path, "digest": digest(written), "lines": _lines(node)})
+    of_file = {"id": id, "path": path, "digest": digest(written), "lines": _lines(node), "needs_code": needs_code(node)}
+    return Case.model_validate({**values, **of_file})
 
 
 def _lines(node: Node) -> dict[str, int]:

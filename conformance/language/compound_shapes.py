@@ -197,6 +197,8 @@ class Alternatives(Shape):
     """Whether it is an item of a list."""
     synonyms: Mapping[str, str] = field(default_factory=dict)
     """What authors may write instead → the key they mean."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """What authors may look for here → how to say it otherwise."""
 
     @property
     def expected(self) -> str:
@@ -227,7 +229,11 @@ class Alternatives(Shape):
         known = [*self.records, *self.common]
         strangers = [entry.key for entry in node.entries if entry.key.value not in known]
         for key in strangers[:1]:
-            report.add(key, unknown(self.alternative, _word(key), self.records, self.synonyms))
+            word = _word(key)
+            message = unknown(self.alternative, word, self.records, self.synonyms)
+            if word in self.elsewhere:
+                message = f"unknown {self.alternative} {word!r}: {self.elsewhere[word]}"
+            report.add(key, message)
         if not node.entries:
             report.add(node, f"must not be empty: expected {self.expected}")
         elif not strangers:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import TypeAlias
 
 from conformance.language.node import Entries, Items, Node, Scalar, SourceLocation
@@ -18,6 +19,8 @@ EXCEPT = "except"
 PARAMETER = r"[A-Za-z_][A-Za-z0-9_]*"
 NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 MAX_CASES = 100
+MAX_COMBINATIONS = 10_000
+"""With those that ``except`` excludes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +112,11 @@ def read(node: Node, report: Report) -> Read | None:
         report.add(node, "`matrix` needs at least one parameter")
     excluded = _excluded(node.get(EXCEPT), parameters, report)
     if len(report.problems) > before:
+        return None
+    # Counted before they are made: twelve parameters with ten values each would fill the memory.
+    combinations = prod(len(parameter.values) for parameter in parameters)
+    if combinations > MAX_COMBINATIONS:
+        report.add(node, f"the matrix has {combinations:,} combinations, but at most {MAX_COMBINATIONS:,} are allowed")
         return None
     every = list(product(*(parameter.values for parameter in parameters)))
     named: list[Combination] = [

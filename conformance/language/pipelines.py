@@ -123,7 +123,26 @@ OPERATIONS = dict(
 )
 
 _SYNONYMS = {"filter": "where", "selectExpr": "select", "unionAll": "union", "unionByName": "union", "agg": "groupBy"}
-OPERATION = Alternatives("operation", "operation", OPERATIONS, identified_by_first_key=True, synonyms=_SYNONYMS)
+_IN_SQL = {
+    "orderBy": "ORDER BY time",
+    "sort": "ORDER BY time",
+    "limit": "LIMIT 3",
+    "having": "GROUP BY key HAVING count(*) > 1",
+    "intersect": "INTERSECT SELECT * FROM other",
+    "except": "EXCEPT SELECT * FROM other",
+    "exceptAll": "EXCEPT ALL SELECT * FROM other",
+}
+"""Operations that the language does not have → how a SQL query says them."""
+OPERATION = Alternatives(
+    "operation",
+    "operation",
+    OPERATIONS,
+    identified_by_first_key=True,
+    synonyms=_SYNONYMS,
+    elsewhere={
+        name: f"say it in SQL, `{{sql: SELECT * FROM view {clause}, as: view}}`" for name, clause in _IN_SQL.items()
+    },
+)
 _LATER = Alternatives("operation", "operation", {name: one for name, one in OPERATIONS.items() if name != "from"})
 """The operations after the first, for the schema: all but `from`."""
 

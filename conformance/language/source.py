@@ -6,6 +6,7 @@ resolved here (https://yaml.org/spec/1.2.2/#103-core-schema).
 
 from __future__ import annotations
 
+import errno
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,9 @@ MAX_VALUES = 100_000
 _MAX_DIGITS = 400
 """A number with more digits or a larger exponent than any Spark type allows is text."""
 
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a pair of UTF-16, which no text can hold."""
+
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"(?P<true>true|True|TRUE)|false|False|FALSE")
 _INT = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)")
@@ -38,7 +42,7 @@ def read_yaml(path: Path, report: Report) -> Node | None:
         deeply nested or an alias bomb. Duplicate keys and tags do not stop it.
     """
     try:
-        return _composed(_decoded(path.read_bytes()), report)
+        return _composed(_decoded(_content(path)), report)
     except OSError as error:
         report.problems.append(Problem(path, 0, 0, f"cannot read the file: {error.strerror}"))
     except _Stop as stop:
@@ -77,10 +81,18 @@ class _Stop(Exception):
         self.message = message
 
 
+def _content(path: Path) -> bytes:
+    """As much of the file as may be read; what is no file may have no end."""
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "it is not a regular file")
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
 def _decoded(content: bytes) -> str:
     start = SourceLocation(1, 1)
     if len(content) > MAX_BYTES:
-        raise _Stop(start, f"the file has {len(content)} bytes; the limit is {MAX_BYTES}")
+        raise _Stop(start, f"the file has more than {MAX_BYTES} bytes, the limit")
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _Stop(start, "the file is UTF-16: save it as UTF-8")
     try:
@@ -180,6 +192,8 @@ class _Composer:
 
     def _scalar(self, event: yaml.ScalarEvent, place: SourceLocation) -> Scalar:
         self._count(1, place)
+        if (half := _HALF.search(event.value)) is not None:
+            raise _Stop(place, f"\\u{ord(half[0]):04x} is half of a character: write the whole one")
         quoted = event.style in ("'", '"')
         indent = 1 if quoted else 0
         first = self._lines[place.line - 1] if place.line <= len(self._lines) else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.core.wording import counted
 from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
 
@@ -19,20 +18,6 @@ def check_steps(case: Node, report: Report) -> None:
     _check_kinds_of_batches(case, steps, report)
     for expect in _expectations(case, steps):
         _check_error_is_alone(expect, report)
-
-
-def check_row_widths(case: Node, report: Report) -> None:
-    """Expected rows of one query must all have the same number of columns."""
-    steps = items_of(child(case, "steps"))
-    first: dict[int, Items] = {}
-    queries = _query_numbers(steps)
-    for number, step in enumerate(steps, 1):
-        _check_width(child(step, "expect"), queries[number], first, report)
-    for entry in items_of(child(case, "differs")):
-        for change in entries_of(child(entry, "steps")):
-            changed = step_number(change.key.value, steps)
-            if changed is not None:
-                _check_width(change.value, queries[changed], first, report)
 
 
 def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
@@ -181,26 +166,3 @@ def _data_batches(step: Node) -> tuple[int, str] | None:
     if isinstance(backlog, Items):
         return len(backlog.items), "one per entry of `backlog`"
     return (0, "nothing arrives in `idle`") if child(step, "idle") is not None else None
-
-
-def _query_numbers(steps: tuple[Node, ...]) -> dict[int, int]:
-    """Number of a step → which query of the case it runs, from 0."""
-    found: dict[int, int] = {}
-    query = 0
-    for number, step in enumerate(steps, 1):
-        query += child(child(child(step, "restart"), "change"), "query") is not None
-        found[number] = query
-    return found
-
-
-def _check_width(expect: Node | None, query: int, first: dict[int, Items], report: Report) -> None:
-    rows = list(items_of(child(expect, "rows")))
-    for batch in items_of(child(expect, "batches")):
-        rows += items_of(child(batch, "rows"))
-    for row in rows:
-        if not isinstance(row, Items):
-            continue
-        reference = first.setdefault(query, row)
-        if len(row.items) != len(reference.items):
-            has = f"this row has {counted(len(row.items), 'value')}"
-            report.add(row, f"{has}, but the row expected in line {reference.line} has {len(reference.items)}")

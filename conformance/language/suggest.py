@@ -16,6 +16,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return by_lower[found[0]] if found else None
 
 
+def similar(word: str, known: Iterable[str]) -> str | None:
+    """The known name that a word is a slip of; None if it may be meant as it stands."""
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)
+    return found[0] if found else None
+
+
 def unknown(
     what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None, *, where: str = ""
 ) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
-from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of, text_of
+from conformance.language.node import Entries, Entry, Items, Node, Scalar, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
 from conformance.language.step_checks import step_number
 from conformance.language.suggest import nearest
@@ -86,6 +86,7 @@ def _check_changes(entry: Node, steps: tuple[Node, ...], report: Report) -> None
             report.add(change.key, f"step {number} is changed twice, first as {seen[number]!r}")
         seen[number] = change.key.value
         _check_unchecked(change.value, steps[number - 1], number, report)
+        _check_repeats(change, child(steps[number - 1], "expect"), number, report)
         error = child(change.value, "error")
         expected = child(child(steps[number - 1], "expect"), "error")
         if isinstance(error, Scalar) and error.value is None and expected is None:
@@ -137,3 +138,12 @@ def _check_unchecked(change: Node, step: Node, number: int, report: Report) -> N
         elif key in seen:
             report.add(item, f"duplicate `{key}`")
         seen.add(key)
+
+
+def _check_repeats(change: Entry, expect: Node | None, number: int, report: Report) -> None:
+    """A change that says what the case says has no effect, unless it leaves something of `batches` out."""
+    if not isinstance(change.value, Entries) or not change.value.entries or child(expect, "batches") is not None:
+        return
+    said = {"rows": [], **(expect.plain() if isinstance(expect, Entries) else {})}
+    if all(entry.key.value in said and entry.value.plain() == said[entry.key.value] for entry in change.value.entries):
+        report.add(change.key, f"this has no effect: it repeats what step {number} of the case expects")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from conformance.core.versions import NotARange, VersionRange, falling_into, releases
 from conformance.language.compound_shapes import Definition, one_or_many
@@ -30,10 +31,14 @@ class _OneRange(Shape):
             report.add(node, str(wrong))
             return False
         unknown = list(_unknown_versions(node.value))
-        for version in unknown:
+        for operator, version in unknown:
+            known = f"known releases range from {releases()[0]} to {releases()[-1]}"
             near = nearest(version, [str(release) for release in releases()])
-            hint = f"the nearest is {near}" if near else f"releases range from {releases()[0]} to {releases()[-1]}"
-            report.add(node, f"{version} in {node.value!r} is not a Spark release: {hint}")
+            hint = f"the nearest is {near}" if near and not _is_older(version) else known
+            message = f"{version} in {node.value!r} is not a Spark release: {hint}"
+            if _is_older(version) and operator in ("<", "<="):
+                message = f"no known release is below {version}: {known}"
+            report.add(node, message)
         return not unknown
 
     def schema(self, definitions: Definitions) -> Json:  # noqa: ARG002
@@ -70,8 +75,15 @@ _RANGE = _Range(one_or_many(_OneRange(), _OneRange().expected))
 RANGE = Definition("versions", lambda: _RANGE)
 
 
-def _unknown_versions(text: str) -> Iterator[str]:
+def _is_older(version: str) -> bool:
+    """Whether a version is older than every known release."""
+    oldest = releases()[0]
+    return Version(version.removesuffix(".*")) < Version(str(oldest))
+
+
+def _unknown_versions(text: str) -> Iterator[tuple[str, str]]:
+    """Operator and version of each bound that is not a release."""
     known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
     for specifier in sorted(SpecifierSet(text), key=str):
         if tuple(specifier.version.removesuffix(".*").split(".")) not in known:
-            yield specifier.version
+            yield specifier.operator, specifier.version

@@ -87,6 +87,12 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "stddev_pop": AggregateFunction(_deviation, lambda _: DOUBLE),
     "max_by": AggregateFunction(_by(max), _first),
     "min_by": AggregateFunction(_by(min), _first),
+    "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),
+    "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, _first),
+    "collect_list": AggregateFunction(lambda rows: tuple(_present(rows)), _array),
     "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }
 """``count(*)`` is ``count`` without arguments."""
+
+BY_ORDER = frozenset({"first", "last", "collect_list"})
+"""Functions whose result depends on the order of the rows: that of their arrival, as far as the plan keeps it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from conformance.model.aggregates import AGGREGATES, Operands
+from conformance.model.aggregates import AGGREGATES, BY_ORDER, Operands
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, evaluate
@@ -20,7 +20,7 @@ from conformance.model.operators import (
     is_late,
 )
 from conformance.model.optimizer import constant_of, is_empty
-from conformance.model.plan import Aggregate
+from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
 
 Key = tuple[Value, ...]
@@ -83,6 +83,16 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
             for key in kept
         ),
     )
+
+
+def check_order(node: Aggregate) -> None:
+    """
+    Raises:
+        Unpredictable: a function depends on the order of rows, which do not come from one stream in the order of their arrival.
+    """
+    functions = BY_ORDER & {call.name for call in _calls(node)}
+    if functions and (node.session is not None or not isinstance(beneath(node.child), StreamSource)):
+        raise Unpredictable(f"the order of rows for {min(functions)}")
 
 
 def _drops(context: OperatorContext) -> bool:

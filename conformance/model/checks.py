@@ -13,6 +13,7 @@ from conformance.model.plan import (
     Join,
     Limit,
     Plan,
+    Sort,
     StatefulProcessor,
     StateFunction,
     is_streaming,
@@ -41,6 +42,7 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
         *_modes(aggregations, mode),
         *_functions(plan, aggregations, mode),
         *_deduplications(plan),
+        *_sorting(plan, mode, aggregations),
         *_limits(plan, mode),
     ]
     _refuse_first(names, rules)
@@ -145,6 +147,13 @@ def _deduplications(plan: Plan) -> RefusalNames:
                 yield "deduplication after aggregation", ""
             if node.within_watermark and not any(one.is_event_time for one in node.child.columns):
                 yield "dropDuplicatesWithinWatermark without watermark", ""
+
+
+def _sorting(plan: Plan, mode: OutputMode, aggregations: list[Aggregate]) -> RefusalNames:
+    if any(isinstance(node, Sort) and is_streaming(node) for node in walk(plan)) and not (
+        mode == "complete" and aggregations
+    ):
+        yield "sorting", ""
 
 
 def _limits(plan: Plan, mode: OutputMode) -> RefusalNames:

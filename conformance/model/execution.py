@@ -22,6 +22,7 @@ from conformance.model.plan import (
     LocalRelation,
     Plan,
     Project,
+    Sort,
     StatefulProcessor,
     StateFunction,
     StreamSource,
@@ -158,6 +159,8 @@ class _BatchRun:
             case Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
+            case Sort():
+                return self._partitions(node.child)
             case Project():
                 return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():

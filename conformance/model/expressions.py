@@ -66,6 +66,11 @@ class NamedExpression:
 
 NOT_DETERMINISTIC = frozenset({"current_timestamp"})
 
+NOW_US = (1_590_969_600_000_000, 4_102_444_800_000_000)
+"""``current_timestamp()`` is between these: 2020-06-01, before Spark 3.0, and 2100-01-01."""
+
+ORDERINGS = frozenset({"<", "<=", ">", ">="})
+
 NULL_TOLERANT = frozenset({"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>"})
 """Functions that may not be NULL if an operand is."""
 
@@ -88,6 +93,8 @@ def evaluate(expression: Expression, row: Row) -> Value:
         case "window_time":
             window = evaluate(expression.args[0], row)
             return None if window is None else expression.value(window[1])
+        case "call" if expression.name in ORDERINGS and not expression.is_deterministic:
+            return _whenever_it_runs(expression, row)
         case "call":
             function = FUNCTIONS[expression.name]
             operands = [evaluate(arg, row) for arg in expression.args]
@@ -96,6 +103,25 @@ def evaluate(expression: Expression, row: Row) -> Value:
             return function.value(*operands)
         case _:
             raise Unpredictable(f"{expression.name or expression.kind} in this place")
+
+
+def _whenever_it_runs(comparison: Expression, row: Row) -> Value:
+    """The value of a comparison with ``current_timestamp()``, if it does not depend on the day of the run.
+
+    Raises:
+        Unpredictable: it does.
+    """
+    earliest, latest = (evaluate(_at(comparison, now_us), row) for now_us in NOW_US)
+    if earliest != latest or sum(node.name == "current_timestamp" for node in comparison.walk()) > 1:
+        raise Unpredictable("a comparison with current_timestamp that depends on the day of the run")
+    return earliest
+
+
+def _at(expression: Expression, now_us: int) -> Expression:
+    if expression.name == "current_timestamp":
+        return Expression("literal", expression.type, value=now_us)
+    args = tuple(_at(arg, now_us) for arg in expression.args)
+    return Expression(expression.kind, expression.type, args, expression.name, expression.value)
 
 
 def substitute(expression: Expression, by: Mapping[int, Expression]) -> Expression:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from conformance.core.spark_types import Schema
 from conformance.model.columns import WINDOW_MADE, Attribute, Ids
-from conformance.model.errors import Unpredictable
+from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
 from conformance.model.intervals import NotAnInterval, parse_interval
@@ -23,6 +23,7 @@ from conformance.model.plan import (
     Limit,
     Plan,
     Project,
+    Sort,
     StatefulProcessor,
     StateFunction,
     StreamSource,
@@ -125,7 +126,40 @@ class Frame:
         if len({one.id for one in scope}) < len(scope):
             raise Unpredictable("a join of a frame with itself")
         tree = syntax(on) if isinstance(on, str) else on
+        if self.rules.between_computes_its_operand and (computed := self._operands_of_between(tree, scope)):
+            if how != "inner":
+                raise Unpredictable("BETWEEN of a computed value in the condition of an outer join")
+            return self._join_on_computed(other, tree, computed)
         return self.of(JoinNode(self.plan, other.plan, how, read(tree, scope, self.rules).expression))
+
+    def _operands_of_between(self, tree: exp.Expr, scope: Sequence[Attribute]) -> dict[exp.Expr, NamedExpression]:
+        """The values that the optimiser computes before a join, since BETWEEN uses them twice (`RewriteWithExpression`)."""
+        found: dict[exp.Expr, NamedExpression] = {}
+        for operand in (between.this for between in tree.find_all(exp.Between)):
+            expression = read(operand, scope, self.rules).expression
+            if expression.kind in ("call", "window_time") and expression.references:
+                id = self.ids.next()
+                found[operand] = NamedExpression(expression, Attribute(id, f"_common_expr_{id}", expression.type))
+        return found
+
+    def _join_on_computed(self, other: Frame, tree: exp.Expr, computed: Mapping[exp.Expr, NamedExpression]) -> Frame:
+        """An inner join on a condition some operands of which one of its sides computes."""
+        sides = []
+        for plan in (self.plan, other.plan):
+            ids = {one.id for one in plan.columns}
+            own = tuple(one for one in computed.values() if one.expression.references <= ids)
+            kept = tuple(NamedExpression(column_expression(one), one) for one in plan.columns)
+            sides.append(Project(plan, (*kept, *own)) if own else plan)
+        names = {one.column.id for side in sides for one in getattr(side, "named", ()) if one in computed.values()}
+
+        def named(node: exp.Expr) -> exp.Expr:
+            made = computed.get(node)
+            return exp.column(made.column.name) if made is not None and made.column.id in names else node
+
+        left, right = sides
+        condition = read(tree.transform(named), (*left.columns, *right.columns), self.rules).expression
+        shown = tuple(NamedExpression(column_expression(one), one) for one in (*self.plan.columns, *other.plan.columns))
+        return self.of(Project(JoinNode(left, right, "inner", condition), shown))
 
     def union(self, other: Frame) -> Frame:
         if len(self.plan.columns) != len(other.plan.columns):
@@ -155,6 +189,18 @@ class Frame:
 
     def limit(self, rows: int) -> Frame:
         return self.of(Limit(self.plan, rows))
+
+    def order_by(self, *keys: exp.Expr) -> Frame:
+        """
+        Raises:
+            Unpredictable: a key is not among the columns.
+        """
+        for key in keys:
+            try:
+                self._expression(key)
+            except Refused:
+                raise Unpredictable("ORDER BY of what is not selected") from None
+        return self.of(Sort(self.plan))
 
     def apply_in_pandas_with_state(self, by: Sequence[str], function: str, mode: str, timeout: Timeout) -> Frame:
         """``groupBy(by).applyInPandasWithState`` with a function of the suite."""

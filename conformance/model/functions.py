@@ -57,6 +57,14 @@ def _subtract(left: Value, right: Value) -> Value:
     return _moved(left, -right) if isinstance(right, Interval) else left - right
 
 
+def _remainder(left: Value, right: Value) -> Value:
+    """With the sign of the dividend."""
+    if right == 0:
+        raise Unpredictable("a remainder of a division by zero")
+    remainder = abs(left) % abs(right)
+    return -remainder if left < 0 else remainder
+
+
 def _moved(instant_us: int, by: Interval) -> int:
     if by.months:
         moment = _EPOCH + timedelta(microseconds=instant_us)
@@ -96,6 +104,14 @@ def _trunc(unit: str, instant_us: int) -> int:
             break
         zero[name] = 0
     return (moment.replace(**zero) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _date_format(pattern: str, instant_us: int) -> str:
+    return (_EPOCH + timedelta(microseconds=instant_us)).strftime(pattern)
+
+
+def _now() -> Value:
+    raise Unpredictable("current_timestamp")
 
 
 def _to_timestamp(value: Value) -> Value:
@@ -160,6 +176,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "+": ScalarFunction(_add, _sum_type),
     "-": ScalarFunction(_subtract, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
+    "%": ScalarFunction(_remainder, _number),
     "negative": ScalarFunction(lambda a: -a, _same),
     "and": ScalarFunction(_and, _constant(BOOLEAN)),
     "or": ScalarFunction(_or, _constant(BOOLEAN)),
@@ -193,9 +210,23 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "to_timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
     "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
     "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
+    "date_format": ScalarFunction(_date_format, _constant(STRING)),
+    "current_timestamp": ScalarFunction(_now, _constant(TIMESTAMP)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
 """By name in Spark SQL, or by operator."""
+
+BY_TIME_ZONE = frozenset(
+    {
+        "cast timestamp to string",
+        "cast to timestamp",
+        "cast to timestamp_ntz",
+        "date_format",
+        "date_trunc",
+        "to_timestamp",
+    }
+)
+"""Those that depend on the time zone of the session."""
 
 
 def type_of(name: str, kinds: Sequence[DataType]) -> DataType:

@@ -143,7 +143,7 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
         Refused: the condition has no equality.
         Unpredictable: a key is a constant on a version with SPARK-47840.
     """
-    pairs = equalities(node)
+    pairs = [pair for pair in equalities(node) if not pair.null_safe or rules.null_safe_keys != "are none"]
     present = rules.constant_columns_of_joins == "of the present plan" and node.how in ("inner", "leftSemi")
     if not pairs or (present and all(_has_constant(pair, node, silent, rules) for pair in pairs)):
         raise rules.refusal("join without equality")
@@ -259,7 +259,8 @@ class _JoinRun:
 
     def _key(self, name: str, row: Row) -> Key:
         return tuple(
-            _key_value(pair, pair.left if name == "left" else pair.right, row) for pair in self._condition.equal
+            _key_value(pair, pair.left if name == "left" else pair.right, row, self._rules)
+            for pair in self._condition.equal
         )
 
     def _is_evicted(self, name: str, key: Key, row: Row) -> bool:
@@ -275,10 +276,10 @@ class _JoinRun:
         )
 
 
-def _key_value(pair: Equality, key: Expression, row: Row) -> Value:
+def _key_value(pair: Equality, key: Expression, row: Row, rules: Rules) -> Value:
     """The value of a key. That of ``<=>`` is not null: Spark joins on ``coalesce(key, <default>)`` and ``key IS NULL``."""
     value = evaluate(key, row)
-    return (value is None, value) if pair.null_safe else value
+    return (value is None, value) if pair.null_safe and rules.null_safe_keys == "match nulls" else value
 
 
 def _deciding_column(bound: Bound) -> Attribute | None:

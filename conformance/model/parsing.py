@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ from conformance.core.spark_types import DataType, Field
 from conformance.model.aggregates import AGGREGATES
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression
+from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
 from conformance.model.intervals import NotAnInterval, parse_interval
@@ -30,10 +31,10 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
+    exp.Mod: "%",
     exp.And: "and",
     exp.Or: "or",
 }
-_ORDERINGS = frozenset({"<", "<=", ">", ">="})
 _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
@@ -44,6 +45,9 @@ _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
     exp.ArrayUniqueAgg: "collect_set",
+    exp.First: "first",
+    exp.Last: "last",
+    exp.ArrayAgg: "collect_list",
 }
 _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Coalesce: "coalesce",
@@ -169,12 +173,9 @@ class _ExpressionParser:
         args = tuple(self.read(operand) for operand in operands)
         if name == "-" and all(arg.type.name == "timestamp" for arg in args):
             name = "time difference"
-        if (
-            name in _ORDERINGS
-            and all(arg.type == INTERVAL for arg in args)
-            and "comparison of intervals" in self._rules.refusals
-        ):
-            raise self._rules.refusal("comparison of intervals", "interval")
+        refused = "comparison of intervals"
+        if name in ORDERINGS and all(arg.type == INTERVAL for arg in args) and refused in self._rules.refusals:
+            raise self._rules.refusal(refused, "interval")
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
@@ -275,7 +276,18 @@ class _ExpressionParser:
         return self._call("date_trunc", exp.Literal.string(unit), tree.this)
 
     def _currenttimestamp(self, _: exp.CurrentTimestamp) -> Expression:
-        raise Unpredictable("current_timestamp")
+        return Expression("call", TIMESTAMP, name="current_timestamp")
+
+    def _timetostr(self, tree: exp.TimeToStr) -> Expression:
+        """``date_format``; sqlglot turns its pattern into that of Python."""
+        pattern = tree.args["format"].name.replace("strict", "")
+        if re.sub("%[YmdHMS]", "", pattern) != re.sub("%.|[A-Za-z]", "", pattern):
+            raise Unpredictable("date_format by parts other than yyyy, MM, dd, HH, mm and ss")
+        of = tree.this.this if isinstance(tree.this, exp.TimeStrToTime) else tree.this
+        time = self.read(of)
+        if time.type != TIMESTAMP:
+            raise Unpredictable(f"date_format of {time.type}")
+        return Expression("call", STRING, (Expression("literal", STRING, value=pattern), time), "date_format")
 
     def _anonymous(self, tree: exp.Anonymous) -> Expression:
         name = tree.name.lower()
@@ -286,6 +298,8 @@ class _ExpressionParser:
         if name == "window_time":
             self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
+        if name == "now":
+            return Expression("call", TIMESTAMP, name="current_timestamp")
         if name in _NEED:
             self._rules.require(_NEED[name])
         return self._call(name, *tree.expressions)

@@ -151,6 +151,13 @@ class Limit(_WithColumnsOfChild):
 
 
 @dataclass(frozen=True, eq=False)
+class Sort(_WithColumnsOfChild):
+    """SQL ORDER BY. Rows of a micro-batch have no order here, so it only matters where Spark refuses it."""
+
+    child: Plan
+
+
+@dataclass(frozen=True, eq=False)
 class Join:
     """A join of two streams, or of a stream with static rows."""
 
@@ -224,6 +231,7 @@ Plan: TypeAlias = (
     | Aggregate
     | Deduplicate
     | Limit
+    | Sort
     | Join
     | StateFunction
     | StatefulProcessor

@@ -20,6 +20,7 @@ from conformance.model.plan import (
     LocalRelation,
     Plan,
     Project,
+    Sort,
     StatefulProcessor,
     StateFunction,
     StreamSource,
@@ -136,7 +137,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
         case Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit():
+        case Limit() | Sort():
             _need(plan.child, columns, found)
         case StateFunction() | StatefulProcessor():
             _need(plan.child, frozenset(one.id for one in plan.child.columns), found)

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from conformance.model.aggregation import check_order
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
+from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized
@@ -69,9 +71,6 @@ WITHOUT_EFFECT = frozenset(
     }
 )
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
-
-BY_TIME_ZONE = frozenset({"cast to timestamp", "cast to timestamp_ntz", "date_trunc"})
-"""Functions that depend on the time zone of the session."""
 
 KNOWN = (
     frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
@@ -353,6 +352,9 @@ def _check_known(plan: Plan, settings: QuerySettings) -> None:
         raise Unpredictable(f"{min(calls & BY_TIME_ZONE)} in a time zone other than UTC")
     if "collect_set" in calls and "array_sort" not in calls:
         raise Unpredictable("the order of collect_set")
+    for node in walk(plan):
+        if isinstance(node, Aggregate):
+            check_order(node)
 
 
 def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:

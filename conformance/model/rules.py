@@ -97,6 +97,10 @@ class Rules:
     subtracted_term_sign: int
     """The sign of a constant that remains subtracted when an inequality is solved for the event time."""
     equal_terms_of_a_bound: Literal["count each", "count once", "count once, subtracted intervals as negative"]
+    between_computes_its_operand: bool
+    """Whether BETWEEN in a join condition makes its side compute a value that is not a column, once and before the join."""
+    null_safe_keys: Literal["match nulls", "match no nulls", "are none"]
+    """What ``<=>`` is in a join condition."""
     join_state_goes: Boundary
     stores_rows_that_go_at_once: bool
     semi_forgets_matched_rows: bool
@@ -123,6 +127,7 @@ class Rules:
     # Several operators.
     watermark_per_operator: bool
     join_output_waits: bool
+    semi_join_output_waits_for: Literal["both sides", "its left side"]
     constant_keys: Literal["of the state", "of the present plan"]
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
     false_filters_cut_the_plan: bool

@@ -1,4 +1,4 @@
-"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, LIMIT, UNION, WITH and WATERMARK."""
+"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, ORDER BY, LIMIT, UNION, WITH and WATERMARK."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
         return together.distinct_rows() if tree.args.get("distinct") else together
     if not isinstance(tree, exp.Select):
         raise Unpredictable(f"the statement {tree.sql('spark')}")
-    for clause in ("having", "order", "sort", "windows", "laterals", "qualify", "pivots"):
+    for clause in ("having", "sort", "windows", "laterals", "qualify", "pivots"):
         if tree.args.get(clause):
             raise Unpredictable(f"{clause.upper()} in SQL")
     views = {**views, **_common(tree, views)}
@@ -112,6 +112,9 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
         frame = frame.select(*tree.expressions)
     if tree.args.get("distinct"):
         frame = frame.distinct_rows()
+    if order := tree.args.get("order"):
+        selected = [one.unalias() for one in tree.expressions]
+        frame = frame.order_by(*(one.this for one in order.expressions if one.this not in selected))
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame

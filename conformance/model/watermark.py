@@ -232,8 +232,11 @@ def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int,
     if isinstance(plan, StatefulProcessor):
         return at_input if plan.time_mode != "ProcessingTime" and rules.processors_pass_the_watermark_on else None
     if isinstance(plan, Join) and rules.join_output_waits:
+        semi = plan.how == "leftSemi" and rules.semi_join_output_waits_for == "its left side"
         held_back = [
-            bound.state_watermark_ms(at_input, rules) for bound in bounds(plan) if isinstance(bound, RangeBound)
+            bound.state_watermark_ms(at_input, rules)
+            for bound in bounds(plan)[: 1 if semi else 2]
+            if isinstance(bound, RangeBound)
         ]
         return None if lowest is None else max(0, min([at_input, *held_back]))
     return lowest

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.model.catalogue import WrongModel
+from conformance.model.wrong_join_models import WRONG_JOIN_MODELS
 from conformance.model.wrong_state_functions import WRONG_STATE_FUNCTIONS
 
 
@@ -85,6 +86,11 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         "the watermark sees rows that a later filter removes",
         "event-time-column/filter-on-another-column-is-pushed-below",
         filters_go_below_the_watermark=False,
+    ),
+    _wrong(
+        "an event time loses its watermark in a struct on 3.3 and later",
+        "event-time-column/struct-of-the-event-time-keeps-the-watermark",
+        struct_fields_keep_the_watermark=False,
     ),
     # Late rows.
     _wrong(
@@ -256,46 +262,7 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         deduplication_state_compares="whole rows",
     ),
     # Joins.
-    _wrong(
-        "an inclusive bound expires one millisecond early",
-        "join-delays/inclusive-bound-waits-one-millisecond-longer",
-        inclusive_bound_ms=0,
-    ),
-    _wrong(
-        "join state at its watermark is not evicted",
-        "join-delays/strict-bound-is-over-when-the-watermark-reaches-it",
-        join_state_goes=lambda us, ms: us < ms * 1000,
-    ),
-    _wrong(
-        "rows evicted in their own micro-batch are not stored",
-        "join-delays/outer-join-with-one-watermark-gives-a-wrong-null-row",
-        stores_rows_that_go_at_once=False,
-    ),
-    _wrong(
-        "a left semi join keeps matched rows",
-        "join-delays/left-semi-rows-that-cannot-match-are-not-stored",
-        semi_forgets_matched_rows=False,
-    ),
-    _wrong(
-        "a matched row also gets a null row",
-        "join-delays/left-outer-pair-that-fails-the-condition-gets-its-null-row",
-        outer_emits_null_row="always",
-    ),
-    _wrong(
-        "an unmatched row gets a null row in every micro-batch",
-        "event-time-column/sql-watermark-clause-on-both-sides-of-a-join",
-        outer_emits_null_row="if unmatched, each batch",
-    ),
-    _wrong(
-        "null rows of one key share their values",
-        "join-delays/self-full-outer-no-null-row-for-a-matched-row",
-        evicted_rows_share_a_buffer=True,
-    ),
-    _wrong(
-        "rows that cannot match are stored",
-        "join-delays/left-outer-row-that-cannot-match-comes-out-at-once",
-        rows_that_cannot_match="are stored",
-    ),
+    *WRONG_JOIN_MODELS,
     # Several operators.
     _wrong(
         "one watermark serves all operators on 3.5 and later",

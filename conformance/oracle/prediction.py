@@ -13,6 +13,7 @@ from conformance.core.case import Add, Backlog, Case, Expectation, Partitioned, 
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
+from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
@@ -108,8 +109,9 @@ def _predicted(expectation: Expectation | None) -> Expectation | None:
 def _depends_on_order(case: Case) -> bool:
     """Whether an operation takes some of several rows, so that the order of partitions may matter."""
     taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
-    names = {operation.name for operation in case.operations()}
-    return bool(names & taking) and _comes_in_partitions(case)
+    operations = list(case.operations())
+    by_order = any(f"{function}(" in str(one.arguments) for one in operations for function in BY_ORDER)
+    return (by_order or any(one.name in taking for one in operations)) and _comes_in_partitions(case)
 
 
 def _limits(case: Case) -> bool:

@@ -57,18 +57,19 @@ def unstated_moments(cases: Iterable[Case]) -> Iterator[UnstatedMoment]:
     """The steps of these cases that do not say which micro-batch emits, by what the model predicts.
 
     Looks at the newest version for which each expectation applies: the newest of all, and the newest of each ``differs`` entry. A case
-    that the model cannot predict there is left out; ``conformance validate --model`` names these.
+    that the model cannot predict there is left out; ``conformance validate --model`` names these. Cases of one file that share the
+    step are named once.
     """
+    found: dict[tuple[Path, int], UnstatedMoment] = {}
     for case in cases:
-        found: dict[int, UnstatedMoment] = {}
         for version in _versions(case):
             try:
                 observation = predict(case, version).observation
             except Unpredictable:
                 continue
             for one in unstated_in(case, version, observation):
-                found.setdefault(one.line, one)
-        yield from found.values()
+                found.setdefault((one.path, one.line), one)
+    yield from found.values()
 
 
 def unstated_in(case: Case, version: SparkVersion, observation: Observation) -> Iterator[UnstatedMoment]:

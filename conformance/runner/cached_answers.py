@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from conformance.core.observation import Identity
 from harness.engine.engine import EngineLocation, Runtime
-from harness.engine.request import calls_code
 from harness.scheduling.answer_cache import AnswerCache, CachedAnswer
 from harness.scheduling.cache_key import answer_key, expects_progress, question_digest
 from harness.scheduling.cell_run import CellRun, CellTask
@@ -53,8 +52,8 @@ class CachedAnswers:
             self._cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
 
     def _key(self, task: CellTask) -> str | None:
-        """None if the answer must not be reused: an author's own code may have changed without a trace."""
-        if calls_code(task.case):
+        """None if the answer must not be reused: an author's own code, or a file, may have changed without a trace."""
+        if task.case.needs_code:
             return None
         engines = []
         for target in task.targets:

@@ -61,7 +61,7 @@ def run_cells(
     """Run cells and pass each verdict on; returns when all are done.
 
     Args:
-        allow_code: whether cases may call Python code of their authors.
+        allow_code: whether cases may do what needs ``--allow-code``.
         cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
 
     Returns:

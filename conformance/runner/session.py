@@ -36,9 +36,10 @@ from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from reports.analysis.model_column import MODEL
 from reports.analysis.model_column import cells as cells_of_the_model
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
+from reports.results.writing import ResultsWriter
 
 V = TypeVar("V")
 Record: TypeAlias = Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
@@ -213,7 +214,8 @@ def run_and_write(
     """Run cells and write a results file; ``answered`` are cells that need no engine.
 
     Raises:
-        Interrupted: Ctrl-C or SIGTERM; the results file has no footer.
+        Interrupted: Ctrl-C or SIGTERM; what it left has no footer.
+        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
         HarnessError: engines cannot be started at all; the results file is untouched.
     """
     with ExitStack() as stack:
@@ -221,7 +223,7 @@ def run_and_write(
         runtime = stack.enter_context(open_runtime(options.runtime, options.work))
         writer = stack.enter_context(ResultsWriter(options.output, header))
         stack.enter_context(
-            interruptible(lambda: f"{options.output} lacks {counted(len(writer.missing()), 'cell')} and its footer")
+            interruptible(lambda: f"{writer.left_at} lacks {counted(len(writer.missing()), 'cell')} and its footer")
         )
         # Repetitions are run to see whether answers change.
         cache = None if limits.repeat > 1 else stack.enter_context(AnswerCache(answers_file(), fresh=options.fresh))

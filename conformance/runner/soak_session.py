@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.core.output_file import OutputFile
 from conformance.core.wording import counted
 from conformance.runner.resources import OptionsClash, interruptible, working_folder
 from conformance.runner.session import choose_targets
@@ -18,7 +19,7 @@ from harness.soak.engine import SoakEngine, SoakOptions
 from harness.soak.messages import Stream
 from harness.soak.soak import Watcher
 from harness.targets.target import Target
-from reports.results.soak import InvariantRecord, SoakRecord
+from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
 
 
 @dataclass(frozen=True)
@@ -85,12 +86,15 @@ def soak(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM; nothing is written.
+        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
         HarnessError: an engine did not start, or failed without having been killed.
     """
     request = plan.request
     started = datetime.now(UTC)
     engines: list[SoakEngine] = []
     with ExitStack() as stack:
+        # What cannot be written is known before millions of rows have run.
+        output = stack.enter_context(OutputFile(request.output, SOAK_RECORD))
         stack.enter_context(interruptible(lambda: f"{request.output} is not written"))
         root = stack.enter_context(working_folder(request.work, request.storage))
         options = SoakOptions(
@@ -108,24 +112,24 @@ def soak(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
 
         late = late_by(plan.target.version, request.conf)
         found = run_soak(start, str(root), plan.stream, request.kills, late, watcher)
-    identity = engines[0].identity
-    record = SoakRecord(
-        command=request.command,
-        started=started,
-        target=plan.target.name,
-        spark=identity.spark,
-        java=identity.java,
-        master=request.cluster.master if request.cluster else None,
-        rows=request.rows,
-        seed=plan.stream.seed,
-        kills_wanted=request.kills,
-        kills=found.run.kills,
-        seconds=found.run.seconds,
-        arrived=found.totals.arrived,
-        counted=found.totals.counted,
-        late=found.totals.late,
-        in_state=found.totals.in_state,
-        laws=tuple(map(InvariantRecord.of, found.invariants)),
-    )
-    record.write(request.output)
+        identity = engines[0].identity
+        record = SoakRecord(
+            command=request.command,
+            started=started,
+            target=plan.target.name,
+            spark=identity.spark,
+            java=identity.java,
+            master=str(request.cluster) if request.cluster else None,
+            rows=request.rows,
+            seed=plan.stream.seed,
+            kills_wanted=request.kills,
+            kills=found.run.kills,
+            seconds=found.run.seconds,
+            arrived=found.totals.arrived,
+            counted=found.totals.counted,
+            late=found.totals.late,
+            in_state=found.totals.in_state,
+            laws=tuple(map(InvariantRecord.of, found.invariants)),
+        )
+        output.write(record.text)
     return record

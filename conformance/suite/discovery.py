@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -53,6 +54,21 @@ class Suite:
         """SHA-256 over the ids and digests of the Spark cases, which identifies the suite in results."""
         content = sorted((case.id, case.digest) for case in self.cases)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def without_permission(self) -> Suite:
+        """The same, where all that needs ``--allow-code`` is a problem."""
+        found = {
+            Problem(case.path, one.line, one.column, f"{one.reason}: only --allow-code runs this")
+            for case in self.cases
+            for one in case.needs_code
+        }
+        refused = {case.id for case in self.cases if case.needs_code}
+        return replace(
+            self,
+            cases=tuple(case for case in self.cases if case.id not in refused),
+            problems=tuple(sorted({*self.problems, *found})),
+            invalid=self.invalid + len({problem.path for problem in found}),
+        )
 
     def raise_for_problems(self) -> None:
         """
@@ -105,7 +121,7 @@ def find(name: str) -> Case | PolicyCase:
         wanted = name.removeprefix("cases/").removesuffix(SUFFIXES[0])
         path = shipped() / f"{wanted}{SUFFIXES[0]}"
         if not path.is_file() and expansion_at(path) is None:
-            known = [id_of(file, shipped()) for file in _files(shipped()) if not is_catalogue(file, shipped())]
+            known = [id_of(file, shipped()) for file in _files(shipped(), []) if not is_catalogue(file, shipped())]
             raise NoSuchCase(name, get_close_matches(wanted, known, 3, cutoff=0.5))
     loaded = load([path])
     loaded.raise_for_problems()
@@ -153,7 +169,7 @@ class _Reader:
             self._read_one_of_matrix(path)
             return
         top = path.absolute() if path.is_dir() else path.absolute().parent
-        files = list(_files(path.absolute()))
+        files = list(_files(path.absolute(), self._problems))
         cases = [file for file in files if not is_catalogue(file, self._root(file, top))]
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
@@ -225,12 +241,28 @@ class _Reader:
         self._problems.append(Problem(file, 0, 0, message))
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The YAML files at or below a path, sorted, except hidden ones."""
-    if path.is_file():
-        yield path
+def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    """The YAML files at or below a path, sorted, except hidden ones. What cannot be looked into is a problem: it may hold cases."""
+    if not path.is_dir():
+        if path.is_file():
+            yield path
         return
-    for below in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
-        if below.suffix in SUFFIXES and below.is_file() and not hidden:
-            yield below
+    found: list[Path] = []
+
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(Path(error.filename), 0, 0, f"cannot read the folder: {error.strerror}"))
+
+    for name, folders, files in os.walk(path, onerror=unreadable):
+        folder = Path(name)
+        folders[:] = [below for below in folders if not below.startswith(".")]
+        problems += [
+            Problem(folder / below, 0, 0, "a link to a folder is not followed; name the folder itself")
+            for below in folders
+            if (folder / below).is_symlink()
+        ]
+        for file in (folder / below for below in files if not below.startswith(".")):
+            if file.suffix in SUFFIXES and file.is_file():
+                found.append(file)
+            elif file.is_symlink() and not file.exists():
+                problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))
+    yield from sorted(found)

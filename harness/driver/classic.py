@@ -22,14 +22,16 @@ class Classic:
     """A ``Backend`` in local mode, unless the settings name another master.
 
     ``work``: a directory for scratch files; ``conf``: static settings of the target; ``storage``: the URL of a directory that holds
-    the directories of cases, None if they are on this machine.
+    the directories of cases, None if they are on this machine; ``hidden``: more settings, which are secrets.
 
     Raises:
         StorageUnwritable: the storage cannot be written.
     """
 
-    def __init__(self, work: str, conf: Dict[str, str], storage: Optional[str] = None) -> None:
-        self.spark = session.start(work, conf)
+    def __init__(
+        self, work: str, conf: Dict[str, str], storage: Optional[str] = None, hidden: Optional[Dict[str, str]] = None
+    ) -> None:
+        self.spark = session.start(work, conf, hidden or {})
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._session_class = _session_class(self.spark)

@@ -9,7 +9,9 @@ from typing import Any, Dict
 
 from pyspark.sql import functions as F
 
+from .failures import NotPermitted
 from .origin import MissingName, method
+from .permission import check_statement
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import STATEFUL_PROCESSORS
 
@@ -119,17 +121,22 @@ class _Builder:
             processor.emits,
             arguments.get("outputMode", "append"),
             arguments.get("timeMode", "None"),
-            self._session.sql(initial).groupBy(*arguments["by"]) if initial else None,
+            self._statement(initial).groupBy(*arguments["by"]) if initial else None,
             arguments.get("eventTimeColumn", ""),
         )
 
     def _sql(self, frame: Any, operation: Operation) -> Any:
         frame.createOrReplaceTempView(operation["as"])
-        return self._session.sql(operation["sql"])
+        return self._statement(operation["sql"])
+
+    def _statement(self, text: str) -> Any:
+        if self._code_path is None:
+            check_statement(self._session, text)
+        return self._session.sql(text)
 
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code_path is None:
-            raise UnknownOperation("call (not allowed)")
+            raise NotPermitted("the query calls Python code of its author")
         module, _, name = operation["call"].partition(":")
         if self._code_path not in sys.path:
             sys.path.insert(0, self._code_path)

@@ -12,8 +12,9 @@ from .breakpoint import Breakpoint
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, machine_failure
-from .failures import DriverFailure, EngineLost
+from .failures import DriverFailure, EngineLost, NotPermitted
 from .origin import DriverError, MissingName, check_argument, raised_by_driver
+from .permission import check_frame
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
@@ -215,7 +216,9 @@ class Execution:
         try:
             self._frame = self._build()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
-        except MissingPackages:
+            if self._request.code_path is None:
+                check_frame(self._session, self._frame)
+        except (MissingPackages, NotPermitted):
             raise
         except MissingName as missing:
             raise QueryFailed("analysis", missing.error) from missing

@@ -60,6 +60,15 @@ class ExecutorsLost(DriverFailure):
     reason = "executors-lost"
 
 
+class NotPermitted(DriverFailure):
+    """The case does what only ``--allow-code`` permits. ``why``: what that is."""
+
+    reason = "not-permitted"
+
+    def __init__(self, why: str) -> None:
+        super().__init__("{}; only --allow-code permits that".format(why))
+
+
 def reason_of(error: BaseException, *, starting: bool = False) -> str:
     """The code for an error. ``starting``: it was raised before the engine was up."""
     if isinstance(error, DriverFailure):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import json
 import os
 import sys
 import traceback
@@ -79,11 +80,13 @@ def _start(arguments: List[str]) -> Backend:
     options = parser.parse_args(arguments)
     if options.shared:
         os.umask(0)
-    # Not an argument: it may hold a token, and every user of the machine can read arguments.
+    # No arguments: they may hold secrets, and every user of the machine can read arguments.
     url = os.environ.pop("CONFORMANCE_ENDPOINT", None)
+    storage = os.environ.pop("CONFORMANCE_STORAGE", None) or options.storage
+    hidden: Dict[str, str] = json.loads(os.environ.pop("CONFORMANCE_SETTINGS", "{}"))
     if url:
-        return Connect(url, options.storage)
-    return Classic(options.work, dict(setting.split("=", 1) for setting in options.settings), options.storage)
+        return Connect(url, storage)
+    return Classic(options.work, dict(setting.split("=", 1) for setting in options.settings), storage, hidden)
 
 
 def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[str, Any]) -> None:

@@ -17,13 +17,19 @@ SESSION_SETTINGS = {
 """Settings of every session; a session can override them."""
 
 
-def start(work: str, conf: dict[str, str]) -> Any:
-    """Start Spark, in local mode by default. ``work``: a directory for scratch files; ``conf``: static settings of the target."""
+def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
+    """Start Spark, in local mode by default.
+
+    ``work``: a directory for scratch files; ``conf``: static settings of the target; ``hidden``: settings that are secrets.
+    """
     from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
+    shown = {**_static_settings(work), **conf}
+    if hidden:
+        _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")
-    for key, value in {**_static_settings(work), **conf}.items():
+    for key, value in {**shown, **hidden}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -34,6 +40,16 @@ def start(work: str, conf: dict[str, str]) -> Any:
     # Here, because starting it is not thread-safe; every query calls `foreachBatch` through it.
     ensure_callback_server_started(spark.sparkContext._gateway)
     return spark
+
+
+def _start_jvm(shown: dict[str, str]) -> None:
+    """Start the JVM with these settings only: what it starts with are its arguments, which every user of the machine can read."""
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf(False)
+    for key, value in {"spark.master": "local[1]", **shown}.items():
+        conf.set(key, value)
+    SparkContext._ensure_initialized(conf=conf)
 
 
 def _write_no_checksums(spark: Any) -> None:

@@ -174,6 +174,8 @@ class FailureReason(StrEnum):
     MACHINE_OVERLOADED = "machine-overloaded"
     EXECUTORS_LOST = "executors-lost"
     """Spark gave up on a job because the cluster lost executors repeatedly."""
+    NOT_PERMITTED = "not-permitted"
+    """The plan of the case does what only ``--allow-code`` permits."""
 
 
 class Failed(Message):

@@ -56,11 +56,6 @@ def request_for(
     )
 
 
-def calls_code(case: Case) -> bool:
-    """Whether the case runs its author's Python inside the engine."""
-    return has_operation(case, "call")
-
-
 def has_operation(case: Case, operation: str) -> bool:
     """Whether some query of the case has an operation of this name."""
     return any(one.name == operation for one in case.operations())

@@ -16,6 +16,8 @@ from harness.errors import HarnessError
 from harness.targets.target import JavaRequirement
 
 _SECONDS_TO_ANSWER = 60
+_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+"""Variables whose content every Java takes as options."""
 _INSTALLED_UNDER = (
     "/usr/lib/jvm/*",
     "/opt/java/*",
@@ -73,6 +75,20 @@ class NoSuchJava(HarnessError):
         self.found = dict(found)
 
 
+class BadJavaOptions(HarnessError):
+    """A Java works, but not with the options that the environment gives to every Java: no other Java would.
+
+    Attributes:
+        variables: that hold the options.
+    """
+
+    exit_code = 2
+
+    def __init__(self, variables: Sequence[str], why: str) -> None:
+        super().__init__(f"no Java starts with the options in {' and '.join(variables)}: {why}. Correct or unset them.")
+        self.variables = tuple(variables)
+
+
 class NotAJava(Exception):
     """A file is not a working Java; the text says why: ``fails with exit code 1: …``."""
 
@@ -82,6 +98,7 @@ def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java
 
     Raises:
         NoSuchJava: none does.
+        BadJavaOptions: one would, without the options in the environment.
     """
     found: dict[str, str] = {}
     for place, binary in candidates(environ):
@@ -131,37 +148,50 @@ def inspect(binary: Path) -> Java:
 
     Raises:
         NotAJava: it does not exist, fails, or does not answer like a Java.
+        BadJavaOptions: it works without the options in the environment.
     """
-    result = _inspected(binary)
-    if isinstance(result, NotAJava):
+    options = {name: os.environ[name] for name in _OPTIONS if os.environ.get(name)}
+    result = _inspected(binary, tuple(options.items()))
+    if isinstance(result, Exception):
         raise result
     return result
 
 
 @cache
-def _inspected(binary: Path) -> Java | NotAJava:
+def _inspected(binary: Path, options: tuple[tuple[str, str], ...]) -> Java | NotAJava | BadJavaOptions:
+    """``options``: what the environment gives to every Java, on which the answer depends."""
     try:
         return _run(binary)
+    except NotAJava as error:
+        if options and not isinstance(_inspected_without_options(binary), NotAJava):
+            return BadJavaOptions([name for name, _ in options], str(error))
+        return error
+
+
+def _inspected_without_options(binary: Path) -> Java | NotAJava:
+    try:
+        return _run(binary, {name: value for name, value in os.environ.items() if name not in _OPTIONS})
     except NotAJava as error:
         return error
 
 
-def _run(binary: Path) -> Java:
-    settings = _output(binary, "-XshowSettings:properties", "-version")
+def _run(binary: Path, environ: Mapping[str, str] | None = None) -> Java:
+    settings = _output(binary, environ, "-XshowSettings:properties", "-version")
     properties = dict(re.findall(r"^\s+(java\.home|java\.version) = (.+?)\s*$", settings, re.MULTILINE))
     if properties.keys() != {"java.home", "java.version"}:
         raise NotAJava(f"does not answer like a Java: {_tail(settings)}")
     java = Java(Path(properties["java.home"]), properties["java.version"], frozenset())
     if java.major < 9:
         return java
-    modules = frozenset(line.split("@")[0] for line in _output(binary, "--list-modules").split())
+    modules = frozenset(line.split("@")[0] for line in _output(binary, environ, "--list-modules").split())
     return Java(java.home, java.version, modules)
 
 
-def _output(binary: Path, *arguments: str) -> str:
+def _output(binary: Path, environ: Mapping[str, str] | None, *arguments: str) -> str:
     try:
         answer = subprocess.run(
             [str(binary), *arguments],
+            env=environ,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

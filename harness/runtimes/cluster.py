@@ -6,9 +6,11 @@ import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance.core.errors import WrongUsage
+from conformance.core.redaction import redact
 from harness.errors import HarnessError
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
@@ -21,7 +23,7 @@ class NotAMaster(WrongUsage):
 
     def __init__(self, text: str) -> None:
         super().__init__(
-            f"{text!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or local-cluster[2,1,1024] "
+            f"{redact(text)!r} is not a master URL: use spark://host:7077, yarn, k8s://https://host:6443 or local-cluster[2,1,1024] "
             "(workers, cores per worker, MiB per worker). Without --master everything runs on this machine."
         )
         self.text = text
@@ -31,7 +33,7 @@ class NotASetting(WrongUsage):
     """A text that is not a Spark setting."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
+        super().__init__(f"{redact(text)!r} is not a Spark setting; write one like --conf spark.executor.memory=2g")
         self.text = text
 
 
@@ -66,8 +68,8 @@ class Cluster:
         return self.master.startswith("local-cluster") or is_loopback(self.master)
 
     def __str__(self) -> str:
-        """The master URL."""
-        return self.master
+        """The master URL, without credentials."""
+        return redact(self.master)
 
     def settings(self, work: str) -> dict[str, str]:
         """Spark settings in addition to the suite's own; executors must see ``work``, the engine's directory, at the same path."""
@@ -100,8 +102,8 @@ class Cluster:
                 socket.create_connection((host, port), timeout=5).close()
                 return
             except (OSError, ValueError) as error:
-                errors.append(f"{one}: {error}")
-        raise MasterUnreachable(self.master, "; ".join(errors))
+                errors.append(f"{redact(f'spark://{one}').removeprefix('spark://')}: {error}")
+        raise MasterUnreachable(str(self), "; ".join(errors))
 
     def _address(self) -> str:
         """The address of this machine on the route to the cluster."""
@@ -126,6 +128,31 @@ def settings_of(texts: Iterable[str]) -> dict[str, str]:
         found = re.fullmatch(r"(spark\.[^=\s]+)=(.*)", text)
         if not found:
             raise NotASetting(text)
+        settings[found[1]] = found[2]
+    return settings
+
+
+class NotAPropertiesFile(WrongUsage):
+    """A file of Spark settings cannot be read."""
+
+
+def settings_in(file: Path) -> dict[str, str]:
+    """The settings in a file of the form of ``spark-defaults.conf``: a key and a value on each line, ``#`` before a comment.
+
+    Raises:
+        NotAPropertiesFile: it cannot be read, or a line is no setting.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAPropertiesFile(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    settings = {}
+    for number, line in enumerate(lines, 1):
+        if not (text := line.strip()) or text.startswith("#"):
+            continue
+        if not (found := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", text)):
+            # The line itself may hold a secret.
+            raise NotAPropertiesFile(f"{file}:{number}: not a Spark setting; write one like spark.executor.memory 2g")
         settings[found[1]] = found[2]
     return settings
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
+from conformance.core.redaction import without_secrets
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
@@ -102,9 +103,7 @@ class Endpoint:
 
     def redact(self, text: str) -> str:
         """The text without the secrets of the address."""
-        for value in self._secrets():
-            text = text.replace(value, "…")
-        return text
+        return without_secrets(self._secrets())(text)
 
     def _secrets(self) -> Iterator[str]:
         _, _, parameters = self.url.partition("/;")

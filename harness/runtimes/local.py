@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from conformance.core.case import Case
+from conformance.core.redaction import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation
 from harness.environments.provision import prepare, prepared
@@ -73,10 +74,18 @@ class LocalRuntime:
             ),
             work=str(work),
             cases=f"{self.storage}/{work.name}" if self.storage else None,
-            place=EngineLocation(self.name, master=self.cluster.master if self.cluster else None),
+            place=EngineLocation(self.name, master=str(self.cluster) if self.cluster else None),
             code_path=str(self.code_path) if self.code_path else None,
             start_timeout=program.START_SECONDS,
+            redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
         )
+
+    def _urls(self) -> Iterator[str]:
+        """Every URL that may hold credentials."""
+        if self.storage is not None:
+            yield self.storage.url
+        if self.cluster is not None:
+            yield self.cluster.master
 
     def _tuning(self, target: Target) -> dict[str, str]:
         return {} if self.plain else tuning(target.version, own_disk=self.storage is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -10,6 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
+from conformance.core.redaction import is_secret
 from harness.engine.subprocess_transport import SubprocessTransport
 from harness.environments.environment import Environment
 from harness.runtimes.cluster import Cluster
@@ -50,7 +52,7 @@ def start(
     storage: StorageUrl | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> SubprocessTransport:
-    """Start ``python -m MODULE [--storage URL] WORK KEY=VALUE …``.
+    """Start ``python -m MODULE WORK KEY=VALUE …``; the storage and settings that are secrets go into variables.
 
     Args:
         module: a staged module.
@@ -62,10 +64,13 @@ def start(
     environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
     # `environ` has a PYTHONPATH only if the installed Spark is found through it.
     path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
-    options = ["--storage", str(storage)] if storage else []
-    assignments = (f"{key}={value}" for key, value in settings.items())
+    hidden = {key: value for key, value in settings.items() if is_secret(key, value)}
+    assignments = (f"{key}={value}" for key, value in settings.items() if key not in hidden)
+    secrets = {"CONFORMANCE_SETTINGS": json.dumps(hidden)} if hidden else {}
+    if storage is not None:
+        secrets["CONFORMANCE_STORAGE"] = str(storage)
     return SubprocessTransport(
-        [str(environment.python), "-m", module, *options, str(work), *assignments],
+        [str(environment.python), "-m", module, str(work), *assignments],
         cwd=work,
-        env={**environ, "PYTHONPATH": path, **variables},
+        env={**environ, "PYTHONPATH": path, **secrets, **variables},
     )

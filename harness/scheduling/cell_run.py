@@ -10,9 +10,10 @@ from typing import TypeAlias, TypeVar
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
+from conformance.core.wording import counted
 from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, TooBusy
-from harness.engine.request import calls_code, request_for
+from harness.engine.request import request_for
 from harness.engine.segments import Segment, join_segments, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot
@@ -127,8 +128,10 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
 
 def not_runnable(case: Case, allow_code: bool) -> str | None:
     """Why the case cannot run at all; None if it can."""
-    if calls_code(case) and not allow_code:
-        return "not run: the case calls Python code of its author (`call`); allow it with --allow-code"
+    if case.needs_code and not allow_code:
+        first, more = case.needs_code[0], len(case.needs_code) - 1
+        others = f", and {counted(more, 'other reason')}" if more else ""
+        return f"not run: {case.file}:{first.line}:{first.column}: {first.reason}{others}; --allow-code runs it"
     return None
 
 

@@ -92,6 +92,7 @@ class Scheduler:
     Args:
         limits: ``jobs × side_by_side`` cells run at the same time.
         listener: is told about every event; its methods are called from several threads.
+        allow_code: whether cases may do what needs ``--allow-code``.
     """
 
     def __init__(self, runtime: Runtime, limits: Limits, listener: Listener, *, allow_code: bool = False) -> None:

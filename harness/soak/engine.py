@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance.core.redaction import secrets_of, without_secrets
 from harness.engine.connection import DriverConnection
 from harness.engine.protocol import AnyAnswer, Done
 from harness.engine.transport import Transport
@@ -39,14 +40,15 @@ class SoakEngine:
     Args:
         transport: to a program that was just started; owned by the engine from here on.
         patience: seconds without a message after which it counts as lost.
+        redact: removes secrets from a text.
 
     Raises:
         EngineFailed: it did not introduce itself.
     """
 
-    def __init__(self, transport: Transport, *, patience: float) -> None:
+    def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
         self._patience = patience
-        self._connection = DriverConnection(transport, start_timeout=program.START_SECONDS)
+        self._connection = DriverConnection(transport, start_timeout=program.START_SECONDS, redact=redact)
         self.identity = self._connection.hello.identity
 
     @classmethod
@@ -65,7 +67,9 @@ class SoakEngine:
         transport = program.start(
             "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
         )
-        return cls(transport, patience=options.patience)
+        urls = [options.cluster.master] if options.cluster else []
+        secrets = secrets_of({**settings, **options.variables}, urls)
+        return cls(transport, patience=options.patience, redact=without_secrets(secrets))
 
     def ask(self, request: Request) -> Iterator[AnyAnswer]:
         """The answers to a request, until it is carried out.

@@ -13,9 +13,11 @@ accepted:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.source import read_yaml
@@ -77,12 +79,24 @@ def read_accepted(path: Path) -> tuple[Acceptance, ...]:
     return tuple(entry for entry in found if entry is not None)
 
 
+_HEAD = (
+    "# Review each change and say why it is acceptable for your job. An entry that matches no change fails the gate."
+)
+_DRAFTED = re.compile(rb"accepted:( \[\])?|  - case: .*|    change: .*|    because:|")
+
+
+def _has_no_reasons(start: bytes) -> bool:
+    head, *lines = start.split(b"\n")
+    return head == _HEAD.encode() and len(start) < LOOKED_AT and all(map(_DRAFTED.fullmatch, lines))
+
+
+DRAFT = FileKind("a draft without reasons", _has_no_reasons)
+"""What a draft may replace: reasons that somebody has written are never lost."""
+
+
 def draft(changes: tuple[Change, ...]) -> str:
     """A file that accepts these changes once the reasons are filled in; without reasons it is invalid."""
-    lines = [
-        "# Review each change and say why it is acceptable for your job. An entry that matches no change fails the gate."
-    ]
-    lines.append("accepted:" if changes else "accepted: []")
+    lines = [_HEAD, "accepted:" if changes else "accepted: []"]
     for change in changes:
         lines.append(f"  - case: {change.case}")
         lines.append(f"    change: {change.meaning}    # {change.what}")

@@ -54,6 +54,14 @@ class NoSuchVersion(WrongUsage):
         self.known = tuple(known)
 
 
+class SameVersion(WrongUsage):
+    """Both versions are the same target, between which nothing can change."""
+
+    def __init__(self, before: str, after: str, target: str) -> None:
+        super().__init__(f"--from {before} and --to {after} are both {target}: name two versions")
+        self.target = target
+
+
 @dataclass(frozen=True)
 class Ruling:
     """The decision on one change."""
@@ -139,9 +147,10 @@ def gate(
 
     Raises:
         NoSuchVersion: one of the versions is not in the results, or not in the baseline.
+        SameVersion: there is only one.
     """
     matrix = Matrix.of(results)
-    pair = (find(results, before), find(results, after))
+    pair = find_both(results, before, after)
     compared = changes(matrix, *pair)
     about = [entry for entry in accepted if entry.applies_to(pair[0].spark, pair[1].spark)]
     earlier = _Earlier.of(baseline, before, after) if baseline is not None else None
@@ -201,6 +210,19 @@ def find(results: Results, asked: str) -> Target:
             published=set(results.paths) == set(published()),
         )
     return found[0]
+
+
+def find_both(results: Results, before: str, after: str) -> tuple[Target, Target]:
+    """The targets of two versions.
+
+    Raises:
+        NoSuchVersion: see ``find``.
+        SameVersion: they are one target.
+    """
+    pair = find(results, before), find(results, after)
+    if pair[0] == pair[1]:
+        raise SameVersion(before, after, pair[0].name)
+    return pair
 
 
 @dataclass(frozen=True)

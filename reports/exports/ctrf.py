@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.core.printable import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.results.reading import Results
@@ -43,7 +44,7 @@ def ctrf(results: Results, folder: str = "cases") -> str:
             "tests": [_test(cell, folder) for cell in sorted(results.cells, key=lambda cell: (cell.target, cell.case))],
         },
     }
-    return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+    return printable_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n"
 
 
 def _test(cell: Cell, folder: str) -> dict[str, Any]:

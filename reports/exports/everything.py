@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from conformance.core.printable import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.analysis.change import Change, Changes, Meaning
@@ -128,7 +129,7 @@ def everything(report: Report) -> str:
             for one in report.covered
         ),
     )
-    return document.model_dump_json(indent=1) + "\n"
+    return printable_json(document.model_dump_json(indent=1)) + "\n"
 
 
 def json_schema() -> dict[str, Any]:

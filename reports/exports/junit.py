@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Xml
 
+from conformance.core.printable import printable, without_commands
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.results.reading import Results
@@ -19,7 +20,7 @@ NAME = "watermark-conformance"
 FAILURES: tuple[Status, ...] = ("violates", "flaky")
 ERRORS: tuple[Status, ...] = ("broken", "not-run")
 
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile("[\ufffe\uffff]")
 
 
 def junit(results: Results) -> str:
@@ -76,8 +77,8 @@ def _case(cell: Cell) -> Xml.Element:
 
 
 def _clean(text: str) -> str:
-    """The text with every character that XML cannot hold written as its number."""
-    return _NOT_IN_XML.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """The text with every character that XML cannot hold, or that acts on a terminal, written as its number."""
+    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", without_commands(printable(text, keep="\t\n")))
 
 
 def _seconds(milliseconds: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 
+from conformance.core.printable import printable, without_commands
 from conformance.core.wording import counted
 from conformance.judging.finding import described
 from reports.analysis.change import MEANINGS, Changes
@@ -45,9 +46,11 @@ def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
         cell = matrix.cells.get((case, target.name))
         said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)] if cell is not None else []
         head = f"{MARKS[status].glyph} <code>{_text(case)}</code> on {_text(target.name)}: {status}"
-        body = html.escape("\n".join(said))
+        # A blank line would end the block of HTML, and what follows it would be Markdown.
+        lines = (line for line in "\n".join(said).splitlines() if line.strip())
+        body = html.escape(without_commands("\n".join(map(printable, lines))))
         body = body if len(body) <= LONGEST else body[:LONGEST] + "…"
-        yield f"<details><summary>{head}</summary>\n<pre>{body.replace(chr(10) * 2, chr(10))}</pre></details>\n\n"
+        yield f"<details><summary>{head}</summary>\n<pre>{body}</pre></details>\n\n"
     if len(bad) > MOST_FINDINGS:
         yield f"… and {len(bad) - MOST_FINDINGS} more cells.\n\n"
     yield from _known_bugs(matrix)
@@ -106,7 +109,7 @@ def _numbers(matrix: Matrix) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Text escaped for a Markdown table."""
-    return html.escape(" ".join(text.split())).translate(_MARKDOWN)
+    return html.escape(printable(" ".join(text.split()))).translate(_MARKDOWN)
 
 
 _MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_[]|~"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.core.printable import printable
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import GREEN
@@ -49,7 +50,7 @@ def _line(level: str, file: str, line: int | None, title: str, message: str) -> 
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

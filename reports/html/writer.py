@@ -9,12 +9,15 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from conformance.core.output_file import FileKind, any_content, write_file
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.pages import TABS, Page, pages, templates
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
+PAGE = FileKind("a page of a report", lambda start: b"Watermark conformance</title>" in start)
+ASSET = FileKind("an asset of a report", any_content)
 
 
 class NotAFolder(OSError):
@@ -31,14 +34,15 @@ def write(report: Report, out: Path) -> Path:
     """Write the report as a folder of pages, and return the page to open; other files in the folder stay.
 
     Raises:
-        OSError: it cannot be written; ``NotAFolder`` if the folder is a file.
+        NotAFolder: the folder is a file.
+        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
     """
     _make(out)
-    for name in ASSETS:
-        _put(out / name, _asset(name))
     addresses = InAFolder()
     for page in pages(report, addresses):
         _put(out / addresses.file(page.key), _alone(page, addresses))
+    for name in ASSETS:
+        _put(out / name, _asset(name))
     return out / addresses.file(TABS[0][0])
 
 
@@ -87,9 +91,7 @@ def _asset(name: str) -> str:
 def _make(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise NotAFolder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_file(path, text, PAGE if path.suffix == ".html" else ASSET)

@@ -11,6 +11,9 @@ from conformance.core.wording import counted
 CellKey: TypeAlias = tuple[str, str]
 """Case id and target name; in the upgrade matrix, both target names with the cut."""
 
+_SHOWN = 10
+"""Parts of a run that a message lists."""
+
 
 class UnusableResults(Exception):
     """These results do not make a matrix."""
@@ -28,7 +31,22 @@ class NoResultsFile(UnusableResults):
     """There is no such file."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "there is no such file", "pass the results.jsonl that a run wrote")
+        part = path.with_name(f"{path.name}.part")
+        unfinished = part.is_file()
+        super().__init__(
+            path,
+            f"there is no such file, but {part.name} of a run that has not finished"
+            if unfinished
+            else "there is no such file",
+            "pass the results.jsonl that a run wrote",
+        )
+
+
+class NotReadable(UnusableResults):
+    """The file cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(path, f"the file cannot be read ({why})", "pass the results.jsonl that a run wrote")
 
 
 class EmptyResults(UnusableResults):
@@ -121,11 +139,32 @@ class DuplicateCell(UnusableResults):
         self.line = line
 
 
+class ContradictoryCell(UnusableResults):
+    """A cell has a status that its own evidence denies."""
+
+    def __init__(self, path: Path, line: int, cell: CellKey, status: str, why: str) -> None:
+        super().__init__(
+            path,
+            f"line {line} says that {cell[0]} on {cell[1]} has the status {status}, but {why}",
+            "the line was changed after it was written; run again",
+        )
+        self.line = line
+        self.cell = cell
+
+
+class NoCells(UnusableResults):
+    """The results have no cell, so they say nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__(path, "there is no cell in these results", "run again with cases and versions that apply")
+
+
 class MissingShards(UnusableResults):
     """A run was split into shards, and some of them are missing."""
 
     def __init__(self, target: str, of: int, absent: Sequence[int]) -> None:
-        parts = ", ".join(f"{number}/{of}" for number in absent)
+        parts = ", ".join(f"{number}/{of}" for number in absent[:_SHOWN])
+        parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
         super().__init__(
             None,
             f"of the {of} shards of {target}, these are missing: {parts}",

@@ -1,4 +1,4 @@
-"""Results files: written line by line as cells come in, read back only when complete and in themselves consistent."""
+"""Results files as they are read: only when complete and in themselves consistent."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from threading import Lock
-from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 from pydantic import ValidationError
 
-from conformance.judging.handoff_verdict import UpgradeStatus
-from conformance.judging.verdict import Status
+from conformance.core.redaction import redact
 from reports.results.errors import (
     CellKey,
     CountsDoNotMatch,
@@ -26,98 +23,23 @@ from reports.results.errors import (
     MixedSuites,
     MixedTargets,
     NewerFormat,
+    NoCells,
     NoResultsFile,
     NotARecord,
     NotJson,
+    NotReadable,
     TruncatedResults,
     UnknownCell,
 )
+from reports.results.evidence import check, with_own_behaviour
 from reports.results.migrations import of_today, upgrade_of_today
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.writing import ResultsWriter
 
-
-class ResultsWriter:
-    """Appends cells to a results file, each flushed when ``write`` returns. Threads may share one.
-
-    A context manager: leaving it writes the footer; leaving it by an exception does not, which tells readers that the run was
-    interrupted.
-    """
-
-    def __init__(self, path: Path, header: Header) -> None:
-        """Begin the file, replacing an existing one.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        self._missing = set(header.expected_cells())
-        self._written: set[CellKey] = set()
-        self._targets = {target.name for target in header.targets}
-        self._counts: Counter[Status] = Counter()
-        self._upgrades: Counter[UpgradeStatus] = Counter()
-        self._lock = Lock()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: TextIO = path.open("w", encoding="utf-8")
-        self._append(header)
-
-    def introduce(self, target: Target) -> None:
-        """Record what a target of the header turned out to be, once its engine has introduced itself.
-
-        Raises:
-            ValueError: the header has no target of that name.
-        """
-        if target.name not in self._targets:
-            raise ValueError(f"{target.name} is not a target of this run")
-        with self._lock:
-            self._append(Introduction(target=target))
-
-    def write(self, cell: Cell | UpgradeCell) -> None:
-        """Append one cell.
-
-        Raises:
-            ValueError: the header does not announce it, or it is already there.
-        """
-        with self._lock:
-            case, where = cell.key
-            if cell.key in self._written:
-                raise ValueError(f"{case} on {where} already has its result")
-            if cell.key not in self._missing:
-                raise ValueError(f"{case} on {where} is not a cell of this run")
-            self._append(cell)
-            self._missing.discard(cell.key)
-            self._written.add(cell.key)
-            if isinstance(cell, Cell):
-                self._counts[cell.status] += 1
-            else:
-                self._upgrades[cell.status] += 1
-
-    def missing(self) -> frozenset[CellKey]:
-        """The cells that have no result yet."""
-        with self._lock:
-            return frozenset(self._missing)
-
-    def finish(self, finished: datetime | None = None) -> None:
-        """Write the footer and close the file."""
-        with self._lock:
-            counts, upgrades = dict(self._counts), dict(self._upgrades)
-            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
-            self._file.close()
-
-    def __enter__(self) -> ResultsWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file.closed:
-            return
-        if kind is None:
-            self.finish()
-        else:
-            self._file.close()
-
-    def _append(self, record: AnyRecord) -> None:
-        self._file.write(record.model_dump_json() + "\n")
-        self._file.flush()
+MOST_BYTES = 4 * 1024**3
+"""Of a results file."""
+LONGEST_LINE = 32 * 1024**2
+"""In bytes, of one record."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +61,11 @@ class Results:
         Raises:
             UnusableResults: one of its kinds, for what is wrong with the file.
         """
-        if not path.is_file():
-            raise NoResultsFile(path)
         records = list(_records(path))
         header = records[0][1]
         assert isinstance(header, Header)
         cells: dict[CellKey, Cell | UpgradeCell] = {}
+        lines: dict[CellKey, int] = {}
         footer: Footer | None = None
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
@@ -163,7 +84,7 @@ class Results:
                         raise DuplicateCell(path, *record.key, line=line)
                     if record.key not in announced:
                         raise UnknownCell(path, line, *record.key)
-                    cells[record.key] = record
+                    cells[record.key], lines[record.key] = record, line
                 case Footer():
                     footer = record
         if footer is None:
@@ -175,19 +96,23 @@ class Results:
             path, footer.upgrades.items(), (one.status for one in cells.values() if isinstance(one, UpgradeCell))
         )
         for key, cell in cells.items():
-            cells[key] = (
+            today = (
                 of_today(cell, header.format, targets)
                 if isinstance(cell, Cell)
                 else upgrade_of_today(cell, header.format)
             )
-        met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT})
+            check(path, lines[key], today)
+            cells[key] = with_own_behaviour(today)
+        # A file may come from another tool, or from an earlier release of this one, which kept secrets.
+        command = header.command and redact(header.command)
+        met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT, "command": command})
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
         """Write them as one file, as a single run would have.
 
         Raises:
-            OSError: it cannot be written.
+            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
         """
         with ResultsWriter(path, self.header) as writer:
             for cell in self.all_cells():
@@ -219,10 +144,13 @@ def together(results: Sequence[Results]) -> Results:
         MissingShards: a run was divided, and a part is not here.
         DuplicateCell: two of them have the same cell.
         MissingCells: together they leave cells of the matrix open.
+        NoCells: there is none.
     """
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
+    if not any(one.cells or one.upgrades for one in results):
+        raise NoCells(next((path for one in results for path in one.paths), None))
     if len(results) == 1:
         return results[0]
     digests = {
@@ -288,14 +216,9 @@ def _check_shards(results: Sequence[Results]) -> None:
 
 def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
     """Line numbers, from 1, and records. The first is the header, in a format this code reads."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if not text.strip():
-        raise EmptyResults(path)
-    lines = text.split("\n")
-    unfinished = len(lines) if lines[-1].strip() else None
     header: Header | None = None
     cells = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in _lines(path):
         if not line.strip():
             continue
         if header is None:
@@ -306,7 +229,7 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
             try:
                 _object(path, number, line)
             except NotJson:
-                if number != unfinished or header is None:
+                if line.endswith("\n") or header is None:
                     raise
                 # The run was interrupted while it wrote this line.
                 raise TruncatedResults(path, cells, len(header.expected_cells())) from None
@@ -314,6 +237,30 @@ def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, Cell | UpgradeCell)
         yield number, record
+    if header is None:
+        raise EmptyResults(path)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Line numbers, from 1, and lines with their ends, as far as they are not too long to be records.
+
+    Raises:
+        NoResultsFile: there is none.
+        NotReadable: it cannot be read, or is too big.
+        NotJson: a line is too long.
+    """
+    if not path.exists():
+        raise NoResultsFile(path)
+    try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise NotReadable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        with path.open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+                if len(line) > LONGEST_LINE:
+                    raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
+                yield number, line.decode("utf-8", "replace")
+    except OSError as error:
+        raise NotReadable(path, error.strerror or str(error)) from None
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
@@ -331,6 +278,8 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
         content = json.loads(line)
     except ValueError as problem:
         raise NotJson(path, number, str(problem)) from None
+    except RecursionError:
+        raise NotJson(path, number, "nested too deeply") from None
     if not isinstance(content, dict):
         raise NotARecord(path, number, "not a JSON object")
     return content

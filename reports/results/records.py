@@ -5,16 +5,17 @@ Each is a JSON object whose ``record`` names its kind; ``results.schema.json`` d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from conformance.core.case import Case, file_of
 from conformance.core.case import Differs as DiffersEntry
 from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.printable import printable
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import ticket
 from conformance.judging.finding import Finding
@@ -32,6 +33,28 @@ def handed_over(origin: str, to: str, cut: int) -> str:
     return f"{origin} → {to} before step {cut}"
 
 
+MOST_CELLS = 1_000_000
+"""The most cells a header may announce: they are counted before the first is read."""
+MOST_SHARDS = 9_999
+"""As many as ``--shard`` takes."""
+
+
+def _visible(text: str) -> str:
+    if printable(text) != text:
+        raise ValueError("must be text on one line, without control characters")
+    return text
+
+
+def _unique(texts: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"has {next(text for text, times in Counter(texts).items() if times > 1)} twice")
+    return texts
+
+
+Name: TypeAlias = Annotated[str, AfterValidator(_visible)]
+"""Of a case, a target or a version: it is shown in messages, headings and tables."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
@@ -39,9 +62,9 @@ class _Record(BaseModel):
 class Target(_Record):
     """The engine of one column of the matrix. Fields that only a started engine knows are None until then."""
 
-    name: str
+    name: Name
     """``spark-3.5.9``: how cells refer to it."""
-    spark: str
+    spark: Name
     """The resolved version, with any vendor suffix."""
     java: str | None = None
     python: str | None = None
@@ -82,19 +105,29 @@ class Header(_Record):
     """The first line: which cells the file holds."""
 
     record: Literal["header"] = "header"
-    format: int = FORMAT
+    format: Annotated[int, Field(strict=True, ge=1, le=FORMAT)] = FORMAT
     suite: str
     """``conformance.suite.discovery.Suite.digest``: results of different suites must not be mixed."""
-    cases: tuple[str, ...]
+    cases: Annotated[tuple[Name, ...], AfterValidator(_unique)]
     targets: tuple[Target, ...]
-    started: datetime
+    started: AwareDatetime
     command: str | None = None
     shard: tuple[int, int] | None = None
     """The number of this shard and how many there are, if the run was split."""
-    pairs: tuple[tuple[str, str], ...] = ()
+    pairs: Annotated[tuple[tuple[Name, Name], ...], AfterValidator(_unique)] = ()
     """In an upgrade run: the names of the targets that write checkpoints and of those that resume them."""
-    cuts: dict[str, tuple[int, ...]] = {}
+    cuts: dict[Name, Annotated[tuple[int, ...], AfterValidator(_unique)]] = {}
     """In an upgrade run: case id → the steps before which it changes versions."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Header:
+        _unique(tuple(target.name for target in self.targets))
+        announced = len(self.cases) * len(self.targets) + sum(map(len, self.cuts.values())) * len(self.pairs)
+        if announced > MOST_CELLS:
+            raise ValueError(f"announces {announced:,} cells; at most {MOST_CELLS:,} are read")
+        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1] <= MOST_SHARDS:
+            raise ValueError(f"{self.shard[0]}/{self.shard[1]} is not a shard: write 2/5, up to {MOST_SHARDS} parts")
+        return self
 
     def expected_cells(self) -> frozenset[CellKey]:
         """The keys of all cells, those of the upgrade matrix included."""
@@ -158,15 +191,15 @@ class Cell(_Record):
     """One cell of the matrix."""
 
     record: Literal["cell"] = "cell"
-    case: str
+    case: Name
     expansion: str = ""
     """The part of the id after that of the file, if the file expands to several cases by its ``matrix``."""
     variant: str = ""
     """The variant in which the case ran, after ``@`` in its id; empty if it ran as written. The observation is translated back to the
     case as written."""
-    family: str
+    family: Name
     case_digest: str
-    target: str
+    target: Name
     status: Status
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
@@ -285,12 +318,12 @@ class UpgradeCell(_Record):
     """One cell of the upgrade matrix: a case whose checkpoint one version wrote and another resumed."""
 
     record: Literal["upgrade"] = "upgrade"
-    case: str
-    family: str
+    case: Name
+    family: Name
     case_digest: str
-    origin: str
+    origin: Name
     """The target that ran the steps before the cut."""
-    to: str
+    to: Name
     """The target that ran the rest."""
     cut: int
     """The number of the step before which the versions change."""
@@ -345,7 +378,7 @@ class Footer(_Record):
     """Cells per status; statuses without cells may be left out."""
     upgrades: dict[UpgradeStatus, int] = {}
     """The same for the upgrade matrix."""
-    finished: datetime
+    finished: AwareDatetime
 
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
+from conformance.core.output_file import FileKind
 from conformance.invariants.catalogue import Invariant
 from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
 
@@ -22,6 +23,11 @@ MARKS: Mapping[Status, tuple[str, str]] = {
 
 _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
 """Columns of the invariants' violations that are ms since the epoch."""
+
+
+SOAK_RECORD = FileKind(
+    "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None
+)
 
 
 class _Record(BaseModel):
@@ -92,8 +98,10 @@ class SoakRecord(_Record):
             return 1
         return 0 if self.kills == self.kills_wanted else 3
 
-    def write(self, path: Path) -> None:
-        path.write_text(self.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
+    @property
+    def text(self) -> str:
+        """The file."""
+        return self.model_dump_json(indent=2, by_alias=True) + "\n"
 
 
 def show(record: SoakRecord, console: Console) -> None:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from conformance.core.output_file import FileKind, write_file
 from reports.analysis.matrix import Matrix
 from reports.results.reading import Results
 from reports.terminal.matrix import draw
 
 _COLUMNS = 116
+PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 
 
 def picture(results: Results, families: Collection[str]) -> str:
@@ -31,4 +33,4 @@ def picture(results: Results, families: Collection[str]) -> str:
 
 if __name__ == "__main__":
     given, out, *wanted = sys.argv[1:]
-    Path(out).write_text(picture(Results.read(Path(given)), wanted), encoding="utf-8")
+    write_file(Path(out), picture(Results.read(Path(given)), wanted), PICTURE)

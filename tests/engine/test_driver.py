@@ -6,11 +6,12 @@ import subprocess
 import textwrap
 
 import pytest
+import yaml
 
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from harness.engine.alignment import check_alignment
-from harness.engine.engine import EngineDied
+from harness.engine.engine import DriverFailed, EngineDied
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
@@ -111,9 +112,8 @@ def test_code_of_the_author_runs_only_where_it_was_allowed(engine, tmp_path):
         """,
     )
     assert observe(engine, case, str(tmp_path)).steps[0].batches[0].rows == ((8,),)
-    refused = observe(engine, case).steps[0].error
-    assert refused.stage == "analysis"
-    assert "not allowed" in refused.message
+    with pytest.raises(DriverFailed, match="calls Python code of its author; only --allow-code permits that"):
+        observe(engine, case)
 
 
 def test_code_that_reads_a_source_of_its_own_does_not_run_the_case(engine, target, tmp_path):
@@ -133,6 +133,33 @@ def test_code_that_reads_a_source_of_its_own_does_not_run_the_case(engine, targe
     verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
     assert verdict.status == "broken"
     assert "no micro-batch of the query has it as a source; it reads" in verdict.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"sql": "SELECT TRANSFORM(n) USING 'touch {ran}' FROM v", "as": "v"}, "runs a script"),
+        ({"sql": "SELECT v.n FROM v JOIN text.`{file}` ON true", "as": "v"}, "reads a table or a file"),
+        ({"sql": "CREATE TABLE made AS SELECT 1 AS n", "as": "v"}, "is no query"),
+        ({"select": ["n", "reflect('java.lang.System', 'getProperty', 'user.name') AS home"]}, "calls reflect"),
+        ({"select": [*["n"] * 40, "input_file_name() AS f"]}, "calls input_file_name"),
+    ],
+)
+def test_spark_itself_says_what_only_permission_runs(engine, tmp_path, operation, why):
+    """The host refuses these by their text; here they reach the driver all the same."""
+    ran, file = tmp_path / "ran", tmp_path / "file"
+    file.write_text("secret")
+    if "sql" in operation:
+        operation = {**operation, "sql": operation["sql"].format(ran=ran, file=file)}
+    query = [{"from": "a"}, operation]
+    text = yaml.safe_dump(
+        {"title": "x", "streams": {"a": "n INT"}, "query": query, "steps": [{"add": {"a": [[4]]}}]}, sort_keys=False
+    )
+    case = case_of(tmp_path, text)
+    assert case.needs_code
+    with pytest.raises(DriverFailed, match=why):
+        observe(engine, case)
+    assert not ran.exists()
 
 
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):

@@ -9,8 +9,9 @@ from conformance.core.case import Differs
 from conformance.core.observation import Observation, StepSeen
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.verdict import broken, judge, not_applicable, not_run
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell, Target
+from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, header
 

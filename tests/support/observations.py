@@ -73,6 +73,7 @@ def case(*expectations: Expectation | None, names: Mapping[int, str] | None = No
         "query": Pipeline((Operation("from", {"from": "events"}),)),
         "steps": steps,
         "output_mode": "update",
+        "needs_code": (),
     }
     return Case(**{**about, **keys})
 

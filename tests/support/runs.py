@@ -9,8 +9,8 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Status, Verdict, broken, judge, not_run
-from reports.results.reading import ResultsWriter
 from reports.results.records import Cell, Header, Target
+from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, change, differs, expect, failed, observed, step, window
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -18,8 +18,9 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell
+from reports.results.writing import ResultsWriter
 from tests.support.transcript import Command, File, transcript
 
 ROOT = Path(__file__).parents[3]

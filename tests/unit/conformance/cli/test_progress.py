@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from conformance.cli.console import SafeConsole
 from conformance.cli.progress import CaseBar, CaseLines, introduced, said
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
@@ -49,3 +50,12 @@ def test_a_log_has_a_line_for_every_cell(capsys):
 @pytest.mark.parametrize("line", ["starting", "spark-3.5.9: starting"])
 def test_a_target_is_named_once(line):
     assert said(SPARK_359, line) == "spark-3.5.9: starting"
+
+
+@pytest.mark.parametrize("line", ["[red]x", "closed by [/x]", "\x1b[2J"])
+def test_what_an_engine_says_is_text(line):
+    """On a terminal, brackets are no markup of rich, and an unknown tag ends no run."""
+    screen = io.StringIO()
+    with CaseBar(2, SafeConsole(file=screen, force_terminal=True, color_system=None, width=120)) as display:
+        display.engine_says(SPARK_359, line)
+    assert line.replace("\x1b", r"\x1b") in screen.getvalue()

@@ -209,3 +209,14 @@ def test_an_error_may_carry_its_exit_code(monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_where_the_suite_ships() -> None:
     assert (shipped() / "behaviours.yaml").is_file()
+
+
+def test_what_runs_only_with_permission_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = CASE.replace("[from: events]", "[from: events, {where: \"reflect('a', 'b')\"}]")
+    (folder / "hostile.yaml").write_text(hostile.replace("query: [from: events, {", "query: [{from: events}, {"))
+    code, out, err = run(capsys, "mine")
+    assert code == 2
+    message = "the function reflect calls any static method of Java: only --allow-code runs this"
+    assert out == f"mine/hostile.yaml:3:34: {message}\n"
+    assert err == "2 cases, 1 problem in 1 file\n"
+    assert run(capsys, "mine", "--allow-code") == (0, "", "2 cases, no problems\n")

@@ -70,6 +70,7 @@ BACKLOG = Backlog(entries=({"events": Partitioned(partitions=((),))},))
         ((IDLE, START, BACKLOG, ADD, ADD), (4,), (2, 3, 4, 5)),
         ((START, ADD), (), (2,)),
         ((RESTART, ADD, ADD), (3,), (2, 3)),
+        ((START, RESTART, ADD, ADD), (2,), (2, 3, 4)),
         ((), (), ()),
     ],
 )

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conformance.core import patterns
@@ -39,6 +39,7 @@ _ONE_PATTERN = re.compile(r"\b(?:[a-z_]\w*\.)+(?:\w+\$)*([A-Z]\w*)")
 
 
 @given(st.lists(st.sampled_from(["a", "org", ".", "Foo", "Bar", "$", "Exception", " ", ":", "_x", "1"]), max_size=12))
+@example(["$", "a", ".", "Foo"])
 def test_names_of_classes_in_a_message(parts):
     text = "".join(parts)
     expected = [name for found in _ONE_PATTERN.finditer(text) for name in (found[0], found[1])]

@@ -62,7 +62,12 @@ def test_a_query_that_was_refused_has_read_nothing() -> None:
 
 
 def test_a_batch_of_no_rows_need_not_be_read() -> None:
-    assert notes(doing(Add(streams={"events": Partitioned(partitions=((),))})), step(1)) == ()
+    nothing = Add(streams={"events": Partitioned(partitions=((),))})
+    assert notes(doing(nothing), step(1, reads("RateStreamV2"))) == ()
+
+
+def test_rows_on_a_stream_that_the_query_does_not_name_concern_nobody() -> None:
+    assert notes(doing(ADD, Add(streams={"other": ROWS})), step(1, reads("events")), step(2)) == ()
 
 
 def test_each_query_reads_the_streams_it_names() -> None:

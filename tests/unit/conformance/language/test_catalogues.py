@@ -40,7 +40,7 @@ BEHAVIOURS = {
     "eviction and aggregation output": """
         evict-predicate append-emit-once append-needs-wm only-first-aggregate-checked update-emit-changed
         update-reappear complete-all group-by-window-plus-key group-by-raw-ts agg-empty-output negative-time-windows
-        numRowsRemoved allUpdatesTimeMs limit-modes
+        numRowsRemoved allUpdatesTimeMs limit-modes sort-modes
     """,
     "no-data batches and triggers": """
         no-data-batch no-data-needs-plan no-data-not-if-data no-data-once trigger-once available-now

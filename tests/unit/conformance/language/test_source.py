@@ -119,7 +119,7 @@ def test_places_inside_of_text(tmp_path: Path) -> None:
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"#" * (MAX_BYTES + 1))
-    assert read(path) == (None, [f"1:1: the file has {MAX_BYTES + 1} bytes; the limit is {MAX_BYTES}"])
+    assert read(path) == (None, [f"1:1: the file has more than {MAX_BYTES} bytes, the limit"])
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "{a: " * 5_000, "- " * 5_000, "? " * 5_000])

@@ -56,6 +56,7 @@ def test_a_group_all_of_whose_rows_are_at_or_behind_the_watermark_is_settled_at_
     assert sorted(second.emitted) == [("b", 1, 20_000), ("c", 1, 20_000)]
     (operator,) = second.operators
     assert (operator.updated, operator.removed, operator.state_rows) == (1, 2, 2)
+    assert (operator.dropped, operator.duplicates, operator.late) == (0, 0, ())
 
 
 def test_a_null_event_time_counts_as_no_time() -> None:
@@ -206,7 +207,6 @@ def test_an_operator_is_named_after_its_function() -> None:
         ),
         (processor("number_rows").group_by(["key"], ["count(*) AS n"]), "append", "append without watermark"),
     ],
-    ids=str,
 )
 def test_what_is_refused_at_the_start(frame, mode, name) -> None:
     with pytest.raises(Refused) as refused:
@@ -235,7 +235,6 @@ def test_what_is_refused_at_the_start(frame, mode, name) -> None:
             "after an aggregation",
         ),
     ],
-    ids=str,
 )
 def test_what_the_model_does_not_know(frame, mode, trigger, conf, construct) -> None:
     with pytest.raises(Unpredictable, match=construct):

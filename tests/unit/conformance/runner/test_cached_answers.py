@@ -40,7 +40,7 @@ def case_of(tmp_path, text):
     return loaded.cases[0]
 
 
-def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=None):
+def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=None, allow_code=False):
     runtime = MiniatureRuntime(tmp_path, mode, fingerprint=fingerprint)
     seen = Recorder()
     limits = Limits(jobs=1, step_timeout=60.0, conf=conf or {})
@@ -52,6 +52,7 @@ def run(tmp_path, cache, *cases, mode="right", fingerprint="an engine", conf=Non
         display=seen,
         sink=seen,
         cache=cache,
+        allow_code=allow_code,
     )
     return seen, runtime.started
 
@@ -163,11 +164,17 @@ def test_fresh_runs_again_and_caches_the_new_answer(tmp_path, cache):
     assert [verdict.status for verdict in seen.verdicts.values()] == ["conforms"]
 
 
-def test_a_case_that_calls_code_of_its_author_always_runs(tmp_path, cache, monkeypatch):
-    monkeypatch.setattr("conformance.runner.cached_answers.calls_code", lambda case: True)
+def test_a_case_that_needs_permission_always_runs(tmp_path, cache):
+    """What it calls or reads may have changed without a trace."""
+    case = case_of(
+        tmp_path, TEXT.replace("agg: [sum(count) AS total]", "agg: [\"sum(count + reflect('a', 'b')) AS total\"]")
+    )
     for _ in range(2):
-        _, started = run(tmp_path, cache)
+        seen, started = run(tmp_path, cache, case, allow_code=True)
         assert started == 1
+    seen, started = run(tmp_path, cache, case)
+    assert started == 0
+    assert [verdict.status for verdict in seen.verdicts.values()] == ["not-run"]
 
 
 @pytest.fixture

@@ -25,9 +25,10 @@ from harness.engine.subprocess_transport import SubprocessTransport
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.errors import MissingCells, TruncatedResults
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
 from reports.results.upgrades import exit_code, show, summary
+from reports.results.writing import ResultsWriter
 from tests.support.miniature.runtime import PROGRAM
 from tests.support.miniature.target import SPARK_359
 

@@ -76,6 +76,11 @@ def test_every_operation_is_drawn_but_peoples_own_code():
     assert names == set(OPERATIONS) - {"call"}
 
 
+def test_drawn_cases_need_no_permission():
+    """``fuzz`` runs them without --allow-code."""
+    assert {one.reason for case in some() for one in case.needs_code} == set()
+
+
 def test_every_sort_of_step_is_drawn():
     steps = [step.action for case in some() for step in case.steps]
     for sort in (Add, Backlog, Idle, Restart):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,43 @@ def test_a_case_that_names_a_group_carries_none_of_its_tests(tmp_path: Path) -> 
 
 def test_a_folder_without_behaviours_has_no_catalogue(tmp_path: Path) -> None:
     assert Catalogue.at(tmp_path) is None
+
+
+class TestNothingIsSkippedSilently:
+    def test_a_link_to_a_file_that_is_gone(self, tmp_path: Path) -> None:
+        write(tmp_path / "a.yaml", CASE)
+        (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere.yaml")
+        suite = load([tmp_path])
+        assert messages(suite) == ["a link to a file that does not exist"]
+        assert suite.problems[0].path == tmp_path / "gone.yaml"
+        assert ids(suite) == ["a"]
+
+    def test_a_link_to_a_folder(self, tmp_path: Path) -> None:
+        write(tmp_path / "real" / "a.yaml", CASE)
+        (tmp_path / "cases").mkdir()
+        write(tmp_path / "cases" / "b.yaml", CASE)
+        (tmp_path / "cases" / "linked").symlink_to(tmp_path / "real")
+        assert messages(load([tmp_path / "cases"])) == ["a link to a folder is not followed; name the folder itself"]
+
+    def test_a_folder_that_cannot_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Root can read every folder, so the system call is made to fail."""
+        write(tmp_path / "a.yaml", CASE)
+        write(tmp_path / "closed" / "b.yaml", CASE)
+        listed = os.scandir
+
+        def scandir(path: str) -> object:
+            if str(path).endswith("closed"):
+                raise PermissionError(13, os.strerror(13), str(path))
+            return listed(path)
+
+        monkeypatch.setattr("os.scandir", scandir)
+        suite = load([tmp_path])
+        assert messages(suite) == ["cannot read the folder: Permission denied"]
+        assert suite.problems[0].path == tmp_path / "closed"
+
+    def test_hidden_files_are_no_cases(self, tmp_path: Path) -> None:
+        write(tmp_path / "a.yaml", CASE)
+        write(tmp_path / ".git" / "b.yaml", CASE)
+        (tmp_path / ".c.yaml").symlink_to(tmp_path / "nowhere")
+        suite = load([tmp_path])
+        assert (messages(suite), ids(suite)) == ([], ["a"])

@@ -17,7 +17,8 @@ from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import judge
 from conformance.suite import discovery
 from conformance.suite.record_expectations import EndsEarly, fill_in_expectations, observed_expectation
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
+from reports.results.writing import ResultsWriter
 from tests.support.observations import case, failed
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
@@ -111,6 +112,8 @@ class TestRecord:
                 continue
             path.write_text(fill_in_expectations(path.read_text(), case, seen, replace=True))
             loaded = discovery.load([path])
+            if all("it repeats what step" in problem.message for problem in loaded.problems) and loaded.problems:
+                continue  # the recorded version is one of `differs`, whose entry the author now has to remove
             assert loaded.problems == ()
             plain = loaded.cases[0].model_copy(update={"differs": ()})
             assert judge(plain, SparkVersion.parse(version), observation(id, version)).status == "conforms"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
-from harness.driver.session import _clear_hadoop_defaults
+from harness.driver.session import _clear_hadoop_defaults, start
 
 
 class Settings(dict[str, str]):
@@ -22,3 +23,49 @@ def test_of_hadoops_settings_those_stay_that_somebody_has_set():
     )
     _clear_hadoop_defaults(SimpleNamespace(sparkContext=context))
     assert settings == {"fs.s3a.endpoint": "https://ours"}
+
+
+def test_secrets_are_no_arguments_of_the_jvm(monkeypatch):
+    """pyspark starts the JVM with ``--conf KEY=VALUE`` for each setting that it has by then (java_gateway.launch_gateway)."""
+    arguments, settings = [], {}
+
+    class SparkConf(dict):
+        def __init__(self, load_defaults):
+            assert not load_defaults
+
+        set = dict.__setitem__
+
+    class SparkContext:
+        @staticmethod
+        def _ensure_initialized(conf):
+            arguments.append(dict(conf))
+
+    class Builder:
+        def master(self, _):
+            return self
+
+        def appName(self, _):  # noqa: N802 — as pyspark names it
+            return self
+
+        def config(self, key, value):
+            settings[key] = value
+            return self
+
+        def getOrCreate(self):  # noqa: N802 — as pyspark names it
+            context = SimpleNamespace(setLogLevel=lambda _: None, _gateway=None)
+            return SimpleNamespace(sparkContext=context, conf=SimpleNamespace(get=lambda _, default: default))
+
+    pyspark = {
+        "pyspark": SimpleNamespace(SparkConf=SparkConf, SparkContext=SparkContext),
+        "pyspark.java_gateway": SimpleNamespace(ensure_callback_server_started=lambda _: None),
+        "pyspark.sql": SimpleNamespace(SparkSession=SimpleNamespace(builder=Builder())),
+    }
+    for name, module in pyspark.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    start("/work", {"spark.driver.memory": "2g"}, {"spark.hadoop.fs.s3a.secret.key": "SECRET"})
+    assert settings["spark.hadoop.fs.s3a.secret.key"] == "SECRET"
+    ((started,)) = arguments
+    assert started["spark.driver.memory"] == "2g"
+    assert "SECRET" not in str(started)
+    start("/work", {}, {})
+    assert len(arguments) == 1, "without secrets pyspark starts the JVM itself"

@@ -155,6 +155,20 @@ def test_the_micro_batch_in_which_an_engine_is_killed_runs_in_the_next_one() -> 
             check_alignment(asked, steps(wrong, [moves(2, "a")]))
 
 
+@pytest.mark.parametrize("trigger", ["once", "availableNow"])
+def test_a_run_that_was_killed_is_finished_by_the_next(trigger: str) -> None:
+    killed = Restart(how="kill", at="emitted", add={"a": ROWS})
+    asked = case_of(killed, add("b"), Idle(), trigger=trigger)
+    again = [[moves(0, "a")], [moves(1, "b")]] if trigger == "once" else [[moves(0, "a"), moves(1, "b")], []]
+    check_alignment(asked, steps([], *again))
+    with pytest.raises(MisalignedBatches, match="step 2"):
+        check_alignment(asked, steps([], [moves(0, "a", "b")], []))
+    committed = case_of(killed.model_copy(update={"at": "committed"}), add("b"), trigger=trigger)
+    check_alignment(committed, steps([moves(0, "a")], [moves(1, "b")]))
+    with pytest.raises(MisalignedBatches, match="step 1"):
+        check_alignment(committed, steps([], [moves(0, "a"), moves(1, "b")]))
+
+
 def test_a_split_is_seen_before_the_next_engine_continues() -> None:
     asked = case_of(Restart(how="kill", at="committed", add={"a": ROWS, "b": ROWS}, batch=2))
     check_alignment(asked, steps([moves(0, "a", "b"), moves(1)]), killed=True)

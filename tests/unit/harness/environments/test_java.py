@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.environments import java as javas
-from harness.environments.java import NoSuchJava
+from harness.environments import readiness
+from harness.environments.java import BadJavaOptions, NoSuchJava
+from harness.targets.catalogue import Targets
 from harness.targets.target import JavaRequirement
 from tests.support import environments as fakes
 
@@ -97,3 +99,34 @@ def test_only_the_argument_for_the_missing_module_is_passed_over(tmp_path: Path)
     assert said.splitlines() == ["<-cp>", "<a b:*>", "<-Dx=$y>", "<>", "<--add-modules=java.sql>", "<it's>"]
     assert (home / "lib").resolve() == jdk / "lib"
     assert subprocess.run([home / "bin" / "jps"], capture_output=True, text=True, check=True).stdout == "jps\n"
+
+
+class TestOptionsOfTheEnvironment:
+    @pytest.fixture
+    def strict(self, tmp_path: Path) -> Path:
+        """A JDK that refuses options, as every Java refuses those it does not know."""
+        home = fakes.java(tmp_path / "jdk", "17.0.1", "java.base")
+        script = home / "bin" / "java"
+        checked = 'if [ -n "$JAVA_TOOL_OPTIONS" ]; then echo "Unrecognized option: $JAVA_TOOL_OPTIONS"; exit 1; fi'
+        fakes.script(script, checked + "\n" + script.read_text().partition("\n")[2])
+        return home
+
+    def test_a_java_that_they_keep_from_starting_is_still_a_java(
+        self, bare: dict[str, str], strict: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        environ = bare | {"JAVA_HOME": str(strict)}
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xbad")
+        with pytest.raises(BadJavaOptions) as found:
+            javas.find(SPARK_3, environ)
+        assert found.value.exit_code == 2
+        assert "no Java starts with the options in JAVA_TOOL_OPTIONS: fails with exit code 1: Unrec" in str(found.value)
+        assert "\n" not in str(found.value)
+        monkeypatch.delenv("JAVA_TOOL_OPTIONS")
+        assert javas.find(SPARK_3, environ).version == "17.0.1"
+
+    def test_nothing_is_downloaded(self, bare: dict[str, str], strict: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name, value in {**bare, "JAVA_HOME": str(strict), "JAVA_TOOL_OPTIONS": "-Xbad"}.items():
+            monkeypatch.setenv(name, value)
+        for target in Targets.load().entries:
+            with pytest.raises(BadJavaOptions):
+                readiness.obstacle(target)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.case import NeedsCode
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
-from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.cell_run import CellTask, Limits, run_cell
+from harness.scheduling.engine_slot import EngineSlot
 from harness.scheduling.scheduler import Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -102,3 +104,22 @@ def test_an_error_of_the_listener_ends_the_run(tmp_path):
     with pytest.raises(OSError, match="no space left"):
         Scheduler(runtime, Limits(jobs=2, step_timeout=60.0, side_by_side=2), Full()).run(cells)
     assert all(engine.ended for engine in runtime.engines)
+
+
+@pytest.mark.parametrize("allow_code", [False, True])
+def test_a_case_that_needs_permission_starts_no_engine_without_it(tmp_path, allow_code):
+    """Every command that runs cases comes through here or through ``run_cell``."""
+    reason = NeedsCode(line=7, column=3, reason="the function reflect calls any static method of Java")
+    (case,) = [one.model_copy(update={"needs_code": (reason,)}) for one in cases(1)]
+    runtime, seen = Counting(tmp_path), Recorder()
+    Scheduler(runtime, Limits(1, 60.0), seen, allow_code=allow_code).run([CellTask(case, (SPARK_359,))])
+    (run,) = seen.runs
+    assert run.runnable is allow_code
+    assert len(runtime.engines) == (1 if allow_code else 0)
+    if not allow_code:
+        assert run.failure == (
+            "not run: late-drops/0.yaml:7:3: the function reflect calls any static method of Java; --allow-code runs it"
+        )
+    slot = EngineSlot(runtime, SPARK_359, seen)
+    assert run_cell(case, slot, Limits(1, 60.0), allow_code).runnable is allow_code
+    slot.close()

@@ -7,8 +7,9 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from reports.analysis.difference import NothingInCommon, compare
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell
+from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, observed, step, window
 from tests.support.runs import cell, header
 

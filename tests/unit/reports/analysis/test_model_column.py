@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from conformance.core.observation import Observation
 from conformance.judging.verdict import Status
 from conformance.suite.discovery import Suite, load
 from reports.analysis.model_column import MODEL, cells
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
+from reports.results.writing import ResultsWriter
 from reports.terminal import matrix
 
 SPARK = Target(name="spark-3.5.9", spark="3.5.9")
@@ -38,8 +40,16 @@ def run(loaded: Suite, path: Path) -> Results:
     )
     with ResultsWriter(path, header) as writer:
         for case in loaded.cases:
-            conforms = Cell(case=case.id, family=case.family, case_digest="", target=SPARK.name, status="conforms")
-            writer.write(conforms)
+            writer.write(
+                Cell(
+                    case=case.id,
+                    family=case.family,
+                    case_digest="",
+                    target=SPARK.name,
+                    status="conforms",
+                    observation=Observation(case=case.id, columns=(), steps=()),
+                )
+            )
         for cell in cells(loaded.cases, loaded.policy_cases, [SPARK.name]):
             writer.write(cell)
         writer.finish()

@@ -11,11 +11,13 @@ import pytest
 
 import reports.results.records
 from conformance.core.observation import Observation
+from conformance.core.output_file import BeingWritten
 from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
-from reports.results.errors import TruncatedResults
-from reports.results.reading import Results, ResultsWriter, together
+from reports.results.errors import NoResultsFile, TruncatedResults
+from reports.results.reading import Results, together
 from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
+from reports.results.writing import ResultsWriter
 from tests.support.observations import NEWEST, batch, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
 
@@ -66,12 +68,12 @@ def test_every_run_of_a_flaky_cell_is_kept(tmp_path: Path) -> None:
     assert Results.read(tmp_path / "r").cells == (record,)
 
 
-def test_each_cell_is_in_the_file_when_it_is_written(tmp_path: Path) -> None:
-    path = tmp_path / "r"
+def test_each_cell_is_on_the_disk_when_it_is_written(tmp_path: Path) -> None:
+    path, part = tmp_path / "r", tmp_path / "r.part"
     writer = ResultsWriter(path, header(("a", "b"), ("spark-3.5.9",)))
-    assert [line["record"] for line in lines(path)] == ["header"]
+    assert [line["record"] for line in lines(part)] == ["header"]
     writer.write(cell("a", "spark-3.5.9"))
-    assert [line["record"] for line in lines(path)] == ["header", "cell"]
+    assert [line["record"] for line in lines(part)] == ["header", "cell"]
     assert writer.missing() == {("b", "spark-3.5.9")}
     writer.write(cell("b", "spark-3.5.9"))
     writer.finish()
@@ -202,7 +204,7 @@ def test_a_bug_of_patch_releases_in_results_of_format_1(tmp_path: Path) -> None:
 
 
 def test_digests_in_results_of_format_2_get_the_class_of_the_error(tmp_path: Path) -> None:
-    """They had its stage only; answers without an error keep their digest."""
+    """They had its stage only; answers without an error keep their digest. A digest of something else is not believed."""
     path = tmp_path / "r"
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1)), watermark=5), failed(2, "SparkException"))
     old = "371fdf36fc725f91f8ea1ba8257588d3c3c945cdb6884e0472376d844253342a"
@@ -213,5 +215,50 @@ def test_digests_in_results_of_format_2_get_the_class_of_the_error(tmp_path: Pat
         writer.write(fine)
         writer.write(cell("c", "spark-3.5.9").model_copy(update={**changed, "behaviour": "0" * 64}))
     found = {one.case: one.behaviour for one in Results.read(path).cells}
-    assert found == {"a": seen.behaviour_digest, "b": fine.behaviour, "c": "0" * 64}
+    assert found == {"a": seen.behaviour_digest, "b": fine.behaviour, "c": seen.behaviour_digest}
     assert seen.behaviour_digest != old
+
+
+class TestNothingIsLost:
+    def interrupt(self, path: Path) -> ResultsWriter:
+        writer = ResultsWriter(path, header(("a", "b"), ("spark-3.5.9",)))
+
+        def interrupted() -> None:
+            with writer:
+                writer.write(cell("a", "spark-3.5.9"))
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        return writer
+
+    def test_an_interrupted_run_keeps_a_complete_file(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "r")
+        before = path.read_bytes()
+        writer = self.interrupt(path)
+        assert path.read_bytes() == before
+        assert writer.left_at == tmp_path / "r.part"
+        with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+            Results.read(writer.left_at)
+        assert len(Results.read(written(path, cases=("late/a",))).cells) == 2
+        assert not writer.left_at.exists()
+
+    def test_an_interrupted_run_replaces_an_interrupted_one(self, tmp_path: Path) -> None:
+        path = tmp_path / "r"
+        assert self.interrupt(path).left_at == path
+        assert self.interrupt(path).left_at == path
+        assert [each.name for each in tmp_path.iterdir()] == ["r"]
+
+    def test_two_runs_never_write_one_file(self, tmp_path: Path) -> None:
+        with ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",))) as first:
+            with pytest.raises(BeingWritten):
+                ResultsWriter(tmp_path / "r", header(("a",), ("spark-3.5.9",)))
+            first.write(cell("a", "spark-3.5.9"))
+        assert len(Results.read(tmp_path / "r").cells) == 1
+
+    def test_results_that_are_still_being_written_are_named(self, tmp_path: Path) -> None:
+        with (
+            ResultsWriter(tmp_path / "r", header((), ())),
+            pytest.raises(NoResultsFile, match=r"there is no such file, but r\.part of a run that has not finished"),
+        ):
+            Results.read(tmp_path / "r")

@@ -3,8 +3,9 @@
 import pytest
 
 from reports.results.errors import DuplicateCell, MissingShards
-from reports.results.reading import Results, ResultsWriter
+from reports.results.reading import Results
 from reports.results.records import Cell
+from reports.results.writing import ResultsWriter
 from tests.support.runs import FINISHED, cell, header
 
 TARGETS = ("spark-3.5.9", "spark-4.3.0")

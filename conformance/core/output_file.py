@@ -1,0 +1,233 @@
+"""Files that commands write: complete or not there, and never in place of a file of another kind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, TextIO
+
+LOOKED_AT = 1 << 20
+"""The most bytes that are read of an existing file to see what it is."""
+_OF_THE_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EFBIG})
+
+
+class CannotWriteFile(Exception):
+    """An output file cannot be written.
+
+    Attributes:
+        path: of the file.
+        exit_code: 2 if another path would help, 3 if the machine is at fault: a full disk.
+    """
+
+    def __init__(self, path: Path, why: OSError) -> None:
+        super().__init__(f"cannot write {path}: {why.strerror or why}")
+        self.path = path
+        self.exit_code = 3 if why.errno in _OF_THE_MACHINE else 2
+
+
+class OtherContent(Exception):
+    """The file exists and is not one that the command writes, so replacing it would destroy something else."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path, kind: str) -> None:
+        super().__init__(f"{path} exists and is not {kind}; choose another name, or remove it")
+        self.path = path
+
+
+class BeingWritten(Exception):
+    """Another process writes the same file."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"another run is writing {path}; wait for it, or choose another name")
+        self.path = path
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """What a command writes, and may therefore replace."""
+
+    name: str
+    """``a results file``"""
+    recognizes: Callable[[bytes], bool]
+    """Whether a file that begins like this is one. An empty file can always be replaced."""
+
+
+def any_content(_: bytes) -> bool:
+    """Recognizes every file: the user chose this one to be changed."""
+    return True
+
+
+class OutputFile:
+    """A file that is written beside its place and takes it when it is complete: ``results.jsonl.part``, then ``results.jsonl``.
+
+    The file beside it is locked, so two processes never write the same file. A context manager: leaving it by an exception removes
+    what was written.
+    """
+
+    def __init__(self, path: Path, kind: FileKind) -> None:
+        """Begin the file.
+
+        Raises:
+            CannotWriteFile: it cannot be written.
+            OtherContent: there is a file of another kind.
+            BeingWritten: another process writes it.
+        """
+        self.path = path
+        # A link stays a link.
+        self._final = Path(os.path.realpath(path))
+        self.part = self._final.with_name(f"{self._final.name}.part")
+        try:
+            self._in_place = _is_special(self._final)
+            if self._in_place:
+                self.file: TextIO = self._final.open("w", encoding="utf-8", newline="\n")
+                return
+            self._final.parent.mkdir(parents=True, exist_ok=True)
+            for there in (self._final, self.part):
+                if not _replaceable(there, kind):
+                    raise OtherContent(path if there is self._final else there, kind.name)
+            self.file = os.fdopen(self._locked(), "w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise CannotWriteFile(path, error) from None
+
+    def write(self, text: str) -> None:
+        """Append text, and flush it.
+
+        Raises:
+            CannotWriteFile: it cannot be written.
+        """
+        try:
+            self.file.write(text)
+            self.file.flush()
+        except OSError as error:
+            raise CannotWriteFile(self.path, error) from None
+
+    def complete(self) -> None:
+        """Put the file in its place.
+
+        Raises:
+            CannotWriteFile: it cannot be moved there.
+        """
+        try:
+            self.file.flush()
+            if not self._in_place:
+                _keep_mode(self._final, self.file.fileno())
+                self.part.replace(self._final)
+        except OSError as error:
+            raise CannotWriteFile(self.path, error) from None
+        self.close()
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        if not self._in_place:
+            self.part.unlink(missing_ok=True)
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        return self.file.closed
+
+    def close(self) -> None:
+        """Leave what was written beside the place."""
+        # What cannot be flushed is lost on a full disk; the error that led here says so.
+        with suppress(OSError):
+            self.file.close()
+
+    def __enter__(self) -> OutputFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.closed:
+            return
+        if kind is None:
+            self.complete()
+        else:
+            self.discard()
+
+    def _locked(self) -> int:
+        """A descriptor of the empty file beside the place, which no other process has.
+
+        Raises:
+            BeingWritten: another process has it.
+        """
+        while True:
+            # A link planted under this name in a shared folder would lead elsewhere.
+            descriptor = os.open(self.part, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            if not _lock(descriptor):
+                os.close(descriptor)
+                raise BeingWritten(self.path)
+            # The process that had the lock may have moved the file to its place in the meantime.
+            if _is_at(descriptor, self.part):
+                os.ftruncate(descriptor, 0)
+                return descriptor
+            os.close(descriptor)
+
+
+def write_file(path: Path, text: str, kind: FileKind) -> None:
+    """Write a whole file.
+
+    Raises:
+        CannotWriteFile, OtherContent, BeingWritten: see `OutputFile`.
+    """
+    with OutputFile(path, kind) as file:
+        file.write(text)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe, ``/dev/stdout``: nothing can be put in its place.
+
+    Raises:
+        IsADirectoryError: it is a folder.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return not stat.S_ISREG(mode)
+
+
+def _replaceable(path: Path, kind: FileKind) -> bool:
+    try:
+        with path.open("rb") as file:
+            start = file.read(LOOKED_AT)
+    except FileNotFoundError:
+        return True
+    return not start or kind.recognizes(start)
+
+
+def _keep_mode(path: Path, descriptor: int) -> None:
+    with suppress(FileNotFoundError):
+        os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # No POSIX: there is nothing to lock with.
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # A file system without locks, as some network ones.
+        return True
+    return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,100 @@
+"""What in a case runs only with ``--allow-code``: code of its author, and SQL or settings that could run code or read files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from conformance.core.case import NeedsCode
+from conformance.language.confs import refusal_of
+from conformance.language.node import Entries, Node, Scalar, SourceLocation, child, inside, items_of
+from conformance.language.shape import ConfValue
+from conformance.language.sql_permission import refusals
+
+Json: TypeAlias = Any
+Path: TypeAlias = tuple[str | int, ...]
+
+EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on")
+"""Keys of operations that reach Spark as expressions."""
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """A text of a pipeline that Spark parses."""
+
+    path: Path
+    """From the pipeline."""
+    text: str
+    views: tuple[str, ...]
+    """The views that exist when Spark parses it."""
+    statement: bool
+
+
+def needs_code(case: Node) -> tuple[NeedsCode, ...]:
+    """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
+    found = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
+    for step in items_of(child(case, "steps")):
+        change = child(child(step, "restart"), "change")
+        found += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]
+    return tuple(sorted(set(found), key=lambda one: (one.line, one.column, one.reason)))
+
+
+def sql_texts(pipeline: Node) -> Iterator[SqlText]:
+    """Every text of a valid pipeline that Spark parses, in the order in which the driver passes them on."""
+    operations: Json = pipeline.plain()
+    yield from _texts(operations, (), [])
+
+
+def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str]) -> Iterator[SqlText]:
+    for number, operation in enumerate(pipeline):
+        at = (*path, number)
+        for key in ("join", "union"):
+            if key in operation:
+                yield from _texts(operation[key], (*at, key), views)
+        for key in EXPRESSIONS:
+            written = operation.get(key, ())
+            if isinstance(written, str):
+                yield SqlText((*at, key), written, tuple(views), statement=False)
+                continue
+            for index, text in enumerate(written):
+                if key != "withColumn" or index == 1:
+                    yield SqlText((*at, key, index), text, tuple(views), statement=False)
+        if "sql" in operation:
+            views.append(operation["as"])
+            yield SqlText((*at, "sql"), operation["sql"], tuple(views), statement=True)
+        if initial := operation.get("transformWithState", {}).get("initialState"):
+            yield SqlText((*at, "transformWithState", "initialState"), initial, tuple(views), statement=True)
+
+
+def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
+    if pipeline is None:
+        return
+    for one in sql_texts(pipeline):
+        place = inside(pipeline, one.path)
+        for refusal in refusals(one.text, one.views, statement=one.statement):
+            at = place.at(refusal.offset) if isinstance(place, Scalar) else place
+            yield _needs(at, refusal.reason)
+    yield from _calls(pipeline)
+
+
+def _calls(pipeline: Node) -> Iterator[NeedsCode]:
+    for operation in items_of(pipeline):
+        if isinstance(operation, Entries) and operation.get("call") is not None:
+            yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
+        for key in ("join", "union"):
+            if (nested := child(operation, key)) is not None:
+                yield from _calls(nested)
+
+
+def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:
+    if not isinstance(conf, Entries):
+        return
+    for entry in conf.entries:
+        reason = refusal_of(str(entry.key.value), ConfValue().value(entry.value.plain()))
+        if reason is not None:
+            yield _needs(entry.key, reason)
+
+
+def _needs(place: SourceLocation, reason: str) -> NeedsCode:
+    return NeedsCode(line=place.line, column=place.column, reason=reason)

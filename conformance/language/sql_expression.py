@@ -1,0 +1,369 @@
+"""What an expression says without an engine: mistakes of its syntax, the columns that it reads, and the column that it makes.
+
+Whoever asks gets an answer only where it is certain: what a rule here does not know is taken for right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from conformance.core.spark_types import DataType, Field, NotAType, parse_type
+from conformance.language.sql_functions import calls, functions
+from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of, words
+from conformance.language.suggest import similar
+
+TIMESTAMP, STRING, INT, BIGINT, DOUBLE = (DataType(name) for name in ("timestamp", "string", "int", "bigint", "double"))
+WINDOW = DataType("struct", (Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
+
+UNITS = frozenset(
+    unit + plural
+    for unit in words("year quarter month week day hour minute second millisecond microsecond nanosecond dayofyear")
+    for plural in ("", "s")
+)
+_GRAMMAR = UNITS | words(
+    "all and any as asc between both by case cross current current_date current_time current_timestamp current_user delay desc "
+    "distinct div else end escape except exists false filter first following from full group having ilike in inner intersect "
+    "interval is join last lateral leading left like limit localtimestamp minus natural not null nulls of offset on or order outer "
+    "over partition preceding range regexp right rlike row rows select semi some then to trailing true unbounded union using "
+    "values watermark when where with within anti user session_user rollup cube sets grouping ties"
+)
+"""Words that are no columns, or that are something else as often."""
+_CLAUSES = words("from where group having order limit union except intersect")
+_NEED_MORE = words("and or not from where by on join select having between like when then else union")
+_BETWEEN_OPERANDS = words("and or then else when end is in like between from where having limit")
+_BINARY = words("= == <=> <> != < <= > >= * / % ^ & | || . :: + -")
+_SAME_TYPE = words("min max first last any_value first_value last_value max_by min_by mode lag lead")
+_RESULTS: Mapping[str, DataType] = {
+    "window": WINDOW,
+    "session_window": WINDOW,
+    **dict.fromkeys(("window_time", "timestamp_seconds", "timestamp_millis", "timestamp_micros"), TIMESTAMP),
+    **dict.fromkeys(("count", "count_if", "approx_count_distinct"), BIGINT),
+    **dict.fromkeys(("upper", "lower", "concat_ws", "substring", "date_format"), STRING),
+    **dict.fromkeys(("length", "hour", "minute", "second", "year", "month", "dayofmonth"), INT),
+}
+_DEEPEST = 20
+"""Calls within calls whose type is followed."""
+_MOST_NAMES = 20
+"""Unknown functions of a text for which a similar one is searched, which is slow."""
+_GENERATORS = words(
+    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
+    "variant_explode_outer"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a query; its name is empty, and its type None, if unknown."""
+
+    name: str
+    type: DataType | None = None
+
+
+@dataclass(frozen=True)
+class Mistake:
+    offset: int
+    """In the text, from 0."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A column that an expression reads: ``e.window.start``."""
+
+    parts: tuple[str, ...]
+    offset: int
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+def readable(text: str) -> tuple[Token, ...]:
+    """The tokens of a text without the ``end``; none if it has something that is not read here, or a bracket is missing."""
+    try:
+        tokens = tokens_of(text)
+        closing(tokens)
+    except NotReadable:
+        return ()
+    return tokens[:-1]
+
+
+def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bool = False) -> Iterator[Mistake]:
+    """The first mistake of syntax, if there is one.
+
+    Args:
+        text: an expression or a statement.
+        alias: whether an alias without AS may end it.
+        statement: whether it is a statement.
+        part: whether to look only at its brackets, quotes and first word.
+    """
+    try:
+        tokens = tokens_of(text)
+        closing(tokens)
+    except NotReadable as unread:
+        if unread.is_mistake:
+            yield Mistake(unread.offset, unread.reason)
+        return
+    if statement and (found := _beginning(tokens)) is not None:
+        yield found
+        return
+    if part:
+        return
+    for index, token in enumerate(tokens):
+        if (message := _misplaced(tokens, index)) is not None:
+            yield Mistake(token.offset, message)
+            return
+    # A SELECT has aliases in many places, so only the third name in a row is one too many.
+    names = 0
+    for index, token in enumerate(tokens[:-1]):
+        names = names + 1 if index and _follows(tokens[index - 1], token, tokens) else 0
+        if names > (1 if statement else 0) and not (alias and not statement and index == len(tokens) - 2):
+            what = f"{tokens[index - 1].text} {token.text}"
+            yield Mistake(token.offset, f"unexpected {token.text!r} in {what!r}: is an operator or a comma missing?")
+            return
+
+
+def unknown_functions(text: str) -> Iterator[Mistake]:
+    """Functions that do not exist but are spelled nearly as one that does; any other may be registered by somebody."""
+    tokens = readable(text)
+    called = [tokens[index] for index in calls((*tokens, Token("end", "", len(text))))] if tokens else []
+    for token in [one for one in called if one.name not in functions().known][:_MOST_NAMES]:
+        if (near := similar(token.name, functions().known)) is not None:
+            yield Mistake(token.offset, f"unknown function {token.text!r}: did you mean {near!r}?")
+
+
+def references(text: str) -> Iterator[Reference]:
+    """The columns that an expression certainly reads; those of one with a subquery or a lambda function are not known."""
+    tokens = readable(text)
+    if any(token.keyword in ("select", "from", "values", "over") or token.text in ("->", "=>") for token in tokens):
+        return
+    yield from references_in(tokens)
+
+
+def references_in(tokens: tuple[Token, ...]) -> Iterator[Reference]:
+    """As ``references``, of some tokens."""
+    types = {at for start, end in _types(tokens) for at in range(start, end)}
+    index = 0
+    while index < len(tokens):
+        start = index
+        index += 1
+        if start in types or not _reads(tokens, start):
+            continue
+        parts = [tokens[start].name]
+        while index + 1 < len(tokens) and tokens[index].is_mark(".") and tokens[index + 1].name:
+            parts.append(tokens[index + 1].name)
+            index += 2
+        if index < len(tokens) and (tokens[index].is_mark("(") or tokens[index].is_mark(".")):
+            continue  # a qualified function, or all fields
+        yield Reference(tuple(parts), tokens[start].offset)
+
+
+def made_by(text: str, scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
+    """The columns that an expression makes; None if unknown.
+
+    Args:
+        text: an expression.
+        scope: the columns that it may read, by name in lower case.
+    """
+    return made_of(readable(text), scope)
+
+
+def made_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None]) -> tuple[Column, ...] | None:
+    """As ``made_by``, of tokens."""
+    if not tokens:
+        return None
+    if tokens[-1].is_mark("*"):
+        type = scope.get(tokens[0].name) if len(tokens) == 3 else None
+        return tuple(Column(field.name, field.type) for field in type.fields) if type and type.fields else None
+    if any(token.name in _GENERATORS and at.is_mark("(") for token, at in pairwise(tokens)):
+        return None
+    name = ""
+    if len(tokens) >= 3 and tokens[-2].keyword == "as" and tokens[-1].name:
+        name, tokens = tokens[-1].text.strip("`"), tokens[:-2]
+    elif any(_depth_of_as(tokens)):
+        return None
+    elif len(tokens) >= 2 and tokens[-1].name and tokens[-1].keyword not in _GRAMMAR and _ends_operand(tokens[-2]):
+        name, tokens = tokens[-1].text.strip("`"), tokens[:-1]
+    type = _type_of(tokens, scope)
+    return (Column(name or _own_name(tokens), type),)
+
+
+def _beginning(tokens: tuple[Token, ...]) -> Mistake | None:
+    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
+    near = similar(first.keyword, ("select", "with", "values"))
+    if first.keyword not in ("select", "with", "values") and near is not None:
+        return Mistake(first.offset, f"unknown statement {first.text!r}: did you mean {near.upper()!r}?")
+    return None
+
+
+def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
+    """Why a token cannot follow the one before it."""
+    token = tokens[index]
+    if index == 0:
+        return f"something is missing before {token.text!r}" if token.is_mark(",") or _needs_left(token) else None
+    before = tokens[index - 1]
+    if token.kind == "end" or token.text in (")", "]", ","):
+        return _unfinished(tokens, index)
+    if token.keyword in _CLAUSES and (before.is_mark(",") or before.keyword == "select"):
+        return f"a column is missing before {token.text!r}"
+    if _needs_left(before) or before.text in ("+", "-"):
+        wanting = token.keyword in _BETWEEN_OPERANDS or token.is_mark("*") or _needs_left(token)
+        return f"something is missing after {before.text!r}" if wanting and not _ends_type(before, tokens) else None
+    if _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*"):
+        return f"something is missing before {token.text!r}"
+    return None
+
+
+def _needs_left(token: Token) -> bool:
+    """Whether a token is an operator that needs an operand on its left; ``*`` is also a column, and ``<`` opens types."""
+    return token.kind == "mark" and token.text in _BINARY and token.text not in ("*", ".", "<", "+", "-")
+
+
+def _ends_type(token: Token, tokens: tuple[Token, ...]) -> bool:
+    """Whether a ``>`` may end a type, as in ``ARRAY<INT>``."""
+    opened = (one.keyword in ("array", "map", "struct") and after.is_mark("<") for one, after in pairwise(tokens))
+    return token.is_mark(">") and any(opened)
+
+
+def _unfinished(tokens: tuple[Token, ...], index: int) -> str | None:
+    """Why an expression cannot end before this token."""
+    token, before = tokens[index], tokens[index - 1]
+    if before.is_mark("*") and (index == 1 or not _ends_operand(tokens[index - 2])):
+        return None  # all columns
+    if before.kind == "mark" and before.text not in ("(", ")", "[", "]") and not _ends_type(before, tokens):
+        return f"something is missing after {before.text!r}"
+    if before.keyword in _NEED_MORE and not _named(tokens, index - 1):
+        return f"something is missing after {before.text!r}"
+    return "something is missing between '(' and ','" if before.is_mark("(") and token.is_mark(",") else None
+
+
+def _named(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a word of the grammar is used as a name: behind AS or a dot."""
+    return index > 0 and (tokens[index - 1].keyword == "as" or tokens[index - 1].is_mark("."))
+
+
+def _follows(before: Token, token: Token, tokens: tuple[Token, ...]) -> bool:
+    """Whether an operand stands behind another without an operator between them."""
+    if not _ends_operand(before) or token.kind == "mark" or token.keyword in _GRAMMAR or token.keyword in _OTHER_WORDS:
+        return False
+    if before.keyword in _TYPED and token.kind == "text":
+        return False  # DATE '2024-01-01'
+    if before.kind == "text" and token.kind == "text":
+        return False  # two strings are one
+    return not any(one.keyword == "interval" for one in tokens) or token.kind == "word"
+
+
+_TYPED = words("date time timestamp timestamp_ltz timestamp_ntz x")
+"""Words that make a value of the string behind them."""
+_OTHER_WORDS = words(
+    "sets cube rollup grouping sort cluster distribute tablesample pivot unpivot view recursive ties only rollup using set "
+    "collate similar at zone time local"
+)
+
+
+def _ends_operand(token: Token) -> bool:
+    if token.kind == "word":
+        return token.keyword not in _GRAMMAR or token.keyword in ("end", "null", "true", "false")
+    return token.kind in ("quoted", "number", "text") or token.text in (")", "]")
+
+
+def _reads(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a token is the first part of a column's name."""
+    token = tokens[index]
+    if not token.name or token.keyword in _GRAMMAR:
+        return False
+    if token.kind == "quoted" and not token.name.replace("_", "").isalnum():
+        return False  # a name that Spark gave: `sum(count)`
+    before = tokens[index - 1] if index else None
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if after is not None and (after.is_mark("(") or after.kind == "text"):
+        return False
+    if before is None:
+        return True
+    alias = index + 1 == len(tokens) and _ends_operand(before)
+    return not (before.is_mark(".") or before.is_mark("::") or before.keyword == "as" or alias)
+
+
+def _types(tokens: tuple[Token, ...]) -> Iterator[tuple[int, int]]:
+    """Where types and lists of aliases stand: from AS to the end of a cast, and ``AS (a, b)``."""
+    pairs = closing(tokens)
+    for opening, end in pairs.items():
+        if opening and tokens[opening - 1].keyword == "as":
+            yield opening, end
+        if opening and tokens[opening - 1].name in ("cast", "try_cast"):
+            at = next((at for at in range(end, opening, -1) if tokens[at].keyword == "as"), end)
+            yield at, end
+
+
+def _depth_of_as(tokens: tuple[Token, ...]) -> Iterator[bool]:
+    """For each AS outside brackets."""
+    depth = 0
+    for token in tokens:
+        depth += token.text in ("(", "[") if token.kind == "mark" else 0
+        depth -= token.text in (")", "]") if token.kind == "mark" else 0
+        if depth == 0 and token.keyword == "as":
+            yield True
+
+
+def _chain(tokens: tuple[Token, ...]) -> tuple[str, ...]:
+    """The parts of a name; empty if the tokens are anything else."""
+    odd, even = tokens[1::2], tokens[::2]
+    right = len(tokens) % 2 == 1 and all(token.is_mark(".") for token in odd) and all(token.name for token in even)
+    return tuple(token.text.strip("`") for token in even) if right else ()
+
+
+def _call(tokens: tuple[Token, ...]) -> str:
+    """The function, if the tokens are nothing but its call; else empty."""
+    if len(tokens) < 3 or not tokens[0].name or not tokens[1].is_mark("("):
+        return ""
+    return tokens[0].name if closing(tokens)[1] == len(tokens) - 1 else ""
+
+
+def _own_name(tokens: tuple[Token, ...]) -> str:
+    if parts := _chain(tokens):
+        return parts[-1]
+    return name if (name := _call(tokens)) in ("window", "session_window") else ""
+
+
+def _type_of(tokens: tuple[Token, ...], scope: Mapping[str, DataType | None], depth: int = 0) -> DataType | None:
+    if parts := _chain(tokens):
+        return type_at([part.lower() for part in parts], scope)
+    if len(tokens) == 1:
+        return STRING if tokens[0].kind == "text" else None
+    name = _call(tokens)
+    if name in _RESULTS:
+        return _RESULTS[name]
+    if name in ("cast", "try_cast") and (where := [at for at, end in _types(tokens) if end == len(tokens) - 1]):
+        try:
+            return parse_type("".join(token.text for token in tokens[where[0] + 1 : -1]))
+        except NotAType:
+            return None
+    argument = tokens[2 : _first_argument(tokens)] if name else ()
+    if not argument or depth == _DEEPEST:
+        return None
+    of = _type_of(argument, scope, depth + 1)
+    if name in _SAME_TYPE:
+        return of
+    whole = of is not None and of.name in ("tinyint", "smallint", "int", "bigint")
+    if name == "sum" and whole:
+        return BIGINT
+    return DOUBLE if name in ("sum", "avg") and of is not None and (whole or of.name in ("float", "double")) else None
+
+
+def _first_argument(tokens: tuple[Token, ...]) -> int:
+    """The index behind the first argument of a call."""
+    pairs, at = closing(tokens), 2
+    while at < len(tokens) - 1 and not tokens[at].is_mark(","):
+        at = pairs.get(at, at) + 1
+    return at
+
+
+def type_at(parts: list[str], scope: Mapping[str, DataType | None]) -> DataType | None:
+    """The type of a column, or of a field of one; None if unknown. A qualifier is left out if the rest is a column."""
+    if parts[0] not in scope and len(parts) > 1:
+        parts = parts[1:]
+    found = scope.get(parts[0])
+    for part in parts[1:]:
+        found = next((field.type for field in found.fields if field.name.lower() == part), None) if found else None
+    return found

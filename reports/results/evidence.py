@@ -1,0 +1,68 @@
+"""What the record of a cell says, checked against its own evidence: what was observed counts, not what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.core.observation import Observation
+from conformance.judging.verdict import AS_THE_CASE_SAYS
+from conformance.judging.wall_clock import digest_omits_instants
+from conformance.policies.case import TARGET as MODEL
+from reports.results.errors import ContradictoryCell
+from reports.results.records import Cell, Run, UpgradeCell
+
+_GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
+
+
+def check(path: Path, line: int, cell: Cell | UpgradeCell) -> None:
+    """
+    Raises:
+        ContradictoryCell: its status says what its evidence denies.
+    """
+    why = next(_contradictions(cell), None)
+    if why is not None:
+        raise ContradictoryCell(path, line, cell.key, cell.status, why)
+
+
+def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
+    """The cell with the digest of what was observed, whatever digest its record has: rows may have changed under it.
+
+    A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
+    """
+    behaviour = _behaviour(cell.behaviour, cell.observation)
+    if behaviour is None and cell.observation is not None and cell.status in (*AS_THE_CASE_SAYS, "violates"):
+        behaviour = cell.observation.behaviour_digest
+    return cell if behaviour == cell.behaviour else cell.model_copy(update={"behaviour": behaviour})
+
+
+def _contradictions(cell: Cell | UpgradeCell) -> Iterator[str]:
+    green = AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES
+    if cell.status not in green:
+        return
+    if cell.findings:
+        yield "it has findings"
+    # A case on a watermark policy is checked on the reference model, where nothing is observed.
+    if cell.observation is None and not (isinstance(cell, Cell) and cell.target == MODEL and cell.status == "conforms"):
+        yield "nothing was observed"
+    if not isinstance(cell, Cell):
+        return
+    if cell.status != "conforms" and cell.differs is None:
+        yield "no entry of the case says so"
+    if cell.status == "bug" and cell.differs is not None and not cell.differs.bug:
+        yield "the entry of the case names no bug"
+    if any(run.status != cell.status for run in cell.runs):
+        yield "its runs have other statuses"
+    if len({run.observation and _digests(run) for run in cell.runs}) > 1:
+        yield "its runs showed different behaviours"
+
+
+def _digests(run: Run) -> str | None:
+    return _behaviour(run.behaviour, run.observation)
+
+
+def _behaviour(recorded: str | None, observation: Observation | None) -> str | None:
+    if recorded is None or observation is None:
+        return None
+    seen = observation.behaviour_digest
+    return recorded if recorded == seen or digest_omits_instants(recorded, observation) else seen

@@ -1,0 +1,124 @@
+"""Results files as they are written: line by line, as cells come in."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+from conformance.core.output_file import FileKind, OutputFile
+from conformance.judging.handoff_verdict import UpgradeStatus
+from conformance.judging.verdict import Status
+from reports.results.errors import CellKey
+from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+
+_LAST = 1 << 20
+"""Bytes at the end of a file that hold its last line."""
+
+RESULTS_FILE = FileKind(
+    "a results file", lambda start: re.match(rb'\s*\{\s*"record"\s*:\s*"header"', start) is not None
+)
+
+
+class ResultsWriter:
+    """Appends cells to a results file, each flushed when ``write`` returns. Threads may share one.
+
+    A context manager: leaving it writes the footer, and only then the file takes the place of an earlier one. Leaving it by an
+    exception writes no footer, which tells readers that the run was interrupted.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        """Begin the file, beside an existing one until it is complete.
+
+        Raises:
+            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file.OutputFile`.
+        """
+        self._missing = set(header.expected_cells())
+        self._written: set[CellKey] = set()
+        self._targets = {target.name for target in header.targets}
+        self._counts: Counter[Status] = Counter()
+        self._upgrades: Counter[UpgradeStatus] = Counter()
+        self._lock = Lock()
+        self._path = path
+        self._file = OutputFile(path, RESULTS_FILE)
+        self._append(header)
+
+    def introduce(self, target: Target) -> None:
+        """Record what a target of the header turned out to be, once its engine has introduced itself.
+
+        Raises:
+            ValueError: the header has no target of that name.
+        """
+        if target.name not in self._targets:
+            raise ValueError(f"{target.name} is not a target of this run")
+        with self._lock:
+            self._append(Introduction(target=target))
+
+    def write(self, cell: Cell | UpgradeCell) -> None:
+        """Append one cell.
+
+        Raises:
+            ValueError: the header does not announce it, or it is already there.
+        """
+        with self._lock:
+            case, where = cell.key
+            if cell.key in self._written:
+                raise ValueError(f"{case} on {where} already has its result")
+            if cell.key not in self._missing:
+                raise ValueError(f"{case} on {where} is not a cell of this run")
+            self._append(cell)
+            self._missing.discard(cell.key)
+            self._written.add(cell.key)
+            if isinstance(cell, Cell):
+                self._counts[cell.status] += 1
+            else:
+                self._upgrades[cell.status] += 1
+
+    def missing(self) -> frozenset[CellKey]:
+        """The cells that have no result yet."""
+        with self._lock:
+            return frozenset(self._missing)
+
+    def finish(self, finished: datetime | None = None) -> None:
+        """Write the footer and close the file."""
+        with self._lock:
+            counts, upgrades = dict(self._counts), dict(self._upgrades)
+            self._append(Footer(counts=counts, upgrades=upgrades, finished=finished or datetime.now(UTC)))
+            self._file.complete()
+
+    def __enter__(self) -> ResultsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file.closed:
+            return
+        if kind is None:
+            self.finish()
+        elif self.left_at == self._path:
+            self._file.complete()
+        else:
+            self._file.close()
+
+    @property
+    def left_at(self) -> Path:
+        """Where an interrupted run leaves its cells: a complete file of an earlier run is not replaced."""
+        return self._path.with_name(self._file.part.name) if is_complete(self._path) else self._path
+
+    def _append(self, record: AnyRecord) -> None:
+        self._file.write(record.model_dump_json() + "\n")
+
+
+def is_complete(path: Path) -> bool:
+    """Whether there is a results file with its last line."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LAST))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return False
+    return len(lines) > 1 and lines[-1] == b"" and re.match(rb'\{\s*"record"\s*:\s*"footer"', lines[-2]) is not None

@@ -1,0 +1,396 @@
+"""Files that a stranger, a crash or a mistake left: which exit code each ends with, and the one line that says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.suite.discovery import shipped
+from tests.support import cells as a
+from tests.support.runs import written
+
+STREAM = 'title: t\nstreams: {events: "event_time TIMESTAMP"}\nquery: [from: events]\n'
+CASE = STREAM + 'steps: [{add: {events: [["12:00"]]}}]\n'
+ACCEPTED = "accepted:\n  - case: late/a\n    because: we looked at it\n"
+Change = Callable[[list[dict[str, Any]]], object]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A command line in a folder with ``r``, results of two versions, and ``x``, the same after a change."""
+
+    name: str
+    command: str
+    code: int
+    told: str
+    """A pattern of the one line on standard error."""
+    change: Change | None = None
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def header(**values: object) -> Change:
+    return lambda lines: lines[0].update(values)
+
+
+def cell(**values: object) -> Change:
+    """Changes the record of late/a on 3.5.9."""
+    return lambda lines: next(one for one in lines if one["record"] == "cell").update(values)
+
+
+def footer(**values: object) -> Change:
+    return lambda lines: lines[-1].update(values)
+
+
+def no_cells(lines: list[dict[str, Any]]) -> None:
+    lines[0]["cases"] = []
+    lines[:] = [lines[0], {**lines[-1], "counts": {}}]
+
+
+def differs_without_a_reason(lines: list[dict[str, Any]]) -> None:
+    cell(status="differs")(lines)
+    footer(counts={"conforms": 3, "differs": 1})(lines)
+
+
+MANY = [f"c/{number}" for number in range(20_000)]
+NO_VERSION = {"spark": "1", "java": None}
+MANY_TARGETS = [{"name": f"spark-{number}", **NO_VERSION} for number in range(20_000)]
+
+RESULTS = [
+    # Nothing wrongly green.
+    Trial(
+        "a version with itself",
+        "gate r --from 3.5.9 --to 3.5",
+        2,
+        r"--from 3\.5\.9 and --to 3\.5 are both spark-3\.5\.9",
+    ),
+    Trial("a summary of a version with itself", "export summary r --from 3.5.9 --to 3.5", 2, "are both spark-3.5.9"),
+    Trial("a case twice in the header", "combine x", 3, "late/a twice", header(cases=["late/a", "late/b", "late/a"])),
+    Trial(
+        "conforms with findings",
+        "combine x",
+        3,
+        "conforms, but it has findings",
+        lambda lines: cell(findings=FINDINGS)(lines),
+    ),
+    Trial("conforms without an observation", "combine x", 3, "but nothing was observed", cell(observation=None)),
+    Trial(
+        "differs without a reason",
+        "gate x --from 3.5.9 --to 4.3.0",
+        3,
+        "no entry of the case",
+        differs_without_a_reason,
+    ),
+    *(
+        Trial(f"no cells: {command}", f"{command} x", 3, "there is no cell in these results", no_cells)
+        for command in ("export badge", "export junit", "export ctrf", "export json", "report", "combine")
+    ),
+    *(
+        Trial(f"format {value!r}", "combine x", 3, "line 1 is not a valid record: .*format", header(format=value))
+        for value in (-1, 0, True, "2", 1.5)
+    ),
+    *(
+        Trial(f"shard {value}", "combine x", 3, "shard", header(shard=value))
+        for value in ([5, -3], [0, 2], [3, 2], [1, 1_000_000_000])
+    ),
+    Trial("a missing part of many", "combine x", 3, r"2/9999, .* and 9988 more; pass", header(shard=[1, 9999])),
+    # Said in one line.
+    Trial(
+        "more cells than memory holds",
+        "combine x",
+        3,
+        "announces 400,000,000 cells",
+        header(cases=MANY, targets=MANY_TARGETS),
+    ),
+    Trial("a start without a zone", "combine x", 3, "started: .*timezone", header(started="2026-01-02T03:04:05")),
+    Trial("an end without a zone", "report x", 3, "finished: .*timezone", footer(finished="2026-01-02T03:04:05")),
+    Trial("half a character", "combine x", 3, "line 1 is not a valid record", header(command="\ud800")),
+    Trial(
+        "a name that is a command", "combine x", 3, "text on one line", header(cases=["late/a\n::error::x", "late/b"])
+    ),
+    Trial(
+        "a name that colours the terminal",
+        "combine x",
+        3,
+        "text on one line",
+        header(cases=["\x1b[31mlate/a", "late/b"]),
+    ),
+    Trial(
+        "a target that hides its name",
+        "combine x",
+        3,
+        "text on one line",
+        lambda lines: lines[0]["targets"][0].update(name="\u202ea"),
+    ),
+    Trial("no such file", "gate nowhere --from 3.5 --to 4.3", 3, "nowhere: there is no such file"),
+    Trial("a folder", "combine folder", 3, "folder: the file cannot be read", files={"folder/x": ""}),
+    Trial("an empty file", "diff empty r", 3, "the file is empty", files={"empty": ""}),
+    Trial("a case", "report c.yaml", 3, "line 1 is not JSON", files={"c.yaml": CASE}),
+    Trial("deep JSON", "combine deep", 3, "line 1 is not JSON .*nested too deeply", files={"deep": '{"a":' * 100_000}),
+    Trial("a long number", "combine long", 3, "line 1 is not JSON", files={"long": '{"a":' + "9" * 5_000 + "}\n"}),
+    Trial(
+        "an endless line",
+        "combine zeros",
+        3,
+        "line 1 is not JSON .*more than",
+        files={"zeros": b"\0" * (32 * 1024**2 + 2)},
+    ),
+    Trial("binary", "combine binary", 3, "line 1 is not JSON", files={"binary": bytes(range(256))}),
+    # Nothing lost.
+    Trial(
+        "results over a case",
+        "combine r -o c.yaml",
+        2,
+        "c.yaml exists and is not a results file",
+        files={"c.yaml": CASE},
+    ),
+    Trial("an export over results", "export json r -o r", 2, "r exists and is not an export of the format json"),
+    Trial("an export over a case", "export junit r -o c.yaml", 2, "c.yaml exists and is not", files={"c.yaml": CASE}),
+    Trial(
+        "a draft over reasons",
+        "gate r --from 3.5.9 --to 4.3.0 --accept a.yaml --draft a.yaml",
+        2,
+        "a.yaml exists and is not a draft without reasons",
+        files={"a.yaml": ACCEPTED},
+    ),
+    Trial(
+        "pages over a site",
+        "report r -o site",
+        2,
+        "index.html exists and is not a page of a report",
+        files={"site/index.html": "<p>mine"},
+    ),
+    Trial(
+        "results into a folder", "combine r -o folder", 2, "cannot write folder: Is a directory", files={"folder/x": ""}
+    ),
+    Trial(
+        "results below a file",
+        "combine r -o c.yaml/x",
+        2,
+        "cannot write c.yaml/x: Not a directory",
+        files={"c.yaml": CASE},
+    ),
+    Trial("results on a full disk", "combine r -o /dev/full", 3, "cannot write /dev/full: No space left"),
+    Trial("an export on a full disk", "export json r -o /dev/full", 3, "cannot write /dev/full: No space left"),
+]
+
+CASES = [
+    Trial(
+        "a matrix of 12 × 10",
+        "validate x.yaml",
+        2,
+        "1,000,000,000,000 combinations",
+        files={
+            "x.yaml": "title: t\nmatrix:\n"
+            + "".join(f"  p{n}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]\n" for n in range(12))
+            + CASE[len("title: t\n") :]
+        },
+    ),
+    Trial(
+        "a deep schema",
+        "validate x.yaml",
+        2,
+        "nested more than 60 levels deep",
+        files={"x.yaml": CASE.replace("TIMESTAMP", "ARRAY<" * 5_000 + "INT" + ">" * 5_000)},
+    ),
+    Trial(
+        "a deep regular expression",
+        "validate x.yaml",
+        2,
+        "is not a regular expression",
+        files={"x.yaml": CASE.replace("}]", ", expect: {error: {message: '" + "(" * 5_000 + ")" * 5_000 + "'}}}]", 1)},
+    ),
+    Trial(
+        "a long number in a schema",
+        "validate x.yaml",
+        2,
+        "is not a whole number",
+        files={"x.yaml": CASE.replace("TIMESTAMP", f"DECIMAL({'9' * 5_000})")},
+    ),
+    Trial(
+        "half a character in a case",
+        "validate x.yaml",
+        2,
+        r"x.yaml:1:8: \\ud800 is half of a character",
+        files={"x.yaml": CASE.replace("title: t", r'title: "\ud800"')},
+    ),
+    Trial("a case without end", "validate /dev/zero", 2, "/dev/zero: no cases found"),
+    Trial("a big case", "validate x.yaml", 2, "more than 2000000 bytes", files={"x.yaml": b"#" * 2_000_001}),
+    Trial("a case that exists", "new x.yaml", 2, "x.yaml exists", files={"x.yaml": CASE}),
+    Trial("an unknown case", "explain nothing", 2, "'nothing' is neither a case of the suite nor a file"),
+]
+FINDINGS: list[dict[str, object]] = []
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "r")
+    violating = written(tmp_path / "violating", statuses={("late/a", "spark-3.5.9"): "violates"})
+    FINDINGS[:] = next(one for one in records(violating) if one.get("status") == "violates")["findings"]
+    violating.unlink()
+    return tmp_path
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def outcome(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[object, str, str]:
+    """Exit code, standard output and standard error."""
+    with pytest.raises(SystemExit) as stopped:
+        main(command.split())
+    said = capsys.readouterr()
+    return stopped.value.code, said.out, said.err
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("trial", [*RESULTS, *CASES], ids=str)
+def test_it_ends_in_one_line_and_leaves_every_file(
+    trial: Trial, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if trial.change is not None:
+        lines = records(folder / "r")
+        trial.change(lines)
+        (folder / "x").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for name, content in trial.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    before = tree(folder)
+    code, out, err = outcome(trial.command, capsys)
+    said = [line for line in err.splitlines() if not re.fullmatch(r"\d+ cases?, .*|Try .*", line)]
+    shown = [*said, *(out.splitlines() if trial.command.startswith("validate") else ())]
+    assert (code, [line for line in shown if re.search(trial.told, line)]) == (trial.code, shown)
+    assert len(shown) == 1
+    assert "defect" not in err
+    assert "Traceback" not in err
+    assert tree(folder) == before
+
+
+def test_a_sparse_file_of_5_gb_is_not_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (folder / "sparse").open("wb") as file:
+        os.truncate(file.fileno(), 5 * 1000**3)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    code, _, err = outcome("combine sparse", capsys)
+    assert (code, err.count("\n")) == (3, 1)
+    assert "5,000,000,000 bytes" in err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000, "KiB"
+
+
+def test_rows_changed_under_a_kept_digest_are_a_change(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def gate() -> tuple[object, str]:
+        code, out, _ = outcome("gate r --from 3.5.9 --to 4.3.0", capsys)
+        return code, out
+
+    assert gate() == (0, "spark-3.5.9 → 4.3.0: 2 cases compared, nothing changes.\n".removeprefix("spark-"))
+    lines = records(folder / "r")
+    changed = next(line for line in lines if line.get("target") == "spark-4.3.0")
+    changed["observation"]["steps"][0]["batches"][0]["rows"][0][-1] = 99
+    (folder / "r").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    code, out = gate()
+    assert (code, "1 row has different values" in out) == (1, True)
+    assert outcome("diff r r", capsys)[0] == 0
+
+
+def test_combining_into_one_of_the_inputs_keeps_it_until_the_whole_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(folder / "a", targets=("spark-3.5.9",))
+    written(folder / "b", targets=("spark-4.3.0",))
+    before = (folder / "a").read_bytes()
+    with monkeypatch.context() as full:
+        full.setattr("pathlib.Path.replace", _no_space)
+        code, _, err = outcome("combine a b -o a", capsys)
+    assert (code, (folder / "a").read_bytes()) == (3, before)
+    assert "cannot write a: No space left on device" in err
+    assert outcome("combine a b -o a", capsys)[0] == 0
+    assert len((folder / "a").read_bytes()) > len(before)
+    assert outcome("gate a --from 3.5 --to 4.3", capsys)[0] == 0
+
+
+def test_recording_on_a_full_disk_keeps_the_case(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = folder / "cases" / "late" / "a.yaml"
+    case.parent.mkdir(parents=True)
+    case.write_text(CASE)
+    command = f"record {case} --results r --spark 3.5.9"
+    with monkeypatch.context() as full:
+        full.setattr("pathlib.Path.replace", _no_space)
+        code, _, err = outcome(command, capsys)
+    assert (code, case.read_text()) == (3, CASE)
+    assert err.endswith("No space left on device\n")
+    assert outcome(command, capsys)[0] == 0
+    assert "expect:" in case.read_text()
+
+
+def test_a_run_replaces_no_case_and_an_earlier_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "c.yaml").write_text(CASE)
+    run = f"run {shipped() / 'policies'} --spark model -o"
+    code, _, err = outcome(f"{run} c.yaml", capsys)
+    assert (code, (folder / "c.yaml").read_text()) == (2, CASE)
+    assert (
+        err.splitlines()[-1]
+        == "conformance: c.yaml exists and is not a results file; choose another name, or remove it"
+    )
+    assert [outcome(f"{run} mine.jsonl", capsys)[0] for _ in range(2)] == [0, 0]
+    assert sorted(path.name for path in folder.iterdir()) == ["c.yaml", "mine.jsonl", "r"]
+
+
+def _no_space(path: Path, _target: object) -> None:
+    raise OSError(28, os.strerror(28), str(path))
+
+
+def test_what_a_stranger_wrote_is_shown_escaped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A note, a reason and an error with commands for the terminal and for GitHub, in every command that shows them."""
+    hostile = "\x1b]0;owned\x07\u202e\r::error::a\n::error::b\n\n\n## heading\n##[error]c\x9b"
+    a.results(folder / "h", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.REFUSED, "4.3.0": a.CALM}})
+    lines = records(folder / "h")
+    for line in lines:
+        if line["record"] == "cell":
+            line["notes"] = [hostile]
+            for step in line["observation"]["steps"] if line["observation"] else ():
+                if step["error"]:
+                    step["error"] |= {"message": hostile, "classes": [hostile]}
+            if line["status"] == "violates":
+                line["findings"] = line["findings"][:1]
+                line["findings"][0]["place"]["name"] = hostile
+    (folder / "h").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    commands = ("combine h", "gate h --from 3.5.9 --to 4.3.0", "diff h h", "export junit h", "export summary h", "export ctrf h",
+                "gate h --from 3.5.9 --to 4.3.0 --json", "export summary h --from 3.5.9 --to 4.3.0", "export json h --cases c")  # fmt: skip
+    (folder / "c").mkdir()
+    (folder / "c" / "a.yaml").write_text(CASE)
+    for command in commands:
+        code, out, err = outcome(command, capsys)
+        assert code in (0, 1), (command, err)
+        text = out + err
+        assert [char for char in text if char in "\x1b\x07\u202e\x9b\r"] == [], command
+        assert [line for line in text.splitlines() if line.lstrip().startswith("::") or "##[" in line] == [], command
+    # Rich itself drops the bell and the carriage return.
+    assert (
+        r"note: \x1b]0;owned\u202e::error::a\n::error::b\n\n\n## heading\n#\#[error]c\x9b"
+        in outcome("combine h", capsys)[1]
+    )
+    # No blank line ends the block of HTML that holds the notes, so nothing in it is a heading.
+    summary = outcome("export summary h", capsys)[1]
+    for block in re.findall(r"<details>.*?</details>", summary, re.DOTALL):
+        assert "\n\n" not in block
+    annotations = outcome("export annotations h", capsys)[1]
+    assert all(
+        line.startswith(("::error file=", "::notice file=", "::warning file=")) for line in annotations.splitlines()
+    )
+    assert [char for char in annotations if char in "\x1b\x07\u202e\x9b\r"] == []

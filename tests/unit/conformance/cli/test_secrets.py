@@ -1,0 +1,106 @@
+"""A secret among the options of a run is nowhere in what the run leaves, shows or starts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.engine_options import Cluster, Engines, runtime_options
+from conformance.cli.main import main
+from conformance.suite.discovery import shipped
+from harness.runtimes.cluster import Cluster as Master
+from harness.runtimes.cluster import MasterUnreachable, NotAMaster, NotAPropertiesFile, NotASetting, settings_of
+
+SECRET = "hunter2hunter2"
+
+
+def outcome(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str]:
+    monkeypatch.setattr(sys, "argv", ["conformance", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    said = capsys.readouterr()
+    return stopped.value.code, said.out + said.err
+
+
+def test_neither_results_nor_pages_nor_exports_nor_the_terminal_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cases = str(shipped() / "policies")
+    code, said = outcome(
+        monkeypatch, capsys, "run", cases, "--spark", "model", "--conf", f"spark.hadoop.fs.s3a.secret.key={SECRET}",
+        f"--conf=spark.ssl.keyPassword={SECRET} and more", "--storage", f"s3a://user:{SECRET}@bucket/x",
+    )  # fmt: skip
+    assert code == 0, said
+    for command in (
+        "report results.jsonl",
+        "export json results.jsonl",
+        "export junit results.jsonl",
+        "combine results.jsonl",
+    ):
+        code, more = outcome(monkeypatch, capsys, *command.split(), *(["--cases", cases] if " json" in command else []))
+        assert code == 0, more
+        said += more
+    assert SECRET not in said
+    assert "s3a://…@bucket/x" in Path("results.jsonl").read_text()
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and SECRET in path.read_text()] == []
+
+
+def test_results_of_others_show_no_secret_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cases = str(shipped() / "policies")
+    assert outcome(monkeypatch, capsys, "run", cases, "--spark", "model")[0] == 0
+    text = Path("results.jsonl").read_text()
+    Path("results.jsonl").write_text(text.replace("--spark model", f"--storage s3a://u:{SECRET}@b/x", 1))
+    code, said = outcome(monkeypatch, capsys, "export", "json", "results.jsonl", "--cases", cases)
+    assert (code, SECRET in said, "s3a://…@b/x" in said) == (0, False, True)
+
+
+@pytest.mark.parametrize("name", ["CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"])
+def test_what_is_started_later_does_not_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, f"sc://host/;token={SECRET}")
+    runtime_options(Engines())
+    assert name not in os.environ
+
+
+def test_the_storage_may_come_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONFORMANCE_STORAGE", f"s3a://user:{SECRET}@bucket/x")
+    code, said = outcome(
+        monkeypatch, capsys, "run", str(shipped() / "policies"), "--spark", "model", "--runtime", "container"
+    )
+    assert (code, "--storage" in said, SECRET in said) == (2, True, False)
+
+
+def test_settings_may_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "spark.properties"
+    file.write_text(f"# ours\n\nspark.executor.memory 2g\nspark.hadoop.fs.s3a.secret.key = {SECRET}\nspark.a: b c\n")
+    options = runtime_options(Engines(), Cluster(conf=["spark.executor.memory=3g"], properties_file=file))
+    assert options.conf == {
+        "spark.executor.memory": "3g",
+        "spark.hadoop.fs.s3a.secret.key": SECRET,
+        "spark.a": "b c",
+    }
+    file.write_text(f"spark.a b\n{SECRET}\n")
+    with pytest.raises(NotAPropertiesFile, match=":2: not a Spark setting; write one like") as found:
+        runtime_options(Engines(), Cluster(properties_file=file))
+    assert SECRET not in str(found.value)
+    with pytest.raises(NotAPropertiesFile, match=r"cannot read .*: No such file"):
+        runtime_options(Engines(), Cluster(properties_file=tmp_path / "gone"))
+
+
+def test_errors_of_options_have_none() -> None:
+    with pytest.raises(NotASetting) as setting:
+        settings_of([f"my.password={SECRET}"])
+    with pytest.raises(NotAMaster) as master:
+        Master.parse(f"http://user:{SECRET}@host")
+    with pytest.raises(MasterUnreachable) as unreachable:
+        Master.parse(f"spark://user:{SECRET}@localhost:1").check()
+    assert [SECRET in str(error.value) for error in (setting, master, unreachable)] == [False] * 3

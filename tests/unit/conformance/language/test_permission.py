@@ -1,0 +1,248 @@
+"""Without --allow-code, nothing in a case runs a program, reads a file or names a class: docs/case-language.md says what needs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import NeedsCode
+from conformance.language import case_from
+from conformance.language.confs import other_confs, refusal_of, streaming_confs
+from conformance.language.reader import read_case
+from conformance.language.sql_functions import functions
+from conformance.language.sql_permission import refusals
+from conformance.suite import discovery
+
+CLASS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+PROGRAMS = (
+    "SELECT TRANSFORM(a) USING 'sh -c id' FROM e",
+    "SELECT TRANSFORM('a') USING 'sh -c id' AS (b) FROM e",
+    "SELECT MAP a USING 'x' FROM e",
+    "SELECT REDUCE a USING 'x' FROM e",
+    "SELECT reflect('java.lang.System', 'getenv', 'HOME')",
+    "SELECT java_method('java.lang.System', 'exit')",
+    "SELECT try_reflect('a', 'b')",
+    "SELECT Reflect ('a', 'b')",
+    "SELECT `reflect`('a', 'b')",
+    "SELECT \"reflect\"('a', 'b')",
+    "SELECT IDENTIFIER('reflect')('a', 'b')",
+    "SELECT system.builtin.reflect('a', 'b')",
+    "SELECT 1 AS reflect('a', 'b')",
+    "VALUES (1), (java_method('a', 'b'))",
+    "SELECT my_udf(a) FROM e",
+)
+FILES = (
+    "SELECT * FROM text.`/etc/passwd`",
+    "SELECT * FROM text.passwd",
+    "SELECT * FROM `text`.`passwd`",
+    "SELECT * FROM e, text.passwd",
+    "SELECT * FROM e AS x, (text.passwd)",
+    "SELECT * FROM e JOIN text.passwd ON true",
+    "SELECT * FROM (e JOIN text.passwd)",
+    "SELECT * FROM (e, text.passwd)",
+    "SELECT a FROM e UNION SELECT value FROM text.passwd",
+    "SELECT (SELECT max(value) FROM text.passwd)",
+    "SELECT a FROM e WHERE a IN (SELECT value FROM text.passwd)",
+    "SELECT a FROM e WHERE a IN (FROM text.passwd)",
+    "SELECT a FROM e WHERE EXISTS (TABLE text.passwd)",
+    "SELECT * FROM org.apache.spark.sql.execution.datasources.text.`passwd`",
+    "SELECT * FROM IDENTIFIER('text.passwd')",
+    "SELECT * FROM read_files('/etc/passwd')",
+    "SELECT * FROM secrets",
+    "SELECT input_file_name() FROM e",
+    "SELECT _metadata.file_path FROM e",
+    "SELECT '${env:HOME}'",
+    "SELECT from_protobuf(a, 'm', '/etc/passwd') FROM e",
+    "SELECT xpath_string(a, 'b') FROM e",
+)
+HIDDEN_RELATIONS = (
+    # Without ANSI mode nearly every word may be an alias, and a comma then begins another relation.
+    "SELECT * FROM e where, text.passwd",
+    "SELECT * FROM e select, text.passwd",
+    "SELECT * FROM (e) select, text.passwd",
+    "SELECT * FROM e group, text.passwd",
+    "SELECT * FROM e limit, text.passwd",
+    "SELECT a.is DISTINCT FROM text.passwd",
+    "SELECT * FROM VALUES 1 sum (a), (text.passwd)",
+    "SELECT * FROM VALUES (1) AS t, (text.passwd)",
+    "SELECT * FROM VALUES (1) t, (text.passwd)",
+    "SELECT * FROM values, (text.passwd)",
+    "SELECT extract(FROM text.passwd SELECT 1)",
+    # A common table hides a table only behind its definition.
+    "WITH secrets AS (SELECT * FROM secrets) SELECT * FROM secrets",
+    "SELECT * FROM secrets WHERE EXISTS (WITH secrets AS (SELECT 1) SELECT 1)",
+)
+STATEMENTS = (
+    "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT 1",
+    "WITH x AS (SELECT 1) INSERT INTO y SELECT * FROM x",
+    "FROM e INSERT INTO x SELECT *",
+    "CREATE FUNCTION f AS 'x' USING JAR '/x.jar'",
+    "ADD JAR '/x.jar'",
+    "ADD FILE '/etc/passwd'",
+    "SET spark.sql.extensions=x",
+    "EXPLAIN SELECT 1",
+    "BEGIN SELECT 1; END",
+    "EXECUTE IMMEDIATE 'SELECT 1'",
+    "SELECT 1; SELECT 2",
+    "",
+)
+UNREADABLE = (
+    "SELECT 1 -- it",
+    "SELECT /* */ 1",
+    "SELECT r'\\' ",
+    "SELECT 'open",
+    "SELECT (1",
+    "SELECT 1)",
+    "SELECT * FROM e |> WHERE a",
+    "SELECT ſum(a) FROM e",  # Spark turns it into upper case before it reads it
+    "SELECT $$a$$",
+)
+QUERIES = (
+    "SELECT * FROM e",
+    "SELECT DISTINCT x.a AS b, count(*) FROM e AS x, E y WHERE x.b IN (1, 2) GROUP BY x.a, b HAVING count(*) > 1 ORDER BY a LIMIT 3",
+    "SELECT extract(year FROM t), trim(BOTH 'a' FROM b) FROM e",
+    "WITH a AS (SELECT 1 AS x), b AS (SELECT * FROM a) SELECT * FROM b JOIN a USING (x)",
+    "SELECT * FROM VALUES (1, 'a'), (2, NULL) AS t(a, b) LEFT JOIN e ON t.a = e.a",
+    "SELECT * FROM VALUES ('tea', 3L, TIMESTAMP'1970-01-01 00:00:11') AS known(key, count, latest)",
+    "SELECT * FROM ((SELECT a FROM e) UNION ALL (SELECT b FROM e))",
+    "(SELECT 1) UNION (SELECT 2)",
+    "SELECT window.start FROM e WATERMARK t DELAY OF INTERVAL 10 MINUTES GROUP BY window(t, '10 minutes')",
+    "SELECT id FROM range(1, 5)",
+    "SELECT row_number() OVER (PARTITION BY a ORDER BY b), sum(a) FILTER (WHERE b > 0) FROM e GROUP BY a, b",
+    "SELECT `update`, 'it''s -- no comment', \"text.`/etc/passwd`\" FROM e",
+)
+EXPRESSIONS = (
+    "a IS NOT DISTINCT FROM b",
+    "CAST(a AS DECIMAL(10, 2)) + b::int",
+    "CASE WHEN (a) THEN (1) ELSE (2) END",
+    "transform(xs, x -> x + 1)[0].y",
+    "t BETWEEN s - INTERVAL '1' HOUR AND s",
+    "window(t, '10 minutes', '5 minutes').start AS begin",
+    "a NOT IN ('x', 'y') AND NOT (b OR c)",
+)
+
+
+@pytest.mark.parametrize("text", [*PROGRAMS, *FILES, *HIDDEN_RELATIONS, *STATEMENTS, *UNREADABLE])
+def test_a_statement_that_reaches_beyond_its_case_is_refused(text: str) -> None:
+    assert list(refusals(text, ["e"], statement=True))
+
+
+@pytest.mark.parametrize("text", [*PROGRAMS, *FILES, *HIDDEN_RELATIONS, *UNREADABLE])
+def test_a_subquery_that_does_is_refused_in_an_expression(text: str) -> None:
+    assert list(refusals(f"a IN ({text})", ["e"]))
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_queries_over_views_and_constants_run(text: str) -> None:
+    assert list(refusals(text, ["e"], statement=True)) == []
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_expressions_run(text: str) -> None:
+    assert list(refusals(text, [])) == []
+
+
+def test_a_view_is_known_once_its_operation_has_run() -> None:
+    """Before, the name would mean a table of the engine."""
+    written = _case(
+        [{"from": "e"}, {"sql": "SELECT * FROM later", "as": "first"}, {"sql": "SELECT * FROM first", "as": "later"}]
+    )
+    (found,) = case_from(written, "x").needs_code
+    assert found.reason.startswith("'later' is not a view of the case")
+
+
+def test_no_function_is_both_allowed_and_refused() -> None:
+    assert not functions().allowed & set(functions().needs_code)
+    assert {"reflect", "java_method", "input_file_name"} <= set(functions().needs_code)
+    assert {"window", "sum", "session_window", "window_time"} <= functions().allowed
+
+
+def test_the_suite_needs_no_permission() -> None:
+    assert {case.id: case.needs_code for case in discovery.load().cases if case.needs_code} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.extensions", "x.Y"),
+        ("spark.driver.extraJavaOptions", "-XX:OnError=id"),
+        ("spark.plugins", "x.Y"),
+        ("spark.jars", "/x.jar"),
+        ("spark.sql.catalog.x", "x.Y"),
+        ("spark.sql.warehouse.dir", "/"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true"),  # would read "reflect"(…) as a call
+        ("spark.sql.streaming.checkpointFileManagerClass", "x.Y"),
+        ("spark.sql.streaming.checkpointLocation", "/"),
+        ("spark.sql.session.timeZone", "${env:HOME}"),
+        ("spark.sql.streaming.stateStore.providerClass", "x.Y"),
+        ("spark.sql.streaming.stateStore.compression.codec", "x.Y"),
+    ],
+)
+def test_settings_that_name_classes_files_or_options_of_java_are_refused(name: str, value: str) -> None:
+    assert refusal_of(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.shuffle.partitions", "2"),
+        ("spark.sql.streaming.multipleWatermarkPolicy", "max"),
+        ("spark.sql.streaming.stateStore.providerClass", CLASS),
+    ],
+)
+def test_settings_of_the_query_are_not(name: str, value: str) -> None:
+    assert refusal_of(name, value) is None
+
+
+def test_the_lists_of_settings_do_not_overlap() -> None:
+    assert not set(streaming_confs()) & other_confs()
+    assert all(conf.since.line >= "3.0" for conf in streaming_confs().values())
+
+
+def test_every_place_is_found(tmp_path: Path) -> None:
+    text = """\
+title: x
+streams: {e: "a INT, t TIMESTAMP"}
+query:
+  - from: e
+  - where: reflect('a', 'b') = 1
+  - withColumn: [b, "java_method('a', 'b')"]
+  - select: [a, "b + reflect('a', 'b')"]
+  - groupBy: ["reflect('a', 'b')"]
+    agg: ["count(reflect('a', 'b'))"]
+  - join:
+      - from: e
+      - sql: SELECT * FROM text.passwd
+        as: v
+    on: reflect('a', 'b')
+  - transformWithState: {by: [a], with: number_rows, initialState: SELECT * FROM text.passwd}
+  - call: os:getcwd
+conf: {spark.sql.extensions: x}
+steps:
+  - restart:
+      how: graceful
+      change:
+        conf: {spark.jars: x}
+        query: [{from: e}, {where: "reflect('a', 'b')"}]
+"""
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    places = [(one.line, one.column) for one in read_case(path, "x").needs_code]
+    assert places == [
+        (5, 12), (6, 22), (7, 22), (8, 16), (9, 18), (12, 28), (14, 9), (15, 82), (16, 5), (17, 8), (22, 16), (23, 37)
+    ]  # fmt: skip
+
+
+def _case(query: list[dict[str, object]]) -> dict[str, object]:
+    return {"title": "x", "streams": {"e": "a INT"}, "query": query, "steps": [{"idle": {}}]}
+
+
+def test_a_case_as_a_mapping_is_checked_too() -> None:
+    """``fuzz`` draws cases and reads them back from JSON."""
+    written = json.loads(json.dumps(_case([{"from": "e"}, {"where": "reflect('a', 'b')"}])))
+    assert case_from(written, "x").needs_code == (
+        NeedsCode(line=0, column=0, reason="the function reflect calls any static method of Java"),
+    )

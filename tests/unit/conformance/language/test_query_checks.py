@@ -1,0 +1,141 @@
+"""Mistakes in queries are found without an engine, and nothing that Spark takes is called one. `invalid/` has the mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.core.spark_types import parse_type
+from conformance.language import case_from
+from conformance.language.sql_expression import made_by, references, syntax_mistakes, unknown_functions
+from tests.unit.conformance.language.test_permission import EXPRESSIONS, QUERIES
+
+STREAM = (
+    "t TIMESTAMP, s TIMESTAMP, a INT, b INT, c BOOLEAN, d BOOLEAN, key STRING, status STRING, xs ARRAY<INT>, m MAP<STRING, INT>, "
+    "p STRUCT<x: INT, y: STRUCT<z: STRING>>, `odd name` INT, value STRING, e STRUCT<window: STRUCT<start: TIMESTAMP>>"
+)
+RIGHT = (
+    "t + INTERVAL 1 HOUR 30 MINUTES",
+    "t + INTERVAL '1:30' MINUTE TO SECOND > s",
+    "t - INTERVAL '10' MINUTES",
+    "CASE status WHEN 'a' THEN 1 WHEN 'b' THEN 2 ELSE 0 END AS n",
+    "CASE WHEN a > 1 THEN b END n",
+    "date_format(window(t, '10 minutes').start, 'HH:mm') begin",
+    "count(1) FILTER (WHERE a > 1)",
+    "named_struct('x', a, 'y', b) AS payload",
+    "element_at(m, 'k') + m['k'] + xs[0]",
+    "status NOT LIKE '%a%' ESCAPE '!' OR status RLIKE 'a' OR status IS NOT NULL",
+    "-a + ~b - -1 * +2 % 3 DIV 2 = 0",
+    "key || '-' || status",
+    "NULL AS x",
+    "1.5D + 1e3 + 2L + 0.5BD",
+    "p.y.z = 'x' AND e.window.start < t",
+    "`odd name` + 1 AS `another name`",
+    "from_json(value, 'a INT, t TIMESTAMP') AS j",
+    "posexplode(xs) AS (i, x)",
+    "explode(m) AS (k, v)",
+    "p.*",
+    "first(a, true)",
+    "collect_list(struct(a, b AS bb))",
+    "sum(DISTINCT a)",
+    "max_by(key, t)",
+    "a BETWEEN 1 AND 2 AND (c OR NOT d)",
+    "try_cast(status AS ARRAY<STRUCT<q: INT>>)",
+    "CAST(t AS LONG) * 1000 + status::INT",
+    "EXTRACT(HOUR FROM t)",
+    "TRIM(LEADING '0' FROM status)",
+    "timestampadd(MINUTE, 5, t)",
+    "TIMESTAMP'2024-01-01 00:00:00' < t AND DATE '2024-01-01' < CAST(t AS DATE)",
+    "X'1F'",
+    "filter(xs, x -> x > 1 AND x < a)",
+    "aggregate(xs, 0, (sum, x) -> sum + x)",
+    "a IN (1, 2) AND b NOT IN (3)",
+    "session_window(t, CASE WHEN status = 'a' THEN '5 seconds' ELSE '10 seconds' END)",
+    "window(t, '1 hour', '15 minutes', '5 minutes')",
+    "row_number() OVER (PARTITION BY key ORDER BY t DESC NULLS LAST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "current_timestamp() > t OR current_date < CAST(t AS DATE)",
+    "if(a > 1, 'x', 'y')",
+    "'it''s' 'two'",
+    "a <=> b",
+    "(a, b)",
+    "count(*)",
+    "array(1, 2)[0]",
+    "left(status, 2) = right(key, 2)",
+)
+STATEMENTS = (
+    *QUERIES,
+    "SELECT a x, b y FROM e WHERE a > 1 GROUP BY a, b",
+    "SELECT key, max(t) latest FROM (SELECT * FROM e WHERE c) inner_e GROUP BY key HAVING max(t) > TIMESTAMP'2024-01-01' LIMIT 1",
+    "SELECT * FROM e l JOIN e r ON l.key = r.key AND l.t BETWEEN r.t - INTERVAL 1 HOUR AND r.t",
+    "SELECT window.start, count(*) n FROM e GROUP BY window(t, '10 minutes'), key ORDER BY n DESC",
+    "SELECT count(DISTINCT key), sum(CASE WHEN c THEN 1 ELSE 0 END) FROM e GROUP BY key WITH ROLLUP",
+)
+
+
+@pytest.mark.parametrize("text", [*RIGHT, *EXPRESSIONS])
+def test_no_right_expression_is_called_wrong(text: str) -> None:
+    assert list(syntax_mistakes(text, alias=True)) == []
+    assert list(unknown_functions(text)) == []
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_no_column_of_a_right_expression_is_unknown(text: str) -> None:
+    case_from(
+        {"title": "x", "streams": {"r": STREAM}, "query": [{"from": "r"}, {"select": [text]}], "steps": [{"idle": {}}]},
+        "x",
+    )
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_no_right_statement_is_called_wrong(text: str) -> None:
+    assert list(syntax_mistakes(text, alias=False, statement=True)) == []
+    query = [{"from": "r"}, {"sql": text, "as": "e"}]
+    streams = {"r": f"{STREAM}, x INT, x_a INT, id INT, `update` INT"}
+    case_from({"title": "x", "streams": streams, "query": query, "steps": [{"idle": {}}]}, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a", [("a", "int")]),
+        ("p.y.z", [("z", "string")]),
+        ("p.*", [("x", "int"), ("y", "struct<z:string>")]),
+        ("max(t) AS latest", [("latest", "timestamp")]),
+        ("max(t) latest", [("latest", "timestamp")]),
+        ("count(*) AS `n`", [("n", "bigint")]),
+        ("CAST(a AS STRING) AS n", [("n", "string")]),
+        ("window(t, '10 minutes')", [("window", "struct<start:timestamp,end:timestamp>")]),
+        ("a + 1", [("", None)]),
+        ("explode(xs) AS x", None),
+        ("posexplode(xs) AS (i, x)", None),
+    ],
+)
+def test_the_columns_that_an_expression_makes(text: str, columns: list[tuple[str, str | None]] | None) -> None:
+    scope = {
+        "a": parse_type("int"),
+        "t": parse_type("timestamp"),
+        "p": parse_type("struct<x:int,y:struct<z:string>>"),
+        "xs": parse_type("array<int>"),
+    }
+    made = made_by(text, scope)
+    assert (made if made is None else [(one.name, one.type and str(one.type)) for one in made]) == columns
+
+
+@pytest.mark.parametrize(
+    "text", ["CREATE TABLE made AS SELECT 1 AS n", "SELECT * FROM e TABLESAMPLE (5 PERCENT) REPEATABLE (2) x"]
+)
+def test_a_statement_that_needs_permission_may_be_of_any_kind(text: str) -> None:
+    query = [{"from": "r"}, {"sql": text, "as": "e"}]
+    written = {"title": "x", "streams": {"r": "a INT"}, "query": query, "steps": [{"idle": {}}]}
+    assert case_from(written, "x").needs_code
+
+
+def test_the_columns_that_an_expression_reads() -> None:
+    found = [str(one) for one in references("CASE WHEN e.Key = 'a' THEN `b` ELSE sum(x.y[z]) END AS n")]
+    assert found == ["e.key", "b", "x.y", "z"]
+
+
+def test_a_query_that_the_case_expects_to_be_refused_is_not_checked() -> None:
+    """Such cases ask what Spark says."""
+    step = {"start": {}, "expect": {"error": {"class": "X"}}}
+    query = [{"from": "e"}, {"withWatermark": ["t", "10 minuts"]}, {"select": ["nothing"]}, {"where": "n >"}]
+    case_from({"title": "x", "streams": {"e": "t TIMESTAMP"}, "query": query, "steps": [step]}, "x")

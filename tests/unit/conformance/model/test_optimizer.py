@@ -1,0 +1,155 @@
+"""Where the optimiser of Spark places filters, and which aggregations it leaves out."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.core.spark_types import parse_schema
+from conformance.core.versions import SparkVersion
+from conformance.model.catalogue import rules_of
+from conformance.model.columns import Ids
+from conformance.model.errors import Unpredictable
+from conformance.model.expressions import Expression
+from conformance.model.frame import Frame
+from conformance.model.optimizer import optimized
+from conformance.model.plan import Aggregate, Filter, Join, LocalRelation, Plan, StreamSource, Watermark, walk
+from conformance.model.pruning import without_redundant_aggregations
+
+RULES = rules_of(SparkVersion.parse("4.3.0"))
+IDS = Ids()
+
+
+def stream(name: str) -> Frame:
+    frame = Frame.read(name, parse_schema("t TIMESTAMP, k STRING, n INT"), RULES, IDS).with_watermark("t", "10 seconds")
+    return frame.select(f"t AS t{name}", f"k AS k{name}", f"n AS n{name}")
+
+
+def text(condition: Expression, plan: Plan) -> str:
+    names = {one.id: one.name for node in walk(plan) for one in node.columns}
+    if condition.kind == "column":
+        return names[condition.value]
+    args = [text(arg, plan) for arg in condition.args]
+    return f"{condition.name}({', '.join(args)})" if args else str(condition.value)
+
+
+def filters(frame: Frame) -> dict[str, list[str]]:
+    """The conditions above the join, and those of each input, except that keys are not null."""
+    plan = optimized(frame.plan, RULES)
+    (join,) = [node for node in walk(plan) if isinstance(node, Join)]
+
+    def found(below: Plan) -> list[str]:
+        conditions = [text(node.condition, below) for node in walk(below) if isinstance(node, Filter)]
+        return sorted(one for one in conditions if not one.startswith("is not null"))
+
+    inside = {id(node) for side in join.children for node in walk(side)}
+    above = [node for node in walk(plan) if isinstance(node, Filter) and id(node) not in inside]
+    return {
+        "above": sorted(text(node.condition, plan) for node in above),
+        "left": found(join.left),
+        "right": found(join.right),
+    }
+
+
+def joined(how: str = "inner", on: str = "ka = kb AND ta = tb") -> Frame:
+    return stream("a").join(stream("b"), on, how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("condition", "above", "left", "right"),
+    [
+        ("na > 1", [], [">(n, 1)"], []),
+        ("nb > 1", [], [], [">(n, 1)"]),
+        ("na > nb", [">(na, nb)"], [], []),
+        ("na > 1 AND nb > 2", [], [">(n, 1)"], [">(n, 2)"]),
+        ("na > 1 AND na > nb", [">(na, nb)"], [">(n, 1)"], []),
+    ],
+)
+def test_a_filter_above_an_inner_join_goes_to_the_side_that_it_is_about(condition, above, left, right) -> None:
+    assert filters(joined().where(condition)) == {"above": above, "left": left, "right": right}
+
+
+def test_a_condition_on_a_key_filters_both_sides() -> None:
+    assert filters(joined().where("ka = 'x'")) == {"above": [], "left": ["=(k, x)"], "right": ["=(k, x)"]}
+
+
+@pytest.mark.parametrize(
+    ("how", "left", "right"),
+    [
+        ("inner", [">(n, 1)"], [">(n, 2)"]),
+        ("leftOuter", [], [">(n, 2)"]),
+        ("rightOuter", [">(n, 1)"], []),
+        ("fullOuter", [], []),
+        ("leftSemi", [">(n, 1)"], [">(n, 2)"]),
+    ],
+)
+def test_a_condition_of_the_join_filters_no_side_that_it_preserves(how, left, right) -> None:
+    found = filters(joined(how, "ka = kb AND ta = tb AND na > 1 AND nb > 2"))
+    assert found == {"above": [], "left": left, "right": right}
+
+
+@pytest.mark.parametrize(
+    ("how", "condition", "narrowed"),
+    [
+        ("leftOuter", "nb > 1", "inner"),
+        ("leftOuter", "na > 1", "leftOuter"),
+        ("rightOuter", "na > 1", "inner"),
+        ("rightOuter", "nb > 1", "rightOuter"),
+        ("fullOuter", "na > 1", "leftOuter"),
+        ("fullOuter", "nb > 1", "rightOuter"),
+        ("fullOuter", "na > 1 AND nb > 1", "inner"),
+    ],
+)
+def test_a_filter_that_no_null_row_passes_narrows_an_outer_join(how, condition, narrowed) -> None:
+    plan = optimized(joined(how).where(condition).plan, RULES)
+    assert [node.how for node in walk(plan) if isinstance(node, Join)] == [narrowed]
+
+
+def test_a_filter_that_null_rows_may_pass_stays_above_an_outer_join() -> None:
+    with pytest.raises(Unpredictable, match="above an outer join"):
+        optimized(joined("leftOuter").where("nb IS NULL").plan, RULES)
+
+
+@pytest.mark.parametrize(("condition", "is_below"), [("ka = 'x'", True), ("ta IS NOT NULL", False)])
+def test_a_filter_goes_below_the_watermark_unless_it_is_about_the_event_time(condition, is_below) -> None:
+    plan = optimized(stream("a").where(condition).plan, RULES)
+    (watermark,) = [node for node in walk(plan) if isinstance(node, Watermark)]
+    assert any(isinstance(node, Filter) for node in walk(watermark)) is is_below
+
+
+@pytest.mark.parametrize("cuts", [False, True])
+def test_a_constant_filter_above_state_is_left_out_or_cuts_the_plan_on_versions_that_do(cuts: bool) -> None:
+    rules = RULES.altered(false_filters_cut_the_plan=cuts)
+    counted = stream("a").group_by(["ka"], ["count(*) AS c"])
+    kinds = [type(optimized(counted.where(text).plan, rules)) for text in ("1 = 1", "1 = 2")]
+    assert kinds == ([Aggregate, LocalRelation] if cuts else [Filter, Filter])
+
+
+def aggregations(frame: Frame) -> list[list[str]]:
+    plan = without_redundant_aggregations(frame.plan)
+    found = [node for node in walk(plan) if isinstance(node, Aggregate)]
+    for node in found:
+        read = {id for key in node.keys for id in key.expression.references}
+        assert read <= {one.id for one in node.child.columns}
+    return [[key.column.name for key in node.keys] for node in found]
+
+
+@pytest.mark.parametrize(
+    ("between", "outputs", "left"),
+    [
+        (["ka", "na"], ["max(na) AS m"], [["ka"]]),
+        (["ka", "na", "7 AS seven"], ["max(na) AS m"], [["ka"]]),
+        (["ka", "na", "c"], ["max(na) AS m"], [["ka"]]),
+        (["ka", "na", "c"], ["max(c) AS m"], [["ka"], ["ka", "na"]]),
+        (["ka", "na"], ["count(na) AS m"], [["ka"], ["ka", "na"]]),
+        (["ka", "na"], ["sum(na) AS m"], [["ka"], ["ka", "na"]]),
+        (["ka", "na", "c + na AS both"], ["max(na) AS m"], [["ka"]]),
+    ],
+)
+def test_an_aggregation_of_which_only_keys_are_used_is_left_out(between, outputs, left) -> None:
+    below = stream("a").group_by(["ka", "na"], ["count(*) AS c"])
+    assert aggregations(below.select(*between).group_by(["ka"], outputs)) == left
+
+
+def test_a_plan_still_reads_its_streams() -> None:
+    plan = optimized(joined().where("na > nb").plan, RULES)
+    assert sorted(node.stream for node in walk(plan) if isinstance(node, StreamSource)) == ["a", "b"]

@@ -1,0 +1,137 @@
+"""Constructs of ordinary user code: what the model says of them was seen on Spark 3.0.3, 3.5.9 and 4.3.0."""
+
+import pytest
+
+from conformance.core.spark_types import parse_schema
+from conformance.core.versions import SparkVersion
+from conformance.model import sql
+from conformance.model.catalogue import rules_of
+from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.columns import Ids
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.frame import Frame
+from conformance.model.query import Query, QuerySettings
+
+SECOND = 1_000_000
+IN_2052 = 30_000 * 86_400
+"""In seconds."""
+VERSIONS = ("3.0.3", "3.5.9", "4.3.0")
+
+
+def events(version="4.3.0"):
+    rules = rules_of(SparkVersion.parse(version))
+    return Frame.read("events", parse_schema("t TIMESTAMP, n INT, s STRING"), rules, Ids())
+
+
+def watermarked(version="4.3.0"):
+    return events(version).with_watermark("t", "10 seconds")
+
+
+def played(frame, *batches, mode="append"):
+    """The rows of each batch, and the watermark after all of them, in seconds."""
+    query = Query(frame.plan, QuerySettings(mode, "default", {}), ModelCheckpoint(), frame.rules)
+    emitted = []
+    for rows in batches:
+        query.arrive([{"events": [(t * SECOND, n, s) for t, n, s in rows]}])
+        emitted.append([row for story in query.run() for row in story.emitted])
+    return emitted, query.watermark_ms / 1000
+
+
+def counted_by_window(frame, time="t"):
+    return frame.group_by([f"window({time}, '10 seconds')"], ["count(*) AS c"]).select("window.end", "c")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_event_time_may_be_qualified_by_the_alias_of_its_frame(version):
+    frame = events(version).alias("e").with_watermark("e.t", "10 seconds")
+    assert played(counted_by_window(frame), [(5, 1, "a")], [(30, 1, "a")]) == ([[], [(10 * SECOND, 1)]], 20)
+
+
+def test_a_field_of_a_struct_is_no_event_time():
+    with pytest.raises(Refused, match="top-level"):
+        events().select("struct(t, n) AS payload").with_watermark("payload.t", "10 seconds")
+
+
+def through_a_struct(version):
+    frame = watermarked(version).select("struct(t, n) AS payload")
+    return frame.select("payload.t AS at", "payload.n AS n")
+
+
+def test_a_watermark_passes_through_a_struct_since_3_3():
+    for version in ("3.3.0", "3.5.9", "4.3.0"):
+        found = played(counted_by_window(through_a_struct(version), "at"), [(5, 1, "a")], [(30, 1, "a")])
+        assert found == ([[], [(10 * SECOND, 1)]], 20)
+    with pytest.raises(Refused, match="without watermark"):
+        played(counted_by_window(through_a_struct("3.2.4"), "at"))
+
+
+@pytest.mark.parametrize("key", ["payload.t", "window(payload.t, '10 seconds')"])
+def test_a_field_that_is_grouped_by_is_no_event_time(key):
+    """`TimeWindowing` and `UnsupportedOperationChecker` look at columns alone."""
+    frame = watermarked().select("struct(t, n) AS payload").group_by([key], ["count(*) AS c"])
+    with pytest.raises(Refused, match="without watermark"):
+        played(frame)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rows_of_a_group_keep_the_order_of_their_arrival(version):
+    outputs = ["first(n) AS a", "last(n) AS b", "collect_list(n) AS c", "first(s) AS d", "last(s) AS e"]
+    frame = watermarked(version).group_by(["window(t, '100 seconds')"], outputs).select("a", "b", "c", "d", "e")
+    batches = [(50, 5, "e"), (51, 2, "b")], [(49, 9, None), (48, None, None)]
+    first, second = played(frame, *batches, mode="update")[0]
+    assert first == [(5, 2, (5, 2), "e", "b")]
+    assert second == [(5, None, (5, 2, 9), "e", None)]
+
+
+def test_after_another_operator_the_order_of_rows_is_unknown():
+    frame = watermarked().drop_duplicates("t", "n").group_by(["s"], ["first(n) AS a"])
+    with pytest.raises(Unpredictable, match="the order of rows for first"):
+        played(frame, mode="update")
+
+
+ORDERED = "SELECT window.end, count(*) AS c FROM v GROUP BY window(t, '10 seconds') ORDER BY c DESC, window.end"
+
+
+def test_a_sorted_result_has_the_rows_of_any_other():
+    batch = [(5, 1, "a"), (15, 1, "a"), (16, 1, "a")]
+    (rows,), _ = played(sql.run(ORDERED, {"v": watermarked()}), batch, mode="complete")
+    assert sorted(rows) == [(10 * SECOND, 1), (20 * SECOND, 2)]
+
+
+@pytest.mark.parametrize("mode", ["append", "update"])
+def test_sorting_needs_complete_mode(mode):
+    with pytest.raises(Refused, match="Sorting is not supported"):
+        played(sql.run(ORDERED, {"v": watermarked()}), mode=mode)
+
+
+def test_a_sort_key_that_is_not_selected_is_not_known():
+    with pytest.raises(Unpredictable, match="ORDER BY"):
+        sql.run("SELECT s, count(*) AS c FROM v GROUP BY s ORDER BY max(n)", {"v": watermarked()})
+
+
+def test_a_window_as_text():
+    frame = watermarked().group_by(["window(t, '10 seconds')"], ["count(*) AS c"])
+    shown = frame.select("date_format(window.start, 'yyyy-MM-dd HH:mm:ss') AS at", "CAST(window.end AS STRING) AS end")
+    batch = [(75, 1, "a")]
+    assert played(shown, batch, mode="update")[0] == [[("1970-01-01 00:01:10", "1970-01-01 00:01:20")]]
+    with pytest.raises(Unpredictable, match="date_format"):
+        frame.select("date_format(window.start, 'EEEE')")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("condition", "watermark"), [("n < 2", 90), ("n < 2 AND t < now()", 90), ("n < 2 OR t > now()", 890)]
+)
+def test_a_filter_on_the_current_time_stays_above_the_watermark(version, condition, watermark):
+    """The row of 900 seconds moves the watermark only if the filter that removes it could not go below: `CurrentBatchTimestamp`."""
+    frame = watermarked(version).where(condition)
+    assert played(frame, [(100, 1, "a"), (900, 2, "b")]) == ([[(100 * SECOND, 1, "a")]], watermark)
+
+
+def test_what_depends_on_the_day_of_the_run_is_not_predicted():
+    frame = events().where("t <= current_timestamp()")
+    assert played(frame, [(100, 1, "a")])[0] == [[(100 * SECOND, 1, "a")]]
+    with pytest.raises(Unpredictable, match="the day of the run"):
+        played(frame, [(IN_2052, 1, "a")])
+    with pytest.raises(Unpredictable, match="current_timestamp"):
+        played(events().select("now() AS at"), [(100, 1, "a")])

@@ -1,0 +1,105 @@
+"""The driver refuses by Spark's own plans what the host's check of the text should have refused. The plans are those of Spark 3.5."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from harness.driver.failures import NotPermitted, reason_of
+from harness.driver.permission import check_frame, check_statement, refused_plan, refused_statement
+
+STREAM = """\
+Project [window#27.start AS start#31, total#24L]
++- Aggregate [window#28], [window#28 AS window#27, sum(count#1) AS total#24L]
+   +- Filter isnotnull(event_time#0)
+      +- EventTimeWatermark event_time#0: timestamp, 25 minutes
+         +- StreamingRelation DataSource(org.apache.spark.sql.SparkSession@1,json), FileSource[/w/events], [event_time#0, count#1]
+"""
+CONSTANTS = """\
+Join Inner, (key#1 = letter#2)
+:- SubqueryAlias events
+:  +- View (`events`, [event_time#0,key#1])
+:     +- StreamingRelationV2 org.apache.spark.sql.execution.streaming.FileStreamSource, json, [event_time#0, key#1]
++- SubqueryAlias names
+   +- LocalRelation [letter#2, name#3]
+"""
+SCRIPT = """\
+ScriptTransformation sh -c id, [b#1], ScriptInputOutputSchema(List(),List(),None,None,List(),List(),None,None,false)
++- Project [a AS a#2]
+   +- OneRowRelation
+"""
+FILE = """\
+Project [value#0]
++- Relation [value#0] text
+"""
+FILE_ON_3_0 = "Project [value#0]\n+- Relation[value#0] text\n"
+FILE_IN_A_SUBQUERY = """\
+Filter key#1 IN (list#5 [])
+:  +- Project [value#0]
+:     +- Relation [value#0] text
++- StreamingRelation DataSource(x), FileSource[/w/events], [key#1]
+"""
+REFLECTION = "Project [reflect(java.lang.System, getenv, HOME, true) AS home#1]\n+- OneRowRelation\n"
+NAMES = "Project [input_file_name() AS f#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1]\n"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        STREAM,
+        CONSTANTS,
+        "Range (1, 5, step=1, splits=None)",
+        "'Distinct\n+- 'Project [*]",
+        "UpdateEventTimeWatermarkColumn t#1",
+    ],
+)
+def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
+    assert refused_plan(plan) is None
+    assert refused_statement(plan) is None
+
+
+@pytest.mark.parametrize("plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES])
+def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
+    assert refused_plan(plan) is not None
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "AddJarsCommand /x.jar",
+        "SetCommand (a,Some(b))",
+        "'CreateFunction x, [FunctionResource(jar,/x.jar)], false, false",
+        "InsertIntoDir false, Storage(Location: /tmp/x), text, true\n+- 'Project [1]",
+        "CTE [x]\n:  +- 'SubqueryAlias x\n+- 'InsertIntoStatement 'UnresolvedRelation [y], [], false, false, false\n   +- 'Project [*]",
+        SCRIPT,
+    ],
+)
+def test_statements_that_are_no_query_are_never_executed(plan: str) -> None:
+    assert refused_statement(plan) is not None
+
+
+class Session:
+    """As much of a session as the check asks for."""
+
+    def __init__(self, plan: str) -> None:
+        self.conf = SimpleNamespace(set=lambda *_: None, unset=lambda *_: None)
+        parser = SimpleNamespace(parsePlan=lambda text: SimpleNamespace(toString=lambda: f"{plan} of {text}"))
+        self._jsparkSession = SimpleNamespace(sessionState=lambda: SimpleNamespace(sqlParser=lambda: parser))
+
+
+def test_the_host_hears_why() -> None:
+    with pytest.raises(
+        NotPermitted, match="the statement is no query: AddJarsCommand; only --allow-code permits"
+    ) as caught:
+        check_statement(Session("AddJarsCommand"), "ADD JAR '/x'")
+    assert reason_of(caught.value) == "not-permitted"
+    analysed = SimpleNamespace(toString=lambda: FILE)
+    frame = SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: SimpleNamespace(analyzed=lambda: analysed)))
+    with pytest.raises(NotPermitted, match="reads a table or a file"):
+        check_frame(Session(""), frame)
+
+
+def test_through_connect_there_is_no_plan_to_check() -> None:
+    check_statement(SimpleNamespace(), "ADD JAR '/x'")
+    check_frame(SimpleNamespace(), object())

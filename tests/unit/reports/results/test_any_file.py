@@ -1,0 +1,188 @@
+"""Whatever a results file holds, reading and showing it ends in an answer or in an error that says which line is wrong and why."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from conformance.core.errors import WrongUsage
+from conformance.suite.discovery import Suite
+from reports.analysis.change import changes
+from reports.analysis.difference import compare
+from reports.analysis.gate import gate
+from reports.analysis.matrix import Matrix
+from reports.analysis.report import Report
+from reports.exports.badge import badge
+from reports.exports.ctrf import ctrf
+from reports.exports.everything import everything
+from reports.exports.junit import junit
+from reports.exports.step_summary import step_summary
+from reports.exports.workflow_commands import workflow_commands
+from reports.html.writer import write_one_file
+from reports.results.errors import UnusableResults
+from reports.results.reading import Results
+from reports.terminal.matrix import show
+from tests.support import cells as a
+
+Path_ = tuple[str | int, ...]
+SCRAPS: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**18,
+    -(10**18),
+    10**30,
+    1e308,
+    "",
+    "x",
+    "NaN",
+    "\x1b]0;x\x07\u202e",
+    "\ud800",
+    "a\n::error::b",
+    "2026-01-01T00:00:00",
+    "9999-12-31T23:59:59.999999-14:00",
+    "0001-01-01T00:00:00+14:00",
+    "1970-01-01T12:00:00.000000Z",
+    "99999-01-01T00:00:00.000000Z",
+    [],
+    {},
+    [[]],
+    [{}],
+    [1, "a"],
+    {"x": []},
+    "model",
+    "spark-3.5.9",
+    "conforms",
+    "differs",
+    "flaky",
+    "../../x",
+    "3.5.9",
+    "struct<start:timestamp",
+    "a" * 5_000,
+]
+ANSWERS = {
+    "f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM},
+    "f/b": {"3.5.9": a.REFUSED, "4.3.0": a.FAILED},
+    "c": {"3.5.9": a.NOT_RUN, "4.3.0": a.HELD},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("any")
+    a.results(folder / "right", ANSWERS)
+    return folder
+
+
+def places(value: Any, here: Path_ = ()) -> Iterator[Path_]:
+    """Every place in a JSON value below the top."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in items:
+        yield (*here, key)
+        yield from places(below, (*here, key))
+
+
+def put(record: Any, place: Path_, scrap: Any) -> None:
+    for key in place[:-1]:
+        record = record[key]
+    record[place[-1]] = copy.deepcopy(scrap)
+
+
+CHANGES = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.sampled_from(SCRAPS)), min_size=1, max_size=3)
+"""Where in the file, as a share of its places, and what to put there."""
+
+
+def changed(folder: Path, scraps: list[tuple[float, Any]]) -> Path:
+    lines = [json.loads(line) for line in (folder / "right").read_text().splitlines()]
+    for share, scrap in scraps:
+        every = [(line, place) for line in lines for place in places(line)]
+        line, place = every[int(share * len(every))]
+        put(line, place, scrap)
+    path = folder / "changed"
+    path.write_bytes("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    return path
+
+
+def uses(folder: Path) -> Iterator[Callable[[Results], object]]:
+    """Everything that is made from results."""
+    yield lambda found: show(found, Console(file=io.StringIO(), width=100))
+    yield lambda found: gate(found, "3.5.9", "4.3.0").summary()
+    yield lambda found: compare(found, Results.read(folder / "right"))
+    yield lambda found: step_summary(found, (changes(Matrix.of(found), *found.header.targets[:2]),))
+    yield from (junit, ctrf, badge, workflow_commands)
+    yield lambda found: everything(Report.of(found, Suite(())))
+    yield lambda found: write_one_file(Report.of(found, Suite(())), folder / "site")
+
+
+def read(path: Path) -> Results | UnusableResults:
+    try:
+        return Results.read(path)
+    except UnusableResults as error:
+        return error
+
+
+def check(folder: Path, path: Path) -> bool:
+    """Whether the file is used; every error is one of ours."""
+    found = read(path)
+    if isinstance(found, UnusableResults):
+        assert (found.exit_code, str(path) in str(found), "\n" in str(found)) == (3, True, False)
+        return False
+    for use in uses(folder):
+        with suppress(WrongUsage):
+            use(found)
+    return True
+
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@QUICK
+@given(scraps=CHANGES)
+def test_a_changed_value(folder: Path, scraps: list[tuple[float, Any]]) -> None:
+    check(folder, changed(folder, scraps))
+
+
+@QUICK
+@given(content=st.binary(max_size=200))
+@example(content=b"")
+@example(content=b"[]\n")
+@example(content=b"{}\n")
+@example(content=b'{"record": "header"}\n')
+def test_any_bytes(folder: Path, content: bytes) -> None:
+    (folder / "bytes").write_bytes(content)
+    assert not check(folder, folder / "bytes")
+
+
+@QUICK
+@given(at=st.floats(0, 1, exclude_max=True))
+def test_a_file_that_ends_early(folder: Path, at: float) -> None:
+    content = (folder / "right").read_bytes()
+    (folder / "short").write_bytes(content[: int(at * (len(content) - 1))])
+    assert not check(folder, folder / "short")
+
+
+def test_every_value_that_can_be_of_the_wrong_kind_or_size(folder: Path) -> None:
+    """Each place of the first cell, once with each of some values: instants, numbers and texts beyond what they can mean."""
+    lines = [json.loads(line) for line in (folder / "right").read_text().splitlines()]
+    number = next(number for number, line in enumerate(lines) if line.get("status") == "violates")
+    used = 0
+    for place in places(lines[number]):
+        for scrap in (10**18, -(10**30), "99999-01-01T00:00:00.000000Z", "\x00\u202e", None):
+            some = copy.deepcopy(lines)
+            put(some[number], place, scrap)
+            path = folder / "placed"
+            path.write_text("".join(f"{json.dumps(line)}\n" for line in some))
+            used += check(folder, path)
+    assert used > 50, "values that the format allows are shown, not refused"
