@@ -187,7 +187,10 @@ def _covered(category: Category) -> Iterator[Text]:
     for id, meaning in category.entries.items():
         cases = category.pinned.get(id)
         if cases:
-            yield Text.assemble(("  ✓ ", "green"), (id, "bold"), f"  {', '.join(cases)}")
+            lost = category.lost.get(id, ())
+            mark = ("  ◐ ", "yellow") if lost else ("  ✓ ", "green")
+            yield Text.assemble(mark, (id, "bold"), f"  {', '.join(cases)}")
+            yield from (Text(f"      partly: {one}", style="dim") for one in lost)
         else:
             yield Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}")
             if reason := category.reasons.get(id):
@@ -219,6 +222,7 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Unstat
                 "pinned": one.pinned,
                 "holes": one.holes,
                 "reasons": one.reasons,
+                "lost": one.lost,
             }
             for one in categories
         ],

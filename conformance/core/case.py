@@ -233,6 +233,17 @@ def file_of(id: str, expansion: str, suffix: str = ".yaml") -> str:
     return (id.removesuffix(f".{expansion}") if expansion else id) + suffix
 
 
+class Mirror(Frozen):
+    """What a case re-expresses: a founding statement (S21) or one of Spark's own tests (T044)."""
+
+    id: str
+    partly: str | None = None
+    """Which assertions of the test no case carries; None if this case and the others that name the test carry all of them."""
+
+    def __str__(self) -> str:
+        return f"{self.id} (partly)" if self.partly else self.id
+
+
 class Case(Frozen):
     """One case, valid and complete."""
 
@@ -256,7 +267,7 @@ class Case(Frozen):
     links: tuple[str, ...] = ()
     why: str | None = None
     spark: VersionRange | None = None
-    mirrors: tuple[str, ...] = ()
+    mirrors: tuple[Mirror, ...] = ()
     tags: tuple[str, ...] = ()
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from conformance.core.case import Case, Strength
 from conformance.language.catalogue_checks import check_catalogue_ids
-from conformance.language.compound_shapes import Key, ListOf, Record
+from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
 from conformance.language.conf_checks import check_confs
 from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
@@ -60,6 +60,23 @@ _VARIANTS = Record(
     },
 )
 
+_TEST = r"T[0-9]{3}(\.[0-9]+)?"
+_MIRROR = ByKind(
+    "a statement (S21) or a Spark test (T044)",
+    scalar=Converted(
+        Text("a statement (S21) or a Spark test (T044)", rf"^(S[0-9]{{2}}|{_TEST})$"), lambda written: {"id": written}
+    ),
+    entries=Record(
+        "a mirror",
+        {
+            "test": Key(
+                Text("a Spark test (T044)", rf"^{_TEST}$"), "the Spark test that is re-expressed in part", True, "id"
+            ),
+            "partly": Key(Text("what is lost"), "which of its assertions no case carries, and why", True),
+        },
+    ),
+)
+
 CASE = Record(
     "a case",
     {
@@ -76,8 +93,8 @@ CASE = Record(
         "why": Key(Text("Markdown"), "The explanation, in Markdown, for the report."),
         "spark": Key(RANGE, "The versions the case applies to, a PEP 440 range; every version if absent."),
         "mirrors": Key(
-            _ids(Text("a statement (S21) or a Spark test (T044)", r"^(S[0-9]{2}|T[0-9]{3})$"), "a list of ids"),
-            "What it re-expresses: founding statements (S21), Spark's own tests (T044).",
+            ListOf(_MIRROR, "a list of ids", at_least=1, distinct=True),
+            "What it re-expresses: founding statements (S21), Spark's own tests (T044, or `{test: T044, partly: what is lost}`).",
         ),
         "tags": Key(
             _ids(Text("a tag such as smoke", r"^[a-z0-9]+(-[a-z0-9]+)*$"), "a list of tags"),

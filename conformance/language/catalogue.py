@@ -62,6 +62,10 @@ class Catalogue:
         tests = (self.spark_tests or {}).items()
         return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
 
+    def tests_of_group(self, id: str) -> tuple[str, ...]:
+        """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
+        return tuple(test for test in self.spark_tests or {} if test.partition(".")[0] == id != test)
+
 
 def _read(path: Path) -> Entries:
     report = Report(path)

@@ -42,10 +42,17 @@ def _check_links(case: Entries, report: Report) -> None:
 
 def _check_tags_and_mirrors(case: Entries, report: Report, catalogue: Catalogue) -> None:
     _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
+    seen: set[str | None] = set()
     for mirror in items_of(child(case, "mirrors")):
-        statement = (text_of(mirror) or "").startswith("S")
-        known = catalogue.statements if statement else catalogue.spark_tests
-        _check_id(mirror, "mirror", known, "statements.yaml" if statement else "spark-tests.yaml", report)
+        named = child(mirror, "test") or mirror
+        id = text_of(named) or ""
+        if id in seen:
+            report.add(named, f"duplicate {id!r}: a case mirrors a test once")
+        seen.add(id)
+        if id.startswith("S"):
+            _check_id(named, "mirror", catalogue.statements, "statements.yaml", report)
+        elif not catalogue.tests_of_group(id):
+            _check_id(named, "mirror", catalogue.spark_tests, "spark-tests.yaml", report)
 
 
 def _check_ids(node: Node | None, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:

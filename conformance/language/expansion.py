@@ -155,10 +155,14 @@ class _Replacement:
             return found["literal"]
         value = self._value(found)
         if isinstance(value, Scalar):
-            return _NAMES.get(value.value, str(value.value)) if not isinstance(value.value, str) else value.value
+            return _written(value.value)
         what = "the value has no such key" if value is None else f"{literal(value)} cannot be inserted into text"
         self.report.add(node.at(found.start()), f"{found[0]} in {name_of(self.combination)}: {what}")
         return ""
 
 
-_NAMES: dict[object, str] = {None: "null", True: "true", False: "false"}
+def _written(value: object) -> str:
+    """As YAML writes it; 1 is not true, although Python says that they are equal."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -44,7 +44,7 @@ def policy_case_of(node: Node, report: Report, id: str, catalogue: Catalogue | N
         path=report.path,
         digest=digest(written),
         lines=_lines(node),
-        **{name: written[name] for name in COMMON_KEYS if name in written},
+        **{name: POLICY_CASE.keys[name].shape.value(written[name]) for name in COMMON_KEYS if name in written},
         policy=policy,
         given=given,
         throttle=None if throttle is None else named(throttle),

@@ -17,7 +17,8 @@ _MICROS = {
 }
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "year": 12}
-_PART = re.compile(r"([+-]?\d+(?:\.\d+)?)\s+([a-z]+)")
+_PART = re.compile(r"('?)([+-]?\d+(?:\.\d+)?)\1\s+([a-z]+)")
+"""``10 seconds``, or an ANSI interval of one field, ``'10' second``."""
 _SPAN_UNITS = ("day", "hour", "minute", "second")
 _SPAN = re.compile(r"'?([+-]?)([\d:. ]+)'?\s+(day|hour|minute)\s+to\s+(hour|minute|second)")
 _YEAR_MONTH = re.compile(r"'?([+-]?)(\d+)-(\d+)'?\s+year\s+to\s+month")
@@ -77,7 +78,8 @@ def parse_interval(text: str) -> Interval:
     if found := _YEAR_MONTH.fullmatch(words):
         months = int(found[2]) * 12 + int(found[3])
         return Interval(-months if found[1] == "-" else months, ansi=True)
-    return _parts(words.strip("'"), text)
+    quoted = words.startswith("'") and words.endswith("'")
+    return _parts(words.strip("'") if quoted else words, text)
 
 
 def _span(value: str, first: str, last: str, text: str) -> Interval:
@@ -94,20 +96,21 @@ def _span(value: str, first: str, last: str, text: str) -> Interval:
 
 def _parts(words: str, text: str) -> Interval:
     months = days = micros = 0
-    rest = words
+    rest, ansi = words, False
     while rest:
         found = _PART.match(rest)
-        unit = found[2].removesuffix("s") if found else ""
+        unit = found[3].removesuffix("s") if found else ""
         if found is None or unit not in {*_MICROS, *_DAYS, *_MONTHS}:
             raise NotAnInterval(text)
         if unit in _MICROS:
-            micros += round(float(found[1]) * _MICROS[unit]) if "." in found[1] else int(found[1]) * _MICROS[unit]
-        elif "." in found[1]:
+            micros += round(float(found[2]) * _MICROS[unit]) if "." in found[2] else int(found[2]) * _MICROS[unit]
+        elif "." in found[2]:
             raise NotAnInterval(text)
         else:
-            days += int(found[1]) * _DAYS.get(unit, 0)
-            months += int(found[1]) * _MONTHS.get(unit, 0)
+            days += int(found[2]) * _DAYS.get(unit, 0)
+            months += int(found[2]) * _MONTHS.get(unit, 0)
+        ansi = ansi or found[1] != ""
         rest = rest[found.end() :].strip()
     if not words:
         raise NotAnInterval(text)
-    return Interval(months, days, micros)
+    return Interval(months, days, micros, ansi)

@@ -62,6 +62,7 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.adaptive.enabled",
         "spark.sql.codegen.factoryMode",
         "spark.sql.codegen.wholeStage",
+        "spark.sql.legacy.interval.enabled",
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         PROVIDER,

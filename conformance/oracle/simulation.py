@@ -271,6 +271,7 @@ class CaseSimulation:
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)
+            known["numStateStoreInstances"] = int(partitions) * STATE_STORES.get(one.operator, 1)
         if one.operator.startswith("dedupe"):
             known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
         return {
@@ -278,6 +279,10 @@ class CaseSimulation:
             for key, value in known.items()
             if metrics.missing(f"stateOperators.{key}", self._version) is None
         }
+
+
+STATE_STORES = {"symmetricHashJoin": 4}
+"""Operator → its state stores in each partition, where it has more than one: those of a join in state format 2 (SPARK-35896)."""
 
 
 def _value(value: Json, type_: DataType) -> Value:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from conformance.core.case import Frozen, Strength
+from conformance.core.case import Frozen, Mirror, Strength
 from conformance.policies.catalogue import rules_for
 from conformance.policies.engine_rules import EngineRules
 from conformance.policies.policy import MIN
@@ -69,7 +69,7 @@ class PolicyCase(Frozen):
     strength: Strength = "documented"
     links: tuple[str, ...] = ()
     why: str | None = None
-    mirrors: tuple[str, ...] = ()
+    mirrors: tuple[Mirror, ...] = ()
     tags: tuple[str, ...] = ()
 
     @property

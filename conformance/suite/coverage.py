@@ -1,4 +1,4 @@
-"""Coverage: which entries of a suite's catalogues its cases pin, and which none pins."""
+"""Coverage: which entries of a suite's catalogues its cases pin, which of Spark's tests they carry in part, and which none pins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from dataclasses import dataclass, field
 from conformance.core.case import Case
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One case that pins one entry."""
+
+    id: str
+    case: str
+    lost: str | None = None
+    """What of the entry no case carries."""
 
 
 @dataclass(frozen=True)
@@ -22,41 +32,81 @@ class Category:
     """Id → the cases that pin it, if any."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Id → why no case pins it, for holes whose entry gives a ``reason``."""
+    lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Id → what of it no case carries, for entries that cases pin in part."""
+    in_part: bool = False
+    """Whether a case may pin an entry in part: only Spark's tests, which assert several things."""
 
     @property
     def holes(self) -> tuple[str, ...]:
         """The ids that no case pins."""
         return tuple(id for id in self.entries if id not in self.pinned)
 
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The ids that cases pin, without anything lost."""
+        return tuple(id for id in self.pinned if id not in self.lost)
+
     def __str__(self) -> str:
-        return f"{self.name} {len(self.pinned)} of {len(self.entries)}"
+        if not self.in_part:
+            return f"{self.name} {len(self.pinned)} of {len(self.entries)}"
+        counts = f"{len(self.whole)} faithful, {len(self.lost)} partly, {len(self.holes)} not"
+        return f"{self.name} {counts}, of {len(self.entries)}"
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
-    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count."""
+    """What the cases pin of each catalogue of the suite; entries that no case can pin do not count.
+
+    A test of Spark counts as faithful only if none of the cases that mirror it says that something is lost.
+    """
     all_cases = tuple(cases)
-    behaviours = [(id, case.id) for case in all_cases for id in case.behaviour]
-    mirrors = [(id, case.id) for case in all_cases for id in case.mirrors]
+    behaviours = [Pin(id, case.id) for case in all_cases for id in case.behaviour]
+    mirrors = [Pin(mirror.id, case.id, mirror.partly) for case in all_cases for mirror in case.mirrors]
+    mirrors += _of_groups(mirrors, catalogue)
     found = [_category("behaviours", catalogue.behaviours, catalogue.reachable_behaviours(), behaviours)]
     if catalogue.statements is not None:
         known = catalogue.statements
         found.append(_category("founding statements", known, frozenset(known), mirrors))
     if catalogue.spark_tests is not None:
-        found.append(_category("Spark's own tests", catalogue.spark_tests, catalogue.reachable_spark_tests(), mirrors))
+        tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
+        found.append(_category("Spark's own tests", tests, reachable, mirrors, in_part=True))
     return tuple(found)
+
+
+def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
+    """A case that names a group of tests says of none of them that it carries it; a case that names the test decides."""
+    named = {pin.id for pin in mirrors}
+    return [
+        Pin(test, pin.case, f"a case names {pin.id}, a group, and not this test")
+        for pin in mirrors
+        for test in catalogue.tests_of_group(pin.id)
+        if test not in named
+    ]
 
 
 def _category(
     name: str,
     known: Mapping[str, Mapping[str, object]],
     reachable: frozenset[str],
-    pairs: list[tuple[str, str]],
+    pins: list[Pin],
+    *,
+    in_part: bool = False,
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
-    pinned = {id: tuple(sorted({case for one, case in pairs if one == id})) for id in entries}
-    pinned = {id: cases for id, cases in pinned.items() if cases}
-    reasons = {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]}
-    return Category(name, entries, pinned, reasons)
+    pinned: dict[str, set[str]] = {}
+    lost: dict[str, list[str]] = {}
+    for pin in pins:
+        pinned.setdefault(pin.id, set()).add(pin.case)
+        if pin.lost is not None and pin.lost not in lost.get(pin.id, ()):
+            lost.setdefault(pin.id, []).append(pin.lost)
+    return Category(
+        name,
+        entries,
+        {id: tuple(sorted(pinned[id])) for id in entries if id in pinned},
+        {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]},
+        {id: tuple(lost[id]) for id in entries if id in lost},
+        in_part,
+    )
 
 
 def _sentence(entry: Mapping[str, object]) -> str:

@@ -46,7 +46,7 @@ def test_few_modules_lie_loose_in_a_root(root):
 
 
 def test_no_file_is_too_long():
-    files = [path for root in (*ROOTS, "tests", "benchmarks") for path in (ROOT / root).rglob("*.py")]
+    files = [path for root in (*ROOTS, "tests", "tools", "benchmarks") for path in (ROOT / root).rglob("*.py")]
     assert len(files) > 300
     lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
@@ -56,4 +56,13 @@ def test_tests_stand_where_their_code_stands():
     """tests/unit/harness/engine/ holds tests of harness/engine/."""
     folders = {path.parent for path in (ROOT / "tests" / "unit").rglob("test_*.py")}
     tested = {".".join(folder.relative_to(ROOT / "tests" / "unit").parts) for folder in folders} - {""}
-    assert tested - {*packages(), *ROOTS} == set()
+    assert tested - {*packages(), *ROOTS, "tools"} == set()
+
+
+def test_the_design_shows_every_folder_of_code():
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    shown = set(
+        re.findall(r"^(\w+)/", re.search(r"## Where things are\n.*?```\n(.*?)```", text, re.DOTALL)[1], re.MULTILINE)
+    )
+    code = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and any(path.glob("*.py"))}
+    assert code <= shown

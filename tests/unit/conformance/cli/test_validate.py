@@ -98,6 +98,19 @@ def test_coverage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert err == "1 case, no problems\ncovered: behaviours 1 of 3\n"
 
 
+def test_coverage_tells_what_a_mirror_loses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "behaviours.yaml").write_text("one: The first\n")
+    (folder / "spark-tests.yaml").write_text("T001: {suite: S, test: a}\nT002: {suite: S, test: b}\n")
+    mirrors = "mirrors: [T001, {test: T002, partly: the metrics}]\n"
+    (folder / "good.yaml").write_text(CASE + "behaviour: [one]\nstrength: observed\n" + mirrors)
+    _, out, _ = run(capsys, "--coverage", "mine")
+    assert out.endswith(
+        "Spark's own tests 1 faithful, 1 partly, 0 not, of 2\n  ✓ T001  good\n  ◐ T002  good\n      partly: the metrics\n\n"
+    )
+    _, out, _ = run(capsys, "--json", "mine")
+    assert json.loads(out)["coverage"][-1]["lost"] == {"T002": ["the metrics"]}
+
+
 OPEN = """\
 title: A title
 behaviour: [one]

@@ -112,3 +112,11 @@ class TestFound:
         (folder / "joins" / "x.both.timestamp.yaml").write_text(text)
         (problem,) = discovery.load([folder]).problems
         assert problem.message == "duplicate id 'joins/x.both.timestamp', already used by x.both.timestamp.yaml"
+
+
+@pytest.mark.parametrize("value", ["0", "1", "2", "true", "false", "null"])
+def test_a_value_inside_a_text_is_written_as_it_was(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "a.yaml"
+    matrix = f"matrix: {{case: {{only: {{of: {value}}}}}}}\ntitle: the value $(case.of)\n"
+    file.write_text(matrix + "streams: {a: t TIMESTAMP}\nquery: [from: a]\nsteps: [idle: {}]\n")
+    assert [case.title for case in read_any(file, "a")] == [f"the value {value}"]

@@ -28,7 +28,8 @@ def read(path: Path) -> PolicyCase:
 def test_every_key_is_read() -> None:
     case = read(HERE / "valid" / "policy.yaml")
     assert case.family == "policies"
-    assert (case.strength, case.mirrors, case.tags) == ("observed", ("S35", "S40"), ("own",))
+    assert (case.strength, case.tags) == ("observed", ("own",))
+    assert [mirror.id for mirror in case.mirrors] == ["S35", "S40"]
     assert case.throttle == ("emit-by-frame", {"frame": 2, "offset": 1})
     assert (case.trace.inputs, case.trace.clock_unit, case.trace.window) == (("left", "right"), "ns", 10)
     assert case.trace.entries == (

@@ -32,13 +32,16 @@ INSTANTS = st.integers(-(10**15), 10**15)
         ("1.5 seconds", Interval(micros=1_500_000)),
         ("INTERVAL '1 2:3:4' DAY TO SECOND", Interval(days=1, micros=7384 * SECOND, ansi=True)),
         ("INTERVAL '1-2' YEAR TO MONTH", Interval(months=14, ansi=True)),
+        ("interval '10' second", Interval(micros=10 * SECOND, ansi=True)),
+        ("\tinterval '1' day '2' hours", Interval(days=1, micros=7200 * SECOND, ansi=True)),
+        ("INTERVAL '10 minutes'", Interval(micros=600 * SECOND)),
     ],
 )
 def test_intervals(text, expected) -> None:
     assert parse_interval(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "600", "ten minutes", "10", "10 parsecs", "1.5 days"])
+@pytest.mark.parametrize("text", ["", "600", "ten minutes", "10", "10 parsecs", "1.5 days", "interval '5' foo"])
 def test_what_is_no_interval(text) -> None:
     with pytest.raises(NotAnInterval):
         parse_interval(text)

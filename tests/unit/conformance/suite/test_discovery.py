@@ -9,7 +9,7 @@ import pytest
 
 from conformance.language import InvalidCase
 from conformance.language.catalogue import Catalogue
-from conformance.suite.coverage import coverage
+from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite, load, shipped
 
 CASE = """title: A title
@@ -166,11 +166,44 @@ def test_coverage_counts_reachable_entries(tmp_path: Path) -> None:
     suite = load([tmp_path])
     assert messages(suite) == []
     found = coverage(suite.cases, suite.catalogues[tmp_path])
-    assert list(map(str, found)) == ["behaviours 1 of 2", "founding statements 1 of 2", "Spark's own tests 1 of 2"]
+    assert list(map(str, found)) == [
+        "behaviours 1 of 2",
+        "founding statements 1 of 2",
+        "Spark's own tests 1 faithful, 0 partly, 1 not, of 2",
+    ]
     assert found[0].pinned == {"one": ("a", "b")}
     assert found[0].holes == ("two",)
     assert found[2].entries == {"T001": "S: a", "T003": "S: c"}
     assert found[2].holes == ("T001",)
+
+
+def spark_tests_covered(folder: Path, tests: str, *mirrors: str) -> Category:
+    """The coverage of Spark's tests by cases with these mirrors."""
+    write(folder / "behaviours.yaml", "one: A\n")
+    write(folder / "spark-tests.yaml", tests)
+    for number, mirrored in enumerate(mirrors):
+        write(folder / f"{number}.yaml", CASE + f"strength: observed\nbehaviour: [one]\nmirrors: [{mirrored}]\n")
+    suite = load([folder])
+    assert messages(suite) == []
+    return coverage(suite.cases, suite.catalogues[folder])[-1]
+
+
+def test_a_test_that_some_case_carries_in_part_is_not_faithful(tmp_path: Path) -> None:
+    tests = "T001: {suite: S, test: a}\nT002: {suite: S, test: b}\nT003: {suite: S, test: c, reason: R}\n"
+    lost = "{test: T002, partly: the metrics}"
+    found = spark_tests_covered(tmp_path, tests, f"T001, {lost}", "T002", lost)
+    assert str(found) == "Spark's own tests 1 faithful, 1 partly, 1 not, of 3"
+    assert found.whole == ("T001",)
+    assert found.lost == {"T002": ("the metrics",)}
+    assert found.pinned == {"T001": ("0",), "T002": ("0", "1", "2")}
+    assert (found.holes, found.reasons) == (("T003",), {"T003": "R"})
+
+
+def test_a_case_that_names_a_group_carries_none_of_its_tests(tmp_path: Path) -> None:
+    tests = "T001.1: {suite: S, test: a}\nT001.2: {suite: S, test: b}\n"
+    found = spark_tests_covered(tmp_path, tests, "T001", "T001.2")
+    assert found.whole == ("T001.2",)
+    assert found.lost == {"T001.1": ("a case names T001, a group, and not this test",)}
 
 
 def test_a_folder_without_behaviours_has_no_catalogue(tmp_path: Path) -> None:

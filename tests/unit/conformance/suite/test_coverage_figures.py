@@ -1,0 +1,34 @@
+"""The figures of coverage in the README are those of the suite, and every gap of Spark's tests has its reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.language.catalogue import Catalogue
+from conformance.suite import discovery
+from conformance.suite.coverage import Category, coverage
+
+README = Path(__file__).parents[4] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def spark_tests() -> Category:
+    suite = discovery.load()
+    catalogue = suite.catalogues[discovery.shipped()]
+    assert isinstance(catalogue, Catalogue)
+    return next(one for one in coverage(suite.all_cases, catalogue) if one.in_part)
+
+
+def test_the_readme_tells_the_coverage_of_sparks_tests(spark_tests: Category) -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    told = re.search(r"Of the (\d+) tests .* carry (\d+) faithfully and (\d+) in part; (\d+) have no case", text)
+    assert told is not None
+    known = spark_tests
+    assert tuple(map(int, told.groups())) == (len(known.entries), len(known.whole), len(known.lost), len(known.holes))
+
+
+def test_each_gap_has_its_reason(spark_tests: Category) -> None:
+    assert {id for id in spark_tests.holes if id not in spark_tests.reasons} == set()

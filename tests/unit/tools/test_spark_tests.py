@@ -1,0 +1,90 @@
+"""The catalogue of Spark's tests against a jar with test sources, here a small one of our own."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conformance.language.catalogue import Catalogue
+from conformance.suite.coverage import coverage
+from tools.spark_tests import all_tests, compare, main
+
+SOURCE = """
+class EventTimeWatermarkSuite extends StreamTest {
+  test("append mode") { run() }
+  test("a new one") { run() }
+}
+class StreamSuite extends StreamTest {
+  test("keeps a watermark") { df.withWatermark("t", "1 minute") }
+  test("about something else") { run() }
+  for (mode <- modes) { test(s"watermark in $mode") { run() } }
+}
+"""
+CATALOGUE = """
+T001: {suite: EventTimeWatermarkSuite, test: append mode, visible: BB}
+T002.1: {suite: StreamSuite, test: watermark in Append, visible: BB}
+T002.2: {suite: StreamSuite, test: watermark in Update, visible: BB}
+T003: {suite: StreamSuite, test: an old one, visible: BB}
+T004: {suite: Python, test: test_watermark, visible: BB, source: python}
+"""
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    folder = tmp_path / "jars"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "spark-sql_2.13-9.9.9-test-sources.jar", "w") as jar:
+        jar.writestr("org/apache/spark/sql/streaming/Suites.scala", SOURCE)
+        jar.writestr("META-INF/NOTICE", 'class XSuite { test("watermark in no Scala file") { } }')
+    return folder
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Path:
+    file = tmp_path / "spark-tests.yaml"
+    file.write_text(CATALOGUE)
+    return file
+
+
+def test_new_tests_are_holes_and_old_ones_are_gone(jars: Path) -> None:
+    found = compare(all_tests(jars.glob("*.jar")), yaml.safe_load(CATALOGUE))
+    assert [(test.suite, test.name) for test in found.new] == [
+        ("EventTimeWatermarkSuite", "a new one"),
+        ("StreamSuite", "keeps a watermark"),
+    ]
+    assert found.gone == ("T003",)
+
+
+def test_a_name_that_stays_open_is_any_entry_of_its_suite_that_fits(jars: Path) -> None:
+    without = {id: entry for id, entry in yaml.safe_load(CATALOGUE).items() if not id.startswith("T002")}
+    assert "watermark in $mode" in [test.name for test in compare(all_tests(jars.glob("*.jar")), without).new]
+
+
+def test_the_command_names_what_is_new(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--jars", str(jars)], catalogue) == 1
+    assert capsys.readouterr().out == (
+        "5 tests, 4 about watermarks; 2 not in the catalogue, 1 gone\n"
+        "  new   EventTimeWatermarkSuite: a new one\n"
+        "  new   StreamSuite: keeps a watermark\n"
+        "  gone  T003 StreamSuite: an old one\n"
+    )
+    assert catalogue.read_text() == CATALOGUE
+
+
+def test_what_is_added_counts_as_a_hole(jars: Path, catalogue: Path) -> None:
+    assert main(["--jars", str(jars), "--add"], catalogue) == 0
+    assert main(["--jars", str(jars)], catalogue) == 0
+    (catalogue.parent / "behaviours.yaml").write_text("one: A\n")
+    suite = Catalogue.at(catalogue.parent)
+    assert suite is not None
+    tests = coverage([], suite)[-1]
+    assert str(tests) == "Spark's own tests 0 faithful, 0 partly, 7 not, of 7"
+    assert tests.holes[-2:] == ("T005", "T006")
+
+
+def test_the_source_of_one_test(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--jars", str(jars), "--show", "T001"], catalogue) == 0
+    assert capsys.readouterr().out == 'test("append mode") { run() }\n'

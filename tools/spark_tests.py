@@ -1,0 +1,159 @@
+"""Lists the tests of a Spark release that are about watermarks, and compares them with cases/spark-tests.yaml.
+
+    python -m tools.spark_tests                     the newest release on Maven Central that has its test sources there
+    python -m tools.spark_tests 4.2.0               this release
+    python -m tools.spark_tests 4.2.0 --add         write new tests to the catalogue, where they count as not mirrored
+    python -m tools.spark_tests 4.2.0 --show T041   the source of this test, to read beside its case
+    python -m tools.spark_tests --jars FOLDER       test-sources jars that are already here
+
+Exits with 1 if the catalogue lacks a test. Python tests are in no jar: the catalogue lists them by hand, as it does tests of
+releases whose jars are not published (`source`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import yaml
+from packaging.version import Version
+
+from tools.scala_tests import ScalaTest, scala_tests
+
+CENTRAL = "https://repo1.maven.org/maven2/org/apache/spark"
+ARTIFACTS = ("spark-sql_2.13", "spark-catalyst_2.13", "spark-connect_2.13", "spark-connect-client-jvm_2.13")
+CATALOGUE = Path(__file__).parents[1] / "cases" / "spark-tests.yaml"
+WHOLE_SUITES = re.compile(
+    r"(EventTimeWatermark\w*|MultiStatefulOperators|Streaming\w*Join(V4)?|StreamingSessionWindow|"
+    r"StreamingDeduplication(WithinWatermark)?|ResolveEventTimeWatermark|StreamingJoinHelper|WatermarkTracker|"
+    r"TransformWithStateChaining|Timer)(Base|Suite)"
+)
+"""Suites of which every test is listed; of the others those that speak of watermarks."""
+
+Entries = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The tests of a release against the catalogue."""
+
+    new: tuple[ScalaTest, ...]
+    """Listed, and in no entry."""
+    gone: tuple[str, ...]
+    """Ids of entries whose test the release does not have."""
+
+
+def about_watermarks(test: ScalaTest) -> bool:
+    return bool(WHOLE_SUITES.fullmatch(test.suite) or re.search("watermark", test.name + test.text, re.IGNORECASE))
+
+
+def all_tests(jars: Iterable[Path]) -> Iterator[ScalaTest]:
+    """All tests in the Scala sources of the jars."""
+    for jar in jars:
+        with zipfile.ZipFile(jar) as opened:
+            for name in sorted(opened.namelist()):
+                if name.endswith(".scala"):
+                    yield from scala_tests(opened.read(name).decode())
+
+
+def is_of(test: ScalaTest, entry: Mapping[str, str]) -> bool:
+    """Whether the entry is this test; what a name leaves open (``$timeout``) matches any text."""
+    if test.suite != entry["suite"]:
+        return False
+    parts = re.split(r"\$(?:\{[^}]*\}|\w+)", test.name)
+    return bool(re.fullmatch(".+".join(map(re.escape, parts)), entry["test"]))
+
+
+def compare(tests: Iterable[ScalaTest], catalogue: Entries) -> Comparison:
+    found = tuple(tests)
+    by_suite: dict[str, list[Mapping[str, str]]] = {}
+    for entry in catalogue.values():
+        by_suite.setdefault(entry["suite"], []).append(entry)
+    new = [
+        test
+        for test in found
+        if about_watermarks(test) and not any(is_of(test, entry) for entry in by_suite.get(test.suite, ()))
+    ]
+    tests_by_suite: dict[str, list[ScalaTest]] = {}
+    for test in found:
+        tests_by_suite.setdefault(test.suite, []).append(test)
+    gone = [
+        id
+        for id, entry in catalogue.items()
+        if "source" not in entry and not any(is_of(test, entry) for test in tests_by_suite.get(entry["suite"], ()))
+    ]
+    return Comparison(tuple(dict.fromkeys(new)), tuple(gone))
+
+
+def entries_for(new: Iterable[ScalaTest], catalogue: Entries) -> str:
+    """YAML for the end of the catalogue: without a mirror, each of them is a hole until somebody judges it."""
+    last = max((int(id[1:4]) for id in catalogue), default=0)
+    text = ""
+    for number, test in enumerate(new, last + 1):
+        text += f"\nT{number:03}:\n  suite: {test.suite}\n  category: other\n  visible: BB\n"
+        text += f'  test: {json.dumps(test.name, ensure_ascii=False)}\n  states: "not read yet"\n'
+    return text
+
+
+def newest_release() -> str:
+    """The newest release whose test sources are published; previews do not count."""
+    with urllib.request.urlopen(f"{CENTRAL}/{ARTIFACTS[0]}/maven-metadata.xml", timeout=60) as answer:
+        versions = [found.text or "" for found in ElementTree.parse(answer).iter("version")]
+    return max((version for version in versions if re.fullmatch(r"\d+\.\d+\.\d+", version)), key=Version)
+
+
+def download(version: str, folder: Path) -> list[Path]:
+    jars = []
+    for artifact in ARTIFACTS:
+        jars.append(folder / f"{artifact}-{version}-test-sources.jar")
+        if not jars[-1].exists():
+            with urllib.request.urlopen(f"{CENTRAL}/{artifact}/{version}/{jars[-1].name}", timeout=300) as answer:
+                jars[-1].write_bytes(answer.read())
+    return jars
+
+
+def main(arguments: list[str] | None = None, catalogue_file: Path = CATALOGUE) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("version", nargs="?", help="a release of Spark; the newest if absent")
+    parser.add_argument("--jars", type=Path, help="a folder with test-sources jars; nothing is downloaded")
+    parser.add_argument("--add", action="store_true", help="write the new tests to the catalogue")
+    parser.add_argument("--show", metavar="ID", help="print the source of one test")
+    given = parser.parse_args(arguments)
+    catalogue = yaml.safe_load(catalogue_file.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as folder:
+        jars = (
+            sorted(given.jars.glob("*.jar"))
+            if given.jars
+            else download(given.version or newest_release(), Path(folder))
+        )
+        tests = tuple(all_tests(jars))
+    if given.show:
+        print(*(test.text for test in tests if is_of(test, catalogue[given.show])), sep="\n\n")
+        return 0
+    found = compare(tests, catalogue)
+    listed = sum(map(about_watermarks, tests))
+    print(
+        f"{len(tests)} tests, {listed} about watermarks; {len(found.new)} not in the catalogue, {len(found.gone)} gone"
+    )
+    for test in found.new:
+        print(f"  new   {test.suite}: {test.name}")
+    for id in found.gone:
+        print(f"  gone  {id} {catalogue[id]['suite']}: {catalogue[id]['test']}")
+    if given.add and found.new:
+        with catalogue_file.open("a", encoding="utf-8") as file:
+            file.write(entries_for(found.new, catalogue))
+        return 0
+    return 1 if found.new else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
