@@ -8,6 +8,7 @@ import pytest
 
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion
+from conformance.fuzzing import model_oracle
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
 from conformance.fuzzing.comparison import ByTheModel
@@ -19,7 +20,7 @@ from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import case_from, read_case
 from conformance.model.catalogue import rules_of
-from conformance.model.errors import ModelDefect
+from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import predict, verdict_on
 from conformance.strategies import NoSuchFamily
@@ -166,7 +167,16 @@ def test_who_says_nothing_is_counted():
     assert campaign.tally.last_unanswered == "the engine died"
 
 
-def test_what_the_model_does_not_predict_is_counted():
+def _predicted_afresh(key):
+    return model_oracle._predicted(key.case, key.version, None)
+
+
+def test_what_the_model_does_not_predict_is_counted(monkeypatch):
+    def unknown(*_):
+        raise Unpredictable("a construct")
+
+    monkeypatch.setattr("conformance.fuzzing.model_oracle._cached", _predicted_afresh)
+    monkeypatch.setattr("conformance.oracle.prediction.CaseSimulation", unknown)
     campaign, finds = hunt_for([ModelOracle(V359)], ByTheModel(), 24, families=["state-functions"])
     assert [*finds] == []
     assert campaign.tally.not_predicted.total() + campaign.tally.unanswered.total() > 5

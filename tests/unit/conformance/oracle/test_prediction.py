@@ -5,6 +5,8 @@ import pytest
 from conformance.core.versions import SparkVersion
 from conformance.language import case_from
 from conformance.model.errors import DEFECT, ModelDefect, Unpredictable
+from conformance.model.parsing import syntax
+from conformance.model.sql import _syntax
 from conformance.oracle import prediction
 from conformance.oracle.prediction import predict
 
@@ -32,11 +34,7 @@ def counted(*keys):
     "operation",
     [
         {"select": ["id", "row_number() OVER (ORDER BY id) AS n"]},
-        {"where": "`id = 1"},
-        {"select": ["id`"]},
         {"sql": "SELECT 1", "as": "v"},
-        {"sql": "SELECT (", "as": "v"},
-        {"sql": "SELECT `id FROM v", "as": "v"},
         counted("window(event_time, '0 minutes')"),
         counted("window(event_time, '-5 minutes')"),
         counted("window(event_time, '10 minutes', '0 minutes')"),
@@ -44,7 +42,6 @@ def counted(*keys):
         counted("window(event_time)"),
         counted("window()"),
         counted("session_window(event_time)"),
-        counted("id + "),
         {"groupBy": ["event_time"], "agg": ["id + 1"]},
         {"select": ["count(*)"]},
         {"where": "count(*) > 1"},
@@ -60,6 +57,18 @@ def test_the_model_has_no_opinion_on_what_it_cannot_read(operation, version):
     with pytest.raises(Unpredictable) as none:
         predict(case_of(operation), version)
     assert not isinstance(none.value, ModelDefect)
+
+
+@pytest.mark.parametrize("text", ["`id = 1", "id`", "id + ", "(id", "'"])
+def test_the_model_has_no_opinion_on_text_that_is_no_expression(text):
+    with pytest.raises(Unpredictable):
+        syntax(text)
+
+
+@pytest.mark.parametrize("text", ["SELECT (", "SELECT `id FROM v", "SELECT '"])
+def test_the_model_has_no_opinion_on_text_that_is_no_statement(text):
+    with pytest.raises(Unpredictable):
+        _syntax(text)
 
 
 def test_a_defect_of_the_model_is_no_opinion_either(monkeypatch):

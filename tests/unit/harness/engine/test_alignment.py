@@ -27,7 +27,7 @@ BOTH = reads("a", "b")
 def case_of(*actions: Add | Backlog | Idle | Restart, query: Pipeline = BOTH, trigger: str = "default") -> Case:
     steps = tuple(Step(number=number, action=action) for number, action in enumerate(actions, 1))
     streams = {name: parse_schema("event_time TIMESTAMP, count INT") for name in ("a", "b")}
-    about = {"id": "x", "path": Path("x.yaml"), "digest": "0" * 64, "lines": {}, "title": "x"}
+    about = {"id": "x", "path": Path("x.yaml"), "digest": "0" * 64, "lines": {}, "title": "x", "needs_code": ()}
     return Case(**about, streams=streams, query=query, steps=steps, trigger=trigger)
 
 
