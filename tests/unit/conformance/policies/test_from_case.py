@@ -126,6 +126,7 @@ HIDDEN_FILTERS = {
     "event-time-column/cte-over-a-view-stays-streaming": "the SQL of a view filters rows away",
     "event-time-column/redefined-watermark-with-allow-multiple-off": "a second watermark holds the first one back",
     "event-time-column/second-watermark-on-a-branch-is-refused": "a branch has a delay of its own",
+    "join-delays/conditions-on-each-side-of-a-left-outer-join": "the condition of a join does",
     "join-delays/constant-of-one-side-keeps-rows-of-the-other-out": "a constant of the other side does",
     "join-delays/rows-filtered-in-the-condition-do-not-move-the-watermark": "the condition of a join does",
     "late-drops/limit-hides-the-rows-it-does-not-read-from-the-watermark": "a limit does not read them",
