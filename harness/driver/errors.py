@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from .failures import DiskFull, DriverFailure, ExecutorsLost, FilesUnwritable, MachineOverloaded
 
 _TOO_GENERAL = {"Object", "Throwable", "Exception", "RuntimeException", "Error", "BaseException", "object"}
-_DOTTED = re.compile(r"[\w.]+")
+_DOTTED = re.compile(r"([\w.]+)(:?)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)*)\]")
 _DEEPEST = 20
 _LONGEST_MESSAGE = 100_000
@@ -55,11 +55,13 @@ def describe(error: BaseException, stage: str) -> dict[str, Any]:
 
 def _qualified_classes(message: str) -> Iterator[str]:
     # One pattern for a whole name would take quadratic time on hostile text.
-    for dotted in _DOTTED.findall(message):
+    for dotted, colon in _DOTTED.findall(message):
         parts = dotted.split(".")
         for package, name in zip(parts, parts[1:]):
             of_a_package = package[:1].islower() or package[:1] == "_"
-            if of_a_package and name[:1].isupper() and name.endswith(("Exception", "Error")):
+            # Java shows an exception as `package.Class: message`; not every class of Spark is called an exception.
+            is_error = name.endswith(("Exception", "Error")) or (colon and name is parts[-1])
+            if of_a_package and name[:1].isupper() and is_error:
                 yield name
 
 

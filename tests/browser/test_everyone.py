@@ -195,8 +195,9 @@ def test_screenshots_differ_by_scheme_only_in_colour(reader):
 
 @pytest.mark.parametrize("writer", [write, write_one_file])
 def test_hostile_text_is_shown_and_does_nothing(reader, tmp_path, writer):
-    text = "</script><img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>\u202etxet"
-    found = answers.results(tmp_path / "r", {f"f/{text}": {"3.5.9": answers.LOST, "4.3.0": answers.CALM}})
+    name = "</script><img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
+    text = f"{name}\u202etxet"
+    found = answers.results(tmp_path / "r", {f"f/{name}": {"3.5.9": answers.LOST, "4.3.0": answers.CALM}})
     cells = tuple(cell.model_copy(update={"notes": (text,)}) for cell in found.cells)
     front = writer(Report.of(Results(found.header, cells, found.footer), Suite(())), tmp_path / "site")
     page = reader().page

@@ -142,3 +142,23 @@ def test_nor_is_what_a_state_function_did_wrong(execution, tmp_path):
     seen = ValueError("An exception was thrown from the Python worker: driver.origin.DriverError: KeyError: 'k'")
     with pytest.raises(DriverFailure, match="KeyError: 'k'"):
         running._describe(execution.QueryFailed("run", seen))
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("org.apache.spark.SparkException: Job aborted", ["SparkException"]),
+        ("see java.lang.IllegalStateException for more", ["IllegalStateException"]),
+        (
+            "org.apache.spark.sql.execution.streaming.state.StateSchemaNotCompatible: Provided",
+            ["StateSchemaNotCompatible"],
+        ),
+        ("of org.apache.spark.sql.Dataset and a.b.C", []),
+        ("[STATE_SCHEMA_NOT_COMPATIBLE] no", ["STATE_SCHEMA_NOT_COMPATIBLE"]),
+        ("a." * 100_000 + "a", []),
+        ("a" * 200_000, []),
+    ],
+    ids=range(7),
+)
+def test_classes_of_an_error_whose_cause_is_text_only(execution, text, classes):
+    assert execution.describe(ValueError(text), "run")["classes"][1:] == classes
