@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 WRAPPERS = frozenset(
     {
+        # of the driver: what a Connect server sends of an exception
+        "ServerFailure",
         # of pyspark and py4j
         "CapturedException",
         "PySparkException",

@@ -32,6 +32,7 @@ from conformance.core.error_classes import GENERIC, WRAPPERS, most_specific
         ),
         (("STREAM_FAILED", "INTERNAL_ERROR", "SparkException", "MatchError"), "MatchError"),
         (("PythonException", "CapturedException", "SparkException"), "PythonException"),
+        (("ServerFailure", "SparkException", "StateSchemaNotCompatible"), "StateSchemaNotCompatible"),
         (("_LEGACY_ERROR_TEMP_3102",), "_LEGACY_ERROR_TEMP_3102"),
         ((), ""),
     ],
