@@ -89,6 +89,9 @@ class ExportedCoverage(_Part):
     name: str
     of: int
     pinned: int
+    """Entries that a case pins, wholly or in part."""
+    partly: tuple[str, ...]
+    """Of those, the tests of Spark that lose an assertion."""
     holes: tuple[str, ...]
 
 
@@ -125,7 +128,9 @@ def everything(report: Report) -> str:
         cases=tuple(_case(report, id) for id in report.matrix.cases),
         pairs=tuple(_pair(pair) for pair in report.pairs),
         coverage=tuple(
-            ExportedCoverage(name=one.name, of=len(one.entries), pinned=len(one.pinned), holes=one.holes)
+            ExportedCoverage(
+                name=one.name, of=len(one.entries), pinned=len(one.pinned), partly=tuple(one.lost), holes=one.holes
+            )
             for one in report.covered
         ),
     )

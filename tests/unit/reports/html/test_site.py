@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.core.observation import ErrorSeen
 from conformance.suite import discovery
+from conformance.suite.coverage import Category
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
@@ -369,3 +372,25 @@ class TestCheckpoints:
 
     def test_none_were_handed_over(self, tmp_path: Path) -> None:
         assert "Checkpoints of" not in self.text(tmp_path)
+
+
+def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) -> None:
+    covered = Category(
+        name="Spark's own tests",
+        entries={"T001": "S: a", "T002": "S: b", "T003": "S: c"},
+        pinned={"T001": ("x",), "T002": ("y",)},
+        reasons={"T003": "it needs Scala"},
+        lost={"T002": ("the metrics",)},
+        in_part=True,
+    )
+    report = replace(
+        Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())),
+        covered=(Category(name="behaviours", entries={}, pinned={}), covered),
+    )
+    write(report, tmp_path / "site")
+    about, behaviours = ((tmp_path / "site" / f"{name}.html").read_text() for name in ("about", "behaviours"))
+    for page in (about, behaviours):
+        assert re.search("<b>1</b> of 3 Spark&.{2,5};s own tests, faithfully", page)
+        assert "1 more in part, 1 not at all." in page
+    assert '<code>T002</code> S: b <span class="quiet">Not tested: the metrics</span>' in behaviours
+    assert '<code>T003</code> S: c <span class="quiet">it needs Scala</span>' in behaviours
