@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Add, Backlog, Case, Restart, Upgrade
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import Finding, StaleEntry
@@ -122,12 +123,25 @@ def judge_upgrade(handoff: CheckpointHandoff, pair: VersionPair, observation: Ob
 
     Never raises for what an engine did.
     """
-    case, cut = handoff.case, handoff.cut
+    case = handoff.case
     if (verdict := not_applicable(handoff, pair)) is not None:
         return verdict
-    verdict = UpgradeVerdict(case.id, pair, cut, "resumes", behaviour=behaviour(case, observation))
+    verdict = UpgradeVerdict(case.id, pair, handoff.cut, "resumes", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
+    try:
+        return _judged(verdict, handoff, observation)
+    except PatternTooSlow as problem:
+        return replace(verdict, status="broken", notes=(str(problem),))
+
+
+def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Observation) -> UpgradeVerdict:
+    """The verdict on an observation that is one of this case.
+
+    Raises:
+        PatternTooSlow: a pattern of the case was not searched to the end.
+    """
+    case, cut, pair = handoff.case, handoff.cut, verdict.pair
     last = observation.steps[-1]
     verdict = replace(verdict, error=last.error if last.number >= cut else None)
     to = expected(case, pair.to)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from conformance.core.case import Case, Differs, ExpectedError, Upgrade
 from conformance.core.observation import BatchSeen, ErrorSeen, Observation, StepSeen
-from conformance.core.patterns import PatternTooSlow, occurs
+from conformance.core.patterns import occurs
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import ticket
 from conformance.judging.expected import Steps, Unsupported
@@ -91,6 +91,9 @@ def compare_steps(
         case: the case.
         observation: what it showed.
         version_of: the version that ran the step of this number.
+
+    Raises:
+        PatternTooSlow: a pattern of the case was not searched to the end.
     """
     findings: list[Finding] = []
     notes: dict[str, None] = {}
@@ -98,10 +101,7 @@ def compare_steps(
     for seen in observation.steps:
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
-            try:
-                findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
-            except PatternTooSlow as problem:
-                return StepResults(tuple(findings), tuple(notes), broken=str(problem))
+            findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
             return StepResults(tuple(findings), tuple(notes))
         if step is not None:
             schema = OutputSchema.of(observation.columns_of(seen))
@@ -111,7 +111,7 @@ def compare_steps(
                         notes[found.text] = None
                     else:
                         findings.append(found)
-            except (PlanNotTaken, PatternTooSlow) as problem:
+            except PlanNotTaken as problem:
                 return StepResults(tuple(findings), tuple(notes), broken=str(problem))
         before = (*before, *seen.batches)
     broken = None
@@ -125,8 +125,8 @@ def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> It
     if seen.error is None or wanted is None:
         rest = tuple(range(seen.number + 1, len(case.steps) + 1)) if seen.error is not None else ()
         yield error_differs(case, seen, wanted, unreached=rest)
-    elif tuple(mismatching(wanted, seen.error)):
-        yield error_differs(case, seen, wanted)
+    elif (found := error_differs(case, seen, wanted)).mismatches:
+        yield found
 
 
 def error_differs(

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Differs
 from conformance.core.observation import Observation
+from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.core.wording import ticket
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, as_newest, expected
@@ -86,7 +87,19 @@ def judge(case: Case, version: SparkVersion, observation: Observation) -> Verdic
     verdict = Verdict(case.id, version, "conforms", behaviour=behaviour(case, observation))
     if incoherent := why_incoherent(case, observation):
         return replace(verdict, status="broken", notes=(incoherent,))
-    compared = partial(compare_steps, case=case, observation=observation, version_of=lambda _: version)
+    try:
+        return _judged(verdict, wanted, case, observation)
+    except PatternTooSlow as problem:
+        return replace(verdict, status="broken", notes=(str(problem),))
+
+
+def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observation: Observation) -> Verdict:
+    """The verdict on an observation that is one of this case.
+
+    Raises:
+        PatternTooSlow: a pattern of the case was not searched to the end.
+    """
+    compared = partial(compare_steps, case=case, observation=observation, version_of=lambda _: verdict.version)
     newest = as_newest(case)
     if isinstance(wanted, Unsupported):
         verdict = replace(verdict, differs=wanted.entry)

@@ -7,10 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from conformance.core import patterns
+from conformance.core.case import ExpectedError, Upgrade
 from conformance.core.versions import SparkVersion
+from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from conformance.judging.judgement import _classes_in
 from conformance.judging.verdict import judge
-from tests.support.observations import case, expect, failed, observed
+from tests.support.observations import NEWEST, batch, case, differs, expect, failed, observed, step
 
 V359 = SparkVersion.parse("3.5.9")
 
@@ -25,6 +27,29 @@ def test_a_cell_whose_pattern_takes_for_ever_is_broken_and_says_why(monkeypatch)
     verdict = judge(error_case(message="(a|aa)+$"), V359, seen)
     assert verdict.status == "broken"
     assert "'(a|aa)+$' takes longer than 0.2 s" in verdict.notes[0]
+
+
+SLOW = ExpectedError(message="(a|aa)+$")
+
+
+MESSAGE = "a" * 60 + "!"
+
+
+def is_broken(verdict):
+    return verdict.status == "broken" and "takes longer than 0.2 s" in verdict.notes[0]
+
+
+def test_the_pattern_of_a_missing_feature_ends_no_run(monkeypatch):
+    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
+    of = case(expect(), differs=(differs("<4", unsupported="it is missing", link="SPARK-1", error=SLOW),))
+    assert is_broken(judge(of, V359, observed(failed(1, "AnalysisException", stage="start", message=MESSAGE))))
+
+
+def test_the_pattern_of_a_refused_checkpoint_ends_no_run(monkeypatch):
+    monkeypatch.setattr(patterns, "LIMIT_S", 0.2)
+    of = case(expect(), expect(), upgrades=(Upgrade(because="it is so", link="SPARK-1", error=SLOW),))
+    seen = observed(step(1, batch(0)), failed(2, "SparkException", stage="run", message=MESSAGE))
+    assert is_broken(judge_upgrade(CheckpointHandoff(of, 2), VersionPair(V359, NEWEST), seen))
 
 
 @pytest.mark.parametrize("text", ["a." * 200_000, "a" * 400_000, "A" * 400_000, "[A_" * 150_000, "a.B$" * 100_000])
