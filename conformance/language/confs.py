@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion
 
 STREAMING = "spark.sql.streaming."
@@ -75,5 +73,5 @@ def _conf(name: str, about: Any) -> Conf:
 
 @cache
 def _written() -> Mapping[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((files("conformance.language") / "confs.yaml").read_text("utf-8"))
+    found: dict[str, Any] = read_data("conformance.language", "confs.yaml")
     return found

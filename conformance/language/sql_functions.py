@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
-
+from conformance.core.data import read_data
 from conformance.language.sql_tokens import Token, words
 
 CALLING_WORDS = words(
@@ -33,7 +31,7 @@ class Functions:
 
 @cache
 def functions() -> Functions:
-    written: dict[str, Any] = yaml.safe_load((files("conformance.language") / "sql_functions.yaml").read_text("utf-8"))
+    written: dict[str, Any] = read_data("conformance.language", "sql_functions.yaml")
     return Functions(frozenset(written["allowed"]), written["needs_code"])
 
 
