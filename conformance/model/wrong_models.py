@@ -2,261 +2,253 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Any
-
-from conformance.model.catalogue import WrongModel
+from conformance.model.catalogue import WrongModel, accepting, misreading
 from conformance.model.wrong_join_models import WRONG_JOIN_MODELS
 from conformance.model.wrong_state_functions import WRONG_STATE_FUNCTIONS
 
-
-def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
-    return WrongModel(name, MappingProxyType(rules), detected_by)
-
-
-def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
-    return WrongModel(name, MappingProxyType({}), detected_by, accepts=(refusal,))
-
-
 WRONG_MODELS: tuple[WrongModel, ...] = (
     # The watermark.
-    _wrong(
+    misreading(
         "the delay is one millisecond too long",
         "event-time-column/ansi-day-time-delay",
         node_watermark_ms=lambda highest, delay: highest - delay - 1,
     ),
-    _wrong(
+    misreading(
         "the delay is one millisecond too short",
         "event-time-column/ansi-day-time-delay",
         node_watermark_ms=lambda highest, delay: highest - delay + 1,
     ),
-    _wrong("there is no delay", "event-time-column/ansi-day-time-delay", node_watermark_ms=lambda highest, _: highest),
-    _wrong(
+    misreading(
+        "there is no delay", "event-time-column/ansi-day-time-delay", node_watermark_ms=lambda highest, _: highest
+    ),
+    misreading(
         "the watermark uses the lowest event time of a micro-batch",
         "event-time-column/filter-on-the-event-time-stays-above",
         highest_of_batch=min,
     ),
-    _wrong(
+    misreading(
         "event times are rounded up to milliseconds",
         "event-time-column/window-column-gives-a-senseless-watermark",
         event_time_ms=lambda us: 0 if us is None else -(-us // 1000),
     ),
-    _wrong(
+    misreading(
         "a null event time counts as the far future",
         "session-windows/a-null-event-time-makes-no-session",
         event_time_ms=lambda us: 10**14 if us is None else us // 1000,
     ),
-    _wrong(
+    misreading(
         "a window as event time counts by its end",
         "event-time-column/window-column-gives-a-senseless-watermark",
         window_reads_as_us=0,
     ),
-    _wrong(
+    misreading(
         "the watermark of an input may decrease",
         "join-delays/inner-match-comes-with-the-later-row",
         node_keeps_its_highest=False,
     ),
-    _wrong(
+    misreading(
         "watermarks are not monotonic",
         "event-time-column/progress-reports-the-watermark-every-time",
         node_keeps_its_highest=False,
         watermark_never_falls=False,
     ),
-    _wrong(
+    misreading(
         "the policy min uses the fastest input",
         "output-modes/update-inner-join-emits-each-pair-once",
         policies={"min": max, "max": max},
     ),
-    _wrong(
+    misreading(
         "the policy max uses the slowest input",
         "several-watermarks/policy-is-read-in-any-letter-case",
         policies={"min": min, "max": min},
     ),
-    _wrong(
+    misreading(
         "an input without rows does not hold back the watermark",
         "join-delays/inner-match-comes-with-the-later-row",
         silent_node_ms=None,
     ),
-    _wrong(
+    misreading(
         "inputs are identified by their position on 4.x",
         "several-watermarks/silent-streams-do-not-lend-their-watermark",
         nodes_known_by="position",
     ),
-    _wrong(
+    misreading(
         "the watermark sees rows that a later filter removes",
         "event-time-column/filter-on-another-column-is-pushed-below",
         filters_go_below_the_watermark=False,
     ),
-    _wrong(
+    misreading(
         "an event time loses its watermark in a struct on 3.3 and later",
         "event-time-column/struct-of-the-event-time-keeps-the-watermark",
         struct_fields_keep_the_watermark=False,
     ),
     # Late rows.
-    _wrong(
+    misreading(
         "a time equal to the watermark is not late",
         "late-drops/rows-at-or-before-the-epoch-are-late",
         is_late=lambda us, ms: us < ms * 1000,
     ),
-    _wrong(
+    misreading(
         "lateness is compared in whole milliseconds",
         "late-drops/row-equal-to-the-watermark-is-late",
         is_late=lambda us, ms: us // 1000 <= ms,
     ),
-    _wrong(
+    misreading(
         "a row is late by the start of its window",
         "late-drops/window-ending-at-the-epoch-is-late",
         late_time_of_window=lambda window: window[0],
     ),
-    _wrong(
+    misreading(
         "late rows use the watermark of their own micro-batch on 3.4 and later",
         "deduplication/zero-delay-in-a-backlog",
         late_watermark="own batch",
     ),
-    _wrong(
+    misreading(
         "late rows use the watermark of the previous micro-batch on 3.3",
         "deduplication/zero-delay-in-a-backlog",
         late_watermark="batch before",
     ),
-    _wrong("a null event time is late", "late-drops/null-event-time-reads-as-the-epoch", null_is_late=True),
-    _wrong(
+    misreading("a null event time is late", "late-drops/null-event-time-reads-as-the-epoch", null_is_late=True),
+    misreading(
         "complete mode drops late rows",
         "window-eviction/window-before-1970-contains-its-rows",
         drops_in_complete_mode=True,
     ),
-    _wrong(
+    misreading(
         "update mode accepts late rows", "late-drops/window-ending-at-the-epoch-is-late", drops_in_update_mode=False
     ),
-    _wrong(
+    misreading(
         "late rows of an aggregation are counted one by one",
         "chained-aggregations/single-operator-mode-loses-the-rows-of-a-chain",
         aggregation_counts_late="rows",
     ),
-    _wrong(
+    misreading(
         "late rows of sessions are counted one by one",
         "session-windows/late-rows-of-one-time-count-as-one",
         session_counts_late="rows",
     ),
-    _wrong(
+    misreading(
         "late rows of sessions are not counted",
         "session-windows/late-rows-are-counted-one-by-one",
         session_drops_are_counted=False,
     ),
-    _wrong(
+    misreading(
         "late rows are dropped although their event time is pruned",
         "deduplication/late-rows-escape-when-the-time-is-not-selected",
         pruned_event_time_is_filtered=True,
     ),
     # Eviction.
-    _wrong(
+    misreading(
         "state at the watermark is not evicted",
         "deduplication/zero-delay-makes-the-same-time-late",
         is_over=lambda us, ms: us < ms * 1000,
     ),
-    _wrong(
+    misreading(
         "eviction is compared in whole milliseconds",
         "window-eviction/raw-timestamp-a-microsecond-ahead-stays",
         is_over=lambda us, ms: us // 1000 <= ms,
     ),
-    _wrong(
+    misreading(
         "a window closes at its start",
         "late-drops/window-ending-at-the-epoch-is-late",
         over_time_of_window=lambda window: window[0],
     ),
-    _wrong(
+    misreading(
         "state is evicted one micro-batch late",
         "deduplication/without-no-data-batches-keys-stay",
         eviction_watermark="batch before",
     ),
-    _wrong(
+    misreading(
         "state is not evicted in update mode",
         "window-eviction/update-mode-evicts-without-emitting",
         evicts_in=frozenset({"append"}),
     ),
-    _wrong(
+    misreading(
         "state is evicted in complete mode",
         "output-modes/complete-keeps-all-state",
         evicts_in=frozenset({"append", "update", "complete"}),
     ),
-    _wrong(
+    misreading(
         "state with a null event time is evicted", "late-drops/null-event-time-reads-as-the-epoch", null_is_over=True
     ),
-    _wrong("update mode emits every group", "output-modes/update-sql-distinct-repeats-rows", update_emits="all groups"),
-    _wrong(
+    misreading(
+        "update mode emits every group", "output-modes/update-sql-distinct-repeats-rows", update_emits="all groups"
+    ),
+    misreading(
         "append mode emits open groups",
         "event-time-column/progress-reports-the-watermark-of-an-emptied-batch",
         append_emits="changed groups",
     ),
-    _wrong(
+    misreading(
         "complete mode emits only changed groups",
         "deduplication/sql-distinct-runs-in-complete-mode",
         complete_emits="changed groups",
     ),
     # Windows and sessions.
-    _wrong(
+    misreading(
         "windows before 1970 are rounded towards zero on 4.x",
         "window-eviction/window-before-1970-contains-its-rows",
         window_before_origin="rounds towards zero",
     ),
-    _wrong(
+    misreading(
         "a window includes its end and excludes its start",
         "join-delays/inner-windows-without-watermark-never-forget",
         window_holds_its_end=True,
     ),
-    _wrong(
+    misreading(
         "touching sessions are not merged",
         "session-windows/complete-mode-shows-merged-sessions",
         sessions_touching_merge=False,
     ),
-    _wrong(
+    misreading(
         "a session ends half a gap too early",
         "session-windows/a-struct-may-be-the-key-of-a-session",
         session_end_us=lambda us, gap: us + gap // 2,
     ),
-    _wrong(
+    misreading(
         "the time of a window is its end",
         "chained-aggregations/window-time-is-the-end-minus-one-microsecond",
         window_time_us=lambda end: end,
     ),
     # Micro-batches.
-    _wrong(
+    misreading(
         "no micro-batch without data runs",
         "event-time-column/second-watermark-on-a-branch-is-refused",
         no_data_batches="none",
     ),
-    _wrong(
+    misreading(
         "a micro-batch without data follows every one with data",
         "join-delays/inner-windows-without-watermark-never-forget",
         no_data_batches="always one",
     ),
-    _wrong(
+    misreading(
         "the trigger once also runs a micro-batch without data",
         "no-data-batches/once-leaves-results-to-the-next-run",
         no_data_batch_after_once=True,
     ),
     # Deduplication.
-    _wrong("no key is remembered", "deduplication/distinct-needs-no-watermark", deduplication_remembers=False),
-    _wrong(
+    misreading("no key is remembered", "deduplication/distinct-needs-no-watermark", deduplication_remembers=False),
+    misreading(
         "within the watermark a key expires at its own time",
         "deduplication/within-watermark-forgets-after-the-delay",
         within_expires_us=lambda us, _: us,
     ),
-    _wrong(
+    misreading(
         "within the watermark a key expires one millisecond late",
         "deduplication/within-watermark-duplicates-do-not-prolong",
         within_is_expired=lambda us, ms: us < ms * 1000,
     ),
-    _wrong(
+    misreading(
         "duplicates extend the expiry of their key",
         "deduplication/within-watermark-ignores-incremental-cleanup",
         duplicates_prolong=True,
     ),
-    _wrong(
+    misreading(
         "keys are evicted before the rows of the micro-batch",
         "deduplication/within-watermark-ignores-incremental-cleanup",
         within_forgets="before the rows",
     ),
-    _wrong(
+    misreading(
         "deduplication state is only compatible with the same row schema",
         "deduplication/another-column-may-join-on-restart",
         deduplication_state_compares="whole rows",
@@ -264,93 +256,93 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
     # Joins.
     *WRONG_JOIN_MODELS,
     # Several operators.
-    _wrong(
+    misreading(
         "one watermark serves all operators on 3.5 and later",
         "event-time-column/second-watermark-on-a-branch-is-refused",
         watermark_per_operator=False,
     ),
-    _wrong(
+    misreading(
         "the watermark above a time-interval join is not held back",
         "chained-aggregations/inclusive-interval-delays-one-millisecond-more",
         join_output_waits=False,
     ),
-    _wrong(
+    misreading(
         "a constant key is emitted as in the current plan",
         "several-watermarks/constant-column-tells-unioned-streams-apart",
         constant_keys="of the present plan",
     ),
-    _wrong(
+    misreading(
         "operations above a window over windows are lost",
         "chained-aggregations/filter-above-a-window-over-a-window",
         window_of_window_keeps_what_is_above=False,
     ),
-    _wrong(
+    misreading(
         "a constant column of a join is emitted as in the current plan",
         "join-delays/constants-of-both-sides-stay-apart",
         constant_columns_of_joins="of the present plan",
     ),
-    _wrong(
+    misreading(
         "a constant key is emitted as in the current plan, even if streams have no new rows",
         "recovery/constant-key-keeps-its-value-when-the-query-changes",
         constant_keys="of the present plan",
         empty_union_branches_vanish=False,
     ),
-    _wrong(
+    misreading(
         "a deduplication by key may not follow an update aggregation",
         "output-modes/deduplication-by-key-follows-an-update-aggregation",
         deduplication_by_key_may_follow=False,
     ),
-    _wrong(
+    misreading(
         "operators below a filter that is always false keep their state",
         "output-modes/filter-that-is-always-false-keeps-the-state",
         false_filters_cut_the_plan=False,
     ),
-    _wrong(
+    misreading(
         "state with other NOT NULL columns is compatible after a restart",
         "recovery/inner-join-goes-on-while-one-input-is-silent",
         not_null_columns_of_state="may be as they are",
     ),
-    _wrong(
+    misreading(
         "SQL DISTINCT is not an aggregation",
         "unsupported/append-sql-distinct-without-watermark",
         distinct_is_noticed=False,
     ),
     # Restart.
-    _wrong(
+    misreading(
         "the watermark is lost at a restart",
         "output-modes/update-without-aggregation-is-append",
         restores_the_watermark=False,
     ),
-    _wrong(
+    misreading(
         "the inputs' watermarks survive a restart",
         "recovery/each-stream-must-pass-the-watermark-again-after-restart",
         restores_node_watermarks=True,
     ),
-    _wrong("a restart may change the policy", "recovery/policy-max-stays-after-restart", policy_is_pinned=False),
-    _wrong("state is lost at a restart", "recovery/inner-join-finds-its-rows-after-restart", restores_state=False),
-    _wrong(
+    misreading("a restart may change the policy", "recovery/policy-max-stays-after-restart", policy_is_pinned=False),
+    misreading("state is lost at a restart", "recovery/inner-join-finds-its-rows-after-restart", restores_state=False),
+    misreading(
         "a restart runs a micro-batch without data",
         "no-data-batches/none-after-restart-until-data",
         no_data_batch_after_restart=True,
     ),
     *WRONG_STATE_FUNCTIONS,
     # Refusals.
-    _accepting(
+    accepting(
         "append mode runs without a watermark",
         "deduplication/sql-distinct-is-an-aggregation",
         "append without watermark",
     ),
-    _accepting(
+    accepting(
         "a watermark may be defined twice",
         "event-time-column/second-watermark-on-a-branch-is-refused",
         "second watermark",
     ),
-    _accepting(
+    accepting(
         "the first of two event times is taken",
         "event-time-column/two-event-time-columns-are-refused",
         "two event times",
     ),
-    _accepting(
+    accepting(
         "an outer join needs no bound",
         "unsupported/join-whose-state-nothing-bounds.left-outer.keys-alone",
         "outer join without bound",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
-from conformance.model.catalogue import WrongModel
+from conformance.model.catalogue import WrongModel, accepting, misreading
 
 
 def _wrong(name: str, detected_by: str, /, **rules: Any) -> WrongModel:
-    return WrongModel(name, MappingProxyType(rules), f"arbitrary-state/{detected_by}")
+    return misreading(name, f"arbitrary-state/{detected_by}", **rules)
 
 
 def _accepting(name: str, detected_by: str, refusal: str) -> WrongModel:
-    return WrongModel(name, MappingProxyType({}), f"arbitrary-state/{detected_by}", accepts=(refusal,))
+    return accepting(name, f"arbitrary-state/{detected_by}", refusal)
 
 
 WRONG_STATE_FUNCTIONS: tuple[WrongModel, ...] = (
