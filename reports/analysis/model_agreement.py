@@ -21,6 +21,7 @@ from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.mutation_score import detected
 from conformance.oracle.prediction import Prediction, predict, verdict_on
 from reports.analysis.equivalence import has_behaviour
+from reports.analysis.model_fates import BatchFates, batch_fates
 from reports.results.records import Cell, Target
 
 ToneAndLine: TypeAlias = tuple[str, str]
@@ -37,6 +38,10 @@ class Predicted(Protocol):
         """What happens and why, line by line, each with its tone."""
 
     @property
+    def fates(self) -> tuple[BatchFates, ...]:
+        """The fates of rows and windows in every micro-batch."""
+
+    @property
     def as_expected(self) -> bool:
         """Whether the prediction is what the case expects of the version."""
 
@@ -51,6 +56,7 @@ class ModelPrediction:
 
     observation: Observation
     explanation: tuple[ToneAndLine, ...]
+    fates: tuple[BatchFates, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,9 @@ def model_agreement(
                 answers.append(ThreeAnswers(id, target, engine, None))
                 continue
             if (id, target.name) in shown:
-                predictions[id, target.name] = ModelPrediction(predicted.observation, predicted.explanation)
+                predictions[id, target.name] = ModelPrediction(
+                    predicted.observation, predicted.explanation, predicted.fates
+                )
             instants = not reads_the_clock(case)
             same = equivalent(predicted.observation, cell.observation, instants=instants, error_classes=False)
             # A model that agrees with an engine that does what the case expects needs no verdict of its own.
@@ -161,6 +169,10 @@ class _ByTheReferenceModel:
     @property
     def explanation(self) -> tuple[ToneAndLine, ...]:
         return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
+
+    @property
+    def fates(self) -> tuple[BatchFates, ...]:
+        return batch_fates(self.prediction)
 
     @property
     def as_expected(self) -> bool:

@@ -2,14 +2,15 @@
 
 An observation only counts rows, so they are taken from the case: an ``add`` is one micro-batch, a ``backlog`` one for each
 entry, and a replay repeats the micro-batch it replays. Which rows were dropped follows from the number of drops if only one
-set of rows fits; otherwise it is unknown.
+set of rows fits, else from the reference model, which is marked; otherwise it is unknown.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
@@ -18,12 +19,15 @@ from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.judging.finding import cell
+from reports.analysis.model_fates import BatchFates, LateRows, Span
 
-RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
+RowFate: TypeAlias = Literal["taken", "late", "model-taken", "model-late", "behind", "null", "timeless"]
 
 FATES: Mapping[RowFate, str] = {
     "taken": "processed",
     "late": "dropped as late",
+    "model-taken": "processed, by the reference model",
+    "model-late": "dropped as late, by the reference model",
     "behind": "behind the watermark; unknown whether dropped",
     "null": "no event time",
     "timeless": "no event-time column",
@@ -46,6 +50,8 @@ class ArrivedRow:
     fate: RowFate
     behind: bool = False
     """Whether its time is at or before the watermark of the micro-batch."""
+    values: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    """Column in lower case → value, as it is compared; instants in µs."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +77,52 @@ class TumblingWindows:
         return start, start + self.length_us
 
 
-def executed(case: Case, observation: Observation) -> tuple[ExecutedBatch, ...]:
-    """The micro-batches of an observation in order, each with its rows."""
-    reading = _Reading(case)
-    return tuple(reading.all(observation))
+def executed(case: Case, observation: Observation, fates: Sequence[BatchFates] = ()) -> tuple[ExecutedBatch, ...]:
+    """The micro-batches of an observation in order, each with its rows.
+
+    Args:
+        fates: by the model, of the first micro-batches of the observation; for rows whose fate the engine does not tell.
+    """
+    batches = tuple(_Reading(case).all(observation))
+    return (
+        *(_by_the_model(one, known) for one, known in zip(batches, fates, strict=False)),
+        *batches[len(fates) :],
+    )
+
+
+def _by_the_model(one: ExecutedBatch, known: BatchFates) -> ExecutedBatch:
+    """The micro-batch with the fates of the rows that are behind, if each late row of the model is one of its rows."""
+    among = [[rows for rows in known.late if _is_among(row, rows)] for row in one.rows]
+    if sum(map(len, among)) != sum(rows.rows for rows in known.late):
+        return one
+    return replace(
+        one,
+        rows=tuple(
+            replace(row, fate="model-late" if late and not _counts(row, late, known) else "model-taken")
+            if row.fate == "behind"
+            else row
+            for row, late in zip(one.rows, among, strict=True)
+        ),
+    )
+
+
+def _is_among(row: ArrivedRow, late: LateRows) -> bool:
+    shared = late.values.keys() & row.values.keys()
+    return (
+        bool(shared or late.window)
+        and (late.window is None or _within(row, late.window))
+        and all(late.values[name] == row.values[name] for name in shared)
+    )
+
+
+def _counts(row: ArrivedRow, late: Sequence[LateRows], known: BatchFates) -> bool:
+    """Whether a row that is late for some windows is in time for another."""
+    too_late = {rows.window for rows in late}
+    return None not in too_late and any(_within(row, span) for span in (known.kept | known.evicted) - too_late)
+
+
+def _within(row: ArrivedRow, span: Span) -> bool:
+    return row.time_us is not None and span.start <= row.time_us < span.end
 
 
 def tumbling(case: Case) -> TumblingWindows | None:
@@ -127,18 +175,20 @@ class _Reading:
                 known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
                 behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
                 fate: RowFate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
-                yield ArrivedRow(stream, time, _shown(row), fate, behind)
+                yield ArrivedRow(stream, time, _shown(row), fate, behind, _values(row, self._case.streams.get(stream)))
 
     def _judged(self, rows: tuple[ArrivedRow, ...], batch: BatchSeen) -> tuple[ArrivedRow, ...]:
         timed = [row for row in rows if row.time_us is not None]
         if not any(row.behind for row in timed) or batch.dropped is None:
             return rows
         if batch.dropped == 0:
-            return tuple(_with(row, "taken") if row.fate == "behind" else row for row in rows)
+            return tuple(replace(row, fate="taken") if row.fate == "behind" else row for row in rows)
         late = self._late(timed, batch, batch.dropped)
         if late is None:
             return rows
-        return tuple(_with(row, "late" if row in late else "taken") if row.time_us is not None else row for row in rows)
+        return tuple(
+            replace(row, fate="late" if row in late else "taken") if row.time_us is not None else row for row in rows
+        )
 
     def _late(self, rows: Sequence[ArrivedRow], batch: BatchSeen, dropped: int) -> set[ArrivedRow] | None:
         """The rows that make up the count, by the end of their window or by their own time; None if none do."""
@@ -152,10 +202,6 @@ class _Reading:
     def _compared(self, row: ArrivedRow) -> int:
         time = row.time_us or 0
         return self._tumbling.of(time)[1] if self._tumbling is not None else time
-
-
-def _with(row: ArrivedRow, fate: RowFate) -> ArrivedRow:
-    return ArrivedRow(row.stream, row.time_us, row.text, fate, row.behind)
 
 
 def _event_time(stream: str, schema: Schema, pipeline: Pipeline) -> str | None:
@@ -187,6 +233,15 @@ def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, in
     except NotAValue:
         return False, None
     return True, time if isinstance(time, int) else None
+
+
+def _values(row: Row, schema: Schema | None) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for at, field_ in enumerate(schema.fields if schema is not None else ()):
+        value: Any = row.get(field_.name) if isinstance(row, Mapping) else row[at] if at < len(row) else None
+        with suppress(NotAValue):
+            found[field_.name.lower()] = canonical(value, field_.type)
+    return found
 
 
 def _shown(row: Row) -> str:

@@ -166,6 +166,7 @@ def _section(
             seen,
             compared.observation if compared is not None else None,
             first_difference(compared, cell) if compared is not None else None,
+            predicted.fates if predicted is not None else (),
         )
         if case is not None and seen is not None
         else None,

@@ -10,16 +10,9 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical
 from conformance.judging.finding import cell
 from conformance.judging.rows import INSTANTS, OutputSchema
+from reports.analysis.model_fates import Span
 
 _SHOWN = 14
-
-
-@dataclass(frozen=True, order=True)
-class Span:
-    """A window of event time, in microseconds; the end is exclusive."""
-
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,36 @@
 """The timeline of one behaviour: event time upwards, micro-batches to the right.
 
 Each row is a dot where it arrived, the watermark a staircase, a window a bar from its first row to the micro-batch that
-emits it. This module computes the layout; ``templates/timeline.html`` draws it.
+removes its state, with a mark at each micro-batch that emits it. This module computes the layout; ``templates/timeline.html`` draws it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.values import show, show_in_full
 from conformance.judging.divergence import Divergence
 from conformance.judging.rows import OutputSchema
-from reports.html.arrivals import FATES, ExecutedBatch, RowFate, executed, tumbling
-from reports.html.emitted_windows import Span, WindowColumns
+from reports.analysis.model_fates import BatchFates, confirmed
+from reports.html.arrivals import FATES, ExecutedBatch, RowFate, executed
+from reports.html.emitted_windows import WindowColumns
 from reports.html.time_scale import TimeScale
+from reports.html.value_labels import LINE as LABEL_LINE
+from reports.html.value_labels import ValueLabel, placed, width_of
+from reports.html.window_bars import WindowBar, WindowEnd, window_bars
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
 """Greatest and least width of a column, and the width that all columns fill together if they can."""
 PER_GAP, LEAST_HEIGHT, MOST_HEIGHT = 30.0, 130.0, 380.0
 HEAD, LANE, LINE, PAD = 46.0, 22.0, 17.0, 10.0
-MOST_WINDOWS = 60
 MOST_COLUMNS = 80
 TICK_ROOM = 13.0
+INSET = 3.0
+"""Between a bar and the edge of its micro-batch."""
 COUNTS = ("read", "emitted", "dropped", "state")
 
 
@@ -61,24 +67,21 @@ class DrawnRow:
 
 
 @dataclass(frozen=True)
-class EmissionFlag:
-    """Where a window was emitted."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True)
 class DrawnWindow:
     x: float
     y: float
     width: float
     height: float
-    open: bool
-    """Whether it was not emitted by the end of the case."""
+    end: WindowEnd
+    by_model: bool
     tooltip: str
-    flags: tuple[EmissionFlag, ...]
+    emissions: tuple[float, ...]
+    """Where it is emitted."""
+
+    @property
+    def open(self) -> bool:
+        """Whether its state is still there at the end of the case, or not known to be removed."""
+        return self.end in ("open", "unknown")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class Timeline:
     ticks: tuple[TimeTick, ...]
     breaks: tuple[float, ...]
     windows: tuple[DrawnWindow, ...]
+    values: tuple[ValueLabel, ...]
+    """What the windows emit; drawn above everything else."""
     rows: tuple[DrawnRow, ...]
     watermark: str
     """The path of the staircase; empty if the query has no watermark."""
@@ -117,18 +122,24 @@ class Timeline:
 
 
 def timeline(
-    case: Case, observation: Observation, other: Observation | None = None, divergence: Divergence | None = None
+    case: Case,
+    observation: Observation,
+    other: Observation | None = None,
+    divergence: Divergence | None = None,
+    fates: Sequence[BatchFates] = (),
 ) -> Timeline | None:
     """The layout of an observation; None if no micro-batch ran.
 
     Args:
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
+        fates: what the model predicts; it counts as long as it predicts what the observation tells.
     """
-    everything = executed(case, observation)
+    known = confirmed(fates, ((step.number, batch) for step in observation.steps for batch in step.batches))
+    everything = executed(case, observation, known)
     if not everything:
         return None
-    return _Layout(case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything)).timeline()
+    return _Layout(case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything), known).timeline()
 
 
 class _Layout:
@@ -140,24 +151,31 @@ class _Layout:
         other: Observation | None,
         divergence: Divergence | None,
         of: int,
+        fates: Sequence[BatchFates],
     ) -> None:
-        self._case = case
         self._shown = shown
         self._of = of
         self._divergence = divergence
-        self._windows_of = {
+        columns = {
             step.number: WindowColumns.of(OutputSchema.of(observation.columns_of(step))) for step in observation.steps
         }
         self._others = [batch.watermark for step in other.steps for batch in step.batches] if other else []
-        self._spans = self._found_spans()
+        self._bars = window_bars(case, shown, columns, fates)
         self._scale = TimeScale.of(self._instants())
-        self._plot = min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT)
-        self._column = min(max(ACROSS / len(shown), NARROW), WIDE)
+        self._overlap = any(_overlap(a, b) for a, b in combinations(self._bars, 2))
+        texts = [(at, self._label_text(bar, at)) for bar in self._bars for at in bar.emitted]
+        crowd = max((sum(at == column for at, _ in texts) for column in range(len(shown))), default=0)
+        self._plot = max(
+            min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT), 1.5 * LABEL_LINE * crowd + 2 * PAD
+        )
+        widest = max((width_of(text) for _, text in texts), default=0.0)
+        self._column = max(min(max(ACROSS / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
         self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
         labels = [show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
+        rows = tuple(self._rows())
         bottom = HEAD + self._plot + (LANE if self._null else 0)
         return Timeline(
             width=self._left + self._column * len(self._shown) + PAD,
@@ -169,8 +187,9 @@ class _Layout:
             bands=tuple(self._bands()),
             ticks=tuple(self._ticks()),
             breaks=tuple((self._y(one.below) + self._y(one.above)) / 2 for one in self._scale.breaks),
-            windows=tuple(self._windows()),
-            rows=tuple(self._rows()),
+            windows=tuple(self._drawn(bar) for bar in self._bars),
+            values=placed(self._labels(), [(row.x, row.y) for row in rows], HEAD + PAD, HEAD + self._plot - PAD),
+            rows=rows,
             watermark=self._staircase(
                 [one.batch.watermark for one in self._shown], self._shown[-1].batch.next_watermark
             ),
@@ -194,31 +213,8 @@ class _Layout:
         for one in self._shown:
             yield from (row.time_us for row in one.rows if row.time_us is not None)
             yield from (ms * 1000 for ms in (one.batch.watermark, one.batch.next_watermark) if ms is not None)
-        for span in self._spans:
-            yield from (span.start, span.end)
-
-    def _found_spans(self) -> dict[Span, tuple[int, list[tuple[int, str]]]]:
-        """Window → the column of its first row, and the columns in which it was emitted, with what."""
-        found: dict[Span, tuple[int, list[tuple[int, str]]]] = {}
-        windows = tumbling(self._case)
-        for at, one in enumerate(self._shown):
-            for row in one.rows if windows else ():
-                if windows and row.time_us is not None and row.fate == "taken":
-                    found.setdefault(Span(*windows.of(row.time_us)), (at, []))
-            for emitted in one.batch.rows:
-                columns = self._windows_of[one.step]
-                span = columns.span(emitted) if columns else None
-                if span is not None and columns is not None:
-                    _, flags = found.setdefault(span, (self._first(span, at), []))
-                    flags.append((at, columns.rest(emitted)))
-        return dict(list(found.items())[:MOST_WINDOWS])
-
-    def _first(self, span: Span, before: int) -> int:
-        """The column of the first row in the window, else of the micro-batch that emitted it."""
-        for at, one in enumerate(self._shown[: before + 1]):
-            if any(row.time_us is not None and span.start <= row.time_us < span.end for row in one.rows):
-                return at
-        return before
+        for bar in self._bars:
+            yield from (bar.span.start, bar.span.end)
 
     def _columns(self) -> Iterator[TimelineColumn]:
         for at, one in enumerate(self._shown):
@@ -268,23 +264,28 @@ class _Layout:
                 behind = " although behind the watermark" if row.fate == "taken" and row.behind else ""
                 yield DrawnRow(round(x, 1), y, row.fate, f"{row.stream}: {row.text} – {FATES[row.fate]}{behind}")
 
-    def _windows(self) -> Iterator[DrawnWindow]:
-        inset = 3.0
-        for span, (first, emitted) in sorted(self._spans.items()):
-            begin = self._x(first) + inset
-            last = max((at for at, _ in emitted), default=len(self._shown) - 1)
-            top, bottom = self._y(span.end), self._y(span.start)
-            by_column: dict[int, list[str]] = {}
-            for at, text in emitted:
-                by_column.setdefault(at, []).append(text)
-            flags = tuple(
-                EmissionFlag(self._x(at) + self._column - inset, (top + bottom) / 2, _flag_text(texts))
-                for at, texts in by_column.items()
-            )
-            told = f"window {show(span.start)} – {show(span.end)}"
-            told += ", not emitted by the end of the case" if not emitted else ""
-            width = self._x(last) + self._column - inset - begin
-            yield DrawnWindow(begin, top, width, max(bottom - top, 2.0), not emitted, told, flags)
+    def _drawn(self, bar: WindowBar) -> DrawnWindow:
+        begin, top, bottom = self._x(bar.first) + INSET, self._y(bar.span.end), self._y(bar.span.start)
+        width = self._x(bar.last) + self._column - INSET - begin
+        emissions = tuple(self._emission(at) for at in sorted(bar.emitted))
+        return DrawnWindow(begin, top, width, max(bottom - top, 2.0), bar.end, bar.by_model, str(bar), emissions)
+
+    def _emission(self, column: int) -> float:
+        """Shortly before the end of the micro-batch, where a bar may end."""
+        return self._x(column) + self._column - 2 * INSET
+
+    def _labels(self) -> Iterator[tuple[ValueLabel, float, float]]:
+        for bar in self._bars:
+            top, bottom = self._y(bar.span.end), self._y(bar.span.start)
+            for at in bar.emitted:
+                if text := self._label_text(bar, at):
+                    yield ValueLabel(self._emission(at) - INSET, (top + bottom) / 2, text), top, bottom
+
+    def _label_text(self, bar: WindowBar, column: int) -> str:
+        """What a window emits; windows that lie on each other are named by their start."""
+        texts = bar.emitted[column]
+        text = texts[0] if len(texts) == 1 else f"{len(texts)} rows"
+        return f"{show(bar.span.start)}: {text}" if self._overlap else text
 
     def _staircase(self, watermarks: Sequence[int | None], after: int | None) -> str:
         path: list[str] = []
@@ -305,19 +306,24 @@ class _Layout:
 
     def _sentences(self) -> Iterator[str]:
         """The timeline as text."""
-        for one in self._shown:
+        for at, one in enumerate(self._shown):
             batch = one.batch
             again = f"After a restart ({one.restarted}): " if one.restarted else ""
-            late = [row.text for row in one.rows if row.fate == "late"]
+            late = [row.text for row in one.rows if row.fate in ("late", "model-late")]
             ran = "" if batch.watermark is None else f", runs with the watermark {show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""
+            ended = [bar for bar in self._bars if bar.last == at and bar.end == "evicted"]
+            removed = "; ".join(f"{show(bar.span.start)} – {show(bar.span.end)}" for bar in ended)
+            model = ", by the reference model" if any(bar.by_model for bar in ended) else ""
+            evicted = f", removes the windows {removed}{model}" if ended else ""
             left = "" if batch.next_watermark is None else f", leaves {show(batch.next_watermark * 1000)}"
             yield (
                 f"{again}Micro-batch {batch.id} of step {one.step}, {batch.kind}: reads {len(one.rows)}, "
-                f"emits {len(batch.rows)}{dropped}{named}{ran}{left}."
+                f"emits {len(batch.rows)}{dropped}{named}{evicted}{ran}{left}."
             )
 
 
-def _flag_text(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{len(texts)} rows"
+def _overlap(a: WindowBar, b: WindowBar) -> bool:
+    """Whether two bars lie on each other."""
+    return a.span.start < b.span.end and b.span.start < a.span.end and a.first <= b.last and b.first <= a.last

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
+from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
@@ -67,6 +68,21 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_one_file(sample_report(), tmp_path_factory.mktemp("one"))
 
 
+@pytest.fixture(scope="session")
+def published_report() -> Report:
+    return Report.of(Results.read_all(list(published())), discovery.load(), reference_model)
+
+
+@pytest.fixture(scope="session")
+def published_folder(published_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(published_report, tmp_path_factory.mktemp("published")).parent
+
+
+@pytest.fixture(scope="session")
+def published_file(published_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_one_file(published_report, tmp_path_factory.mktemp("published-one"))
+
+
 class Reader:
     """Someone with a browser and the report, who notices when a page fails or asks for anything from elsewhere."""
 
@@ -92,9 +108,7 @@ class Reader:
         return self.page
 
 
-@pytest.fixture
-def reader(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., Reader]]:
-    """Someone who reads with these properties of a browser: ``reader(color_scheme="dark")``."""
+def _readers(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., Reader]]:
     contexts, readers = [], []
 
     def meet(**properties: object) -> Reader:
@@ -109,3 +123,21 @@ def reader(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., Rea
     for one in readers:
         assert one.failures == []
         assert [url for url in one.requests if not url.startswith(("file:", "about:", "data:"))] == []
+
+
+@pytest.fixture
+def reader(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., Reader]]:
+    """Someone who reads with these properties of a browser: ``reader(color_scheme="dark")``."""
+    yield from _readers(chromium, folder, one_file)
+
+
+@pytest.fixture
+def published_reader(chromium, published_folder: Path) -> Iterator[Callable[..., Reader]]:
+    """The same with the published results of Apache Spark, in a folder."""
+    yield from _readers(chromium, published_folder, published_folder)
+
+
+@pytest.fixture
+def published_file_reader(chromium, published_file: Path) -> Iterator[Callable[..., Reader]]:
+    """The same with the published results in one file."""
+    yield from _readers(chromium, published_file.parent, published_file)
