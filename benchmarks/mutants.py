@@ -56,6 +56,7 @@ _FAST = (
     "nullability",
     "catalogue",
 )
+_READING = ("errors", "reading", "shards")
 SUBJECTS = {
     "model": Subject(
         ("conformance/model/*.py",),
@@ -72,8 +73,11 @@ SUBJECTS = {
         ("conformance.suite.discovery", "conformance.model.wrong_models", "hypothesis.strategies"),
     ),
     "results": Subject(
-        ("reports/results/reading.py", "reports/results/records.py", "reports/results/errors.py"),
-        ((f"{UNIT}/reports/results",),),
+        tuple(
+            f"reports/results/{name}.py"
+            for name in ("reading", "records", "errors", "evidence", "migrations", "known_bug")
+        ),
+        (tuple(f"{UNIT}/reports/results/test_{name}.py" for name in _READING), (f"{UNIT}/reports/results",)),
         ("conformance.suite.discovery", "conformance.oracle.prediction", "hypothesis.strategies"),
     ),
     "gate": Subject(

@@ -12,30 +12,17 @@ from reports.results.known_bug import gone_in
 from reports.results.records import Cell, Target, UpgradeCell
 
 
-def of_today(cell: Cell, format: int, targets: Mapping[str, Target]) -> Cell:
-    """The cell in the newest format.
+def in_current_format(cell: Cell | UpgradeCell, format: int, targets: Mapping[str, Target]) -> Cell | UpgradeCell:
+    """The cell as the newest format has it.
 
     Args:
         cell: as it was read.
         format: of its file.
         targets: of its file, by name.
     """
-    if format < 2:
+    if format < 2 and isinstance(cell, Cell):
         cell = _with_bug(cell, targets)
-    if format < 3:
-        runs = tuple(
-            run.model_copy(update={"behaviour": _with_error_class(run.behaviour, run.observation)}) for run in cell.runs
-        )
-        behaviour = _with_error_class(cell.behaviour, cell.observation)
-        cell = cell.model_copy(update={"behaviour": behaviour, "runs": runs})
-    return cell
-
-
-def upgrade_of_today(cell: UpgradeCell, format: int) -> UpgradeCell:
-    """The cell of an upgrade matrix in the newest format; ``format``: of its file."""
-    if format >= 3:
-        return cell
-    return cell.model_copy(update={"behaviour": _with_error_class(cell.behaviour, cell.observation)})
+    return _with_error_classes(cell) if format < 3 else cell
 
 
 def _with_bug(cell: Cell, targets: Mapping[str, Target]) -> Cell:
@@ -55,6 +42,16 @@ def _with_bug(cell: Cell, targets: Mapping[str, Target]) -> Cell:
     if fixed is None or fixed.line != version.line:
         return cell
     return cell.model_copy(update={"status": "bug", "differs": entry.model_copy(update={"bug": True})})
+
+
+def _with_error_classes(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
+    behaviour = _with_error_class(cell.behaviour, cell.observation)
+    if not isinstance(cell, Cell):
+        return cell.model_copy(update={"behaviour": behaviour})
+    runs = tuple(
+        run.model_copy(update={"behaviour": _with_error_class(run.behaviour, run.observation)}) for run in cell.runs
+    )
+    return cell.model_copy(update={"behaviour": behaviour, "runs": runs})
 
 
 def _with_error_class(digest: str | None, observation: Observation | None) -> str | None:

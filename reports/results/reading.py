@@ -32,7 +32,7 @@ from reports.results.errors import (
     UnknownCell,
 )
 from reports.results.evidence import check, with_own_behaviour
-from reports.results.migrations import of_today, upgrade_of_today
+from reports.results.migrations import in_current_format
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 
@@ -96,13 +96,9 @@ class Results:
             path, footer.upgrades.items(), (one.status for one in cells.values() if isinstance(one, UpgradeCell))
         )
         for key, cell in cells.items():
-            today = (
-                of_today(cell, header.format, targets)
-                if isinstance(cell, Cell)
-                else upgrade_of_today(cell, header.format)
-            )
-            check(path, lines[key], today)
-            cells[key] = with_own_behaviour(today)
+            current = in_current_format(cell, header.format, targets)
+            check(path, lines[key], current)
+            cells[key] = with_own_behaviour(current)
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
         met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT, "command": command})
