@@ -30,7 +30,7 @@ def main() -> None:
     cases = [case for case in discovery.load(options.cases).cases if case.applies_to(target.version)]
     seconds: dict[str, list[tuple[float, float]]] = {"local": [], "container": []}
     for _ in range(options.rounds):
-        # By turns, so that whatever else the machine does falls on both.
+        # By turns, so that other load on the machine affects both.
         for name, measured in seconds.items():
             with tempfile.TemporaryDirectory() as root:
                 engines: Runtime = runtime(RuntimeOptions(runtime=name), Path(root).resolve(), keep=False)

@@ -77,7 +77,7 @@ SUBJECTS = {
             f"reports/results/{name}.py"
             for name in ("reading", "records", "errors", "evidence", "migrations", "known_bug")
         ),
-        (tuple(f"{UNIT}/reports/results/test_{name}.py" for name in _READING), (f"{UNIT}/reports/results",)),
+        (tuple(f"{UNIT}/reports/results/test_{name}.py" for name in _READING),),
         ("conformance.suite.discovery", "conformance.oracle.prediction", "hypothesis.strategies"),
     ),
     "gate": Subject(

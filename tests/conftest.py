@@ -13,7 +13,7 @@ _NUMBERS = count(1)
 collect_ignore_glob = ["*.yaml"]
 
 # Speed is asserted in benchmarks/, as a ratio; a test that fails because the machine is busy says nothing.
-# In CI every run draws the same: whether a change lands is no matter of luck. `conformance fuzz` is what draws at random.
+# In CI every run draws the same: whether a change lands must not depend on luck. `conformance fuzz` is what draws at random.
 settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("suite")
 

@@ -21,7 +21,7 @@ MANY = 11
 FAILED = 3
 """Exit code: the harness or the machine failed."""
 _LONGEST = 300
-"""Characters of the message of an error that nobody expected."""
+"""The most characters of an unexpected error that are printed."""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def fuzz(
     """Generate cases and find where Sparks or the model disagree.
 
     Every find is shrunk and written to a folder as a case, with each answer and the commands to reproduce it. Differences
-    between versions that a rule of the model explains are counted, but are no finds.
+    between versions that a rule of the model explains are counted, but not reported as finds.
 
     Exits with 0 without a find, else with 1.
     """

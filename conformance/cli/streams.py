@@ -1,4 +1,4 @@
-"""Standard output and standard error of a command, whatever is printed and whoever reads it."""
+"""Standard output and standard error of a command: safe for CI logs, and quiet when the reader is gone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SafeStream(io.TextIOBase):
     def __init__(self, under: TextIO) -> None:
         self._under = under
         self._begun = ""
-        """The last line so far, if it may become a command; else only that it is none."""
+        """The last line so far, if it may become a workflow command; else the fact that it cannot."""
         if isinstance(under, io.TextIOWrapper):
             under.reconfigure(errors="backslashreplace")
 
@@ -86,7 +86,7 @@ class SafeStream(io.TextIOBase):
         hashes = line[-2:] if line.endswith("##") else line[-1:] if line.endswith("#") else ""
         self._begun = line if line.strip() in ("", ":") else f"…{hashes}"
         if begun.strip() not in ("", ":"):
-            # The line is no command any more, whatever follows in it.
+            # From here on, the line cannot become a command.
             end = re.search(r"[\r\n]", text)
             at = end.end() if end else len(text)
             safe = without_commands("…" + text[:at])[1:] + without_commands(text[at:])

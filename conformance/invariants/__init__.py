@@ -1,1 +1,1 @@
-"""Invariants: what holds of a stream under a watermark, whatever its rows are, as SQL over the tables of a soak."""
+"""Invariants: what holds of every stream under a watermark, as SQL over the tables of a soak."""

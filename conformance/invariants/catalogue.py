@@ -1,4 +1,4 @@
-"""The invariants: what holds of a stream under a watermark, whatever its rows are; ``invariants.yaml`` describes the tables they query."""
+"""The invariants: what holds of every stream under a watermark; ``invariants.yaml`` describes the tables they query."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Divergence:
     """A place where two answers to one case differ."""
 
     step: int | None
-    """From 1; None if one of the two is no answer (``status``)."""
+    """From 1; None if one of the two has no answer (``status``)."""
     batch: int | None
     """Id of the micro-batch; None if the whole step differs."""
     what: Aspect

@@ -1,4 +1,4 @@
-"""Expected rows and state against the query: what no run could show, whatever the engine does."""
+"""Checks expected rows and state against the query: finds what no engine could ever answer."""
 
 from __future__ import annotations
 

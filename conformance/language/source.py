@@ -82,7 +82,7 @@ class _Stop(Exception):
 
 
 def _content(path: Path) -> bytes:
-    """As much of the file as may be read; what is no file may have no end."""
+    """The content of the file up to the size limit: a device or a pipe may never end."""
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "it is not a regular file")
     with path.open("rb") as file:

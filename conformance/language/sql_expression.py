@@ -29,7 +29,7 @@ _GRAMMAR = UNITS | words(
     "over partition preceding range regexp right rlike row rows select semi some then to trailing true unbounded union using "
     "values watermark when where with within anti user session_user rollup cube sets grouping ties"
 )
-"""Words that are no columns, or that are something else as often."""
+"""Words that are not column names, or are often something else."""
 _CLAUSES = words("from where group having order limit union except intersect")
 _NEED_MORE = words("and or not from where by on join select having between like when then else union")
 _BETWEEN_OPERANDS = words("and or then else when end is in like between from where having limit")

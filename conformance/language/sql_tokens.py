@@ -48,7 +48,7 @@ class Token:
 
     @property
     def keyword(self) -> str:
-        """A word in lower case; empty for any other token, since a quoted name is no keyword."""
+        """A word in lower case; empty for any other token: a quoted name is never a keyword."""
         return self.text.lower() if self.kind == "word" else ""
 
     def is_mark(self, mark: str) -> bool:

@@ -92,7 +92,7 @@ class GroupState:
 
     @property
     def kept(self) -> KeptState | None:
-        """What is kept after the call: each call sets the timeout anew."""
+        """What is kept after the call: each call sets the timeout again or removes it."""
         return None if self.value is None else KeptState(self.value, self._timeout_ms)
 
 

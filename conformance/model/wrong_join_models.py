@@ -88,7 +88,7 @@ WRONG_JOIN_MODELS: tuple[WrongModel, ...] = (
         rows_that_cannot_match="are stored",
     ),
     misreading(
-        "<=> is no equality of keys",
+        "<=> in a join condition is not an equality of keys",
         "join-delays/null-safe-key-beside-a-range.inner",
         null_safe_keys="are none",
     ),

@@ -1,6 +1,6 @@
 """Prediction: what the reference model says a case does on a version, as an ``Observation``, the form in which engines answer.
 
-The model gets the case without its expectations, so whatever judges an engine can judge the model.
+The model gets the case without its expectations, so the code that judges an engine can judge the model.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Mailbox: TypeAlias = "queue.SimpleQueue[Delivery]"
 class Dispatcher:
     """Takes the driver's lines from one thread and puts them into the mailboxes of others.
 
-    A line that belongs to no listener goes to all of them: one that is not a message, one about no case or one that nobody listens to.
+    A line that belongs to no listener goes to all of them: one that is not a message, names no case, or names a case without a listener.
     The end of the stream also goes to every later listener.
     """
 

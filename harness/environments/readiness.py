@@ -43,7 +43,7 @@ def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
 def obstacle(target: Target) -> str | None:
     """Why the target cannot run on this machine; None if it can.
 
-    A missing Python is no obstacle, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
+    A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
     """
     return _java(target, os.environ)[2]
 

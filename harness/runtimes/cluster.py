@@ -140,7 +140,7 @@ def settings_in(file: Path) -> dict[str, str]:
     """The settings in a file of the form of ``spark-defaults.conf``: a key and a value on each line, ``#`` before a comment.
 
     Raises:
-        NotAPropertiesFile: it cannot be read, or a line is no setting.
+        NotAPropertiesFile: it cannot be read, or a line is not a setting.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

@@ -153,7 +153,7 @@ class EngineSlot:
     def _has_room(self, alone: bool) -> bool:
         if alone:
             return not self._uses
-        # A user who waits to be alone needs the engine empty, and so does its replacement: nobody else may enter before.
+        # A user who waits to be alone needs the engine empty, and so does its replacement: no other user may enter before.
         return not (self._held_alone or self._waiting_to_be_alone) and (
             not self._uses or (not self._too_big and len(self._uses) < self._width)
         )

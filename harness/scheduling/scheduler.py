@@ -252,7 +252,7 @@ class _Engines:
         return found
 
     def close(self) -> None:
-        """End all engines, and whatever waits for one."""
+        """End all engines, and all cells that wait for one."""
         with self._changed:
             self._changed.notify_all()
         for slot in self._slots.values():

@@ -8,7 +8,7 @@ INPUT, CHECKPOINT, OUTPUT, PROGRESS = "input", "checkpoint", "output", "progress
 
 
 def uri(*parts: str) -> str:
-    """A path for Spark: a folder that all machines share, whatever the cluster's default file system is."""
+    """A path for Spark: a folder that all machines share, regardless of the cluster's default file system."""
     return "file://" + os.path.join(*parts)
 
 

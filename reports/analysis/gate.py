@@ -104,7 +104,7 @@ class Gate:
     def exit_code(self) -> int:
         """0 if everything passes, 1 if a change or a stale acceptance fails the gate, 3 if results are missing.
 
-        1 takes precedence over 3: a change is certain, whatever is missing.
+        1 takes precedence over 3: a change is certain even if something is missing.
         """
         if self.failing or self.stale:
             return 1

@@ -92,7 +92,7 @@ class Matrix:
     def exit_code(self) -> int:
         """0 if everything conforms, 1 if something does not, 3 if results are missing.
 
-        1 takes precedence over 3: a violation is certain, whatever is missing. An empty matrix is never green.
+        1 takes precedence over 3: a violation is certain even if something is missing. An empty matrix is never green.
         """
         found = {status for status, count in self.totals.items() if count}
         if found & DOES_NOT_CONFORM:

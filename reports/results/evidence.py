@@ -26,7 +26,7 @@ def check(path: Path, line: int, cell: Cell | UpgradeCell) -> None:
 
 
 def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
-    """The cell with the digest of what was observed, whatever digest its record has: rows may have changed under it.
+    """The cell with the digest of what was observed instead of the digest in its record: somebody may have edited the rows.
 
     A record says only by its digest whether the case reads the clock, so a digest without watermarks stays one.
     """

@@ -260,7 +260,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """It is a header, in a format this code reads: what is in a newer one nobody here can know."""
+    """It is a header, in a format this code reads; a newer format cannot be checked."""
     content = _object(path, number, line)
     if content.get("record") != "header":
         raise NotARecord(path, number, "the first line is the header")

@@ -30,7 +30,7 @@ MARKS: Mapping[UpgradeStatus, Mark] = {
 """Every status, in display order."""
 
 BUG = OF_A_CELL["bug"]
-"""For a cell whose entry names a known bug, whatever its status."""
+"""For a cell whose entry names a known bug, with any status."""
 
 EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
 

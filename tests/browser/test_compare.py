@@ -24,7 +24,7 @@ def test_the_front_page_answers_in_a_sentence(reader, single):
 
 
 @BOTH
-def test_the_pickers_lead_to_a_pair_whatever_their_order(reader, single):
+def test_the_pickers_lead_to_a_pair_in_any_order(reader, single):
     page = reader().open("index" if single else "index.html", single)
     page.locator("select[name=from]:visible").select_option("3.3.4")
     page.get_by_role("heading", name="From 3.3.4 to 4.3.0").wait_for()

@@ -206,7 +206,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_no_answer_of_sparks(daemon, small_disk, spark_35):
+def test_a_full_disk_is_not_taken_for_an_answer_of_spark(daemon, small_disk, spark_35):
     (target,) = Targets.load().select(["3.5.9"])
     options = {"type": "none", "o": "bind", "device": str(small_disk)}
     runtime = ContainerRuntime(Images({"3.5.9": spark_35}), Confinement(volume=options))

@@ -29,7 +29,7 @@ CUT = 2
 
 @pytest.fixture
 def shared(monkeypatch):
-    """A folder that is at the same path here and in containers, and whose files belong to nobody in particular."""
+    """A folder that is at the same path here and in containers, and whose files any user may write."""
     folder = Path(tempfile.mkdtemp(prefix="conformance-shared-", dir="/var/tmp"))
     folder.chmod(0o777)
     before = os.umask(0)

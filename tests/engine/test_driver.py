@@ -33,7 +33,7 @@ def observe(engine, case, code_path=None):
     return observation
 
 
-def test_rows_that_are_no_json_of_the_schema_never_become_nulls(engine, tmp_path):
+def test_rows_that_do_not_fit_the_schema_never_become_nulls(engine, tmp_path):
     case = case_of(
         tmp_path,
         """
@@ -55,7 +55,7 @@ def test_rows_that_are_no_json_of_the_schema_never_become_nulls(engine, tmp_path
     )
 
 
-def test_partitions_are_partitions_and_an_empty_one_is_no_row(engine, tmp_path):
+def test_each_partition_is_one_and_an_empty_one_adds_no_row(engine, tmp_path):
     case = case_of(
         tmp_path,
         """

@@ -24,7 +24,7 @@ OF_EACH = 2
 
 @pytest.fixture(scope="module")
 def sample(target):
-    """Some of each family, those that kill their engine among them, and whatever keeps its state in RocksDB."""
+    """Some of each family, those that kill their engine among them, and all that keep their state in RocksDB."""
     chosen = []
     for family in effort.sample(FAMILIES, 3):
         cases = [case for case in discovery.load([SUITE / family]).cases if case.applies_to(target.version)]

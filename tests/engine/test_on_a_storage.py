@@ -42,7 +42,7 @@ def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
         ("file:///proc/tests", "cannot make file:///proc/tests/"),
     ],
 )
-def test_a_storage_nobody_can_write_to_is_said(tmp_path, storage, why):
+def test_a_storage_that_is_not_writable_is_reported(tmp_path, storage, why):
     done = conformance(tmp_path, "run", str(CASE), "--spark", "3.5", "--storage", storage)
     assert done.returncode == 3
     assert f"cannot write to {storage}/conformance-" in done.stdout

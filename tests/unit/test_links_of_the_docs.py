@@ -13,7 +13,7 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def links(text: str) -> list[tuple[str, str]]:
-    """The path and the fragment of each link within the repository; code is no text."""
+    """The path and the fragment of each link within the repository; code is skipped."""
     return LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL))
 
 

@@ -63,7 +63,7 @@ def test_nothing_is_released_that_does_not_agree(tmp_path, tag, version, why):
     assert done.stderr.startswith(why)
 
 
-def test_an_empty_section_is_no_notes(tmp_path):
+def test_an_empty_section_is_an_error(tmp_path):
     done = notes(tmp_path, "v0.2.0", "0.2.0", "## [0.2.0]\n\n## [0.1.0]\n- The first one.\n")
     assert done.returncode == 1
     assert "no notes about 0.2.0" in done.stderr

@@ -55,7 +55,7 @@ def test_the_name_is_the_string_it_is_given(body: str, name: str) -> None:
         'suite.test("of another object") { }',
     ],
 )
-def test_what_is_no_test(body: str) -> None:
+def test_calls_that_declare_no_test(body: str) -> None:
     assert names(body) == []
 
 

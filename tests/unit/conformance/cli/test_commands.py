@@ -127,7 +127,7 @@ def test_an_option_looks_the_same_in_every_command():
             for option in parameter.opts:
                 if option.startswith("-"):
                     looks.setdefault(option, set()).add((parameter.metavar, tuple(parameter.opts)))
-    # Each writes either one file or a folder of them; `all` is no policy of `--policy` elsewhere.
+    # Each writes either one file or a folder of them; `--policy` of other commands does not accept `all`.
     for option in ("--output", "-o"):
         assert looks.pop(option) == {(kind, ("--output", "-o")) for kind in ("FILE", "FOLDER")}
     assert {option: found for option, found in looks.items() if len(found) > 1} == {}

@@ -130,6 +130,6 @@ def test_a_length_of_time(text, length):
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "ten", "10 m", "5d", "m", "-5"])
-def test_what_is_no_length_of_time(text):
+def test_invalid_durations(text):
     with pytest.raises(typer.BadParameter):
         seconds(text)

@@ -54,7 +54,7 @@ def test_a_target_is_named_once(line):
 
 @pytest.mark.parametrize("line", ["[red]x", "closed by [/x]", "\x1b[2J"])
 def test_what_an_engine_says_is_text(line):
-    """On a terminal, brackets are no markup of rich, and an unknown tag ends no run."""
+    """On a terminal, brackets are not taken for rich markup, and an unknown tag does not stop the run."""
     screen = io.StringIO()
     with CaseBar(2, SafeConsole(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.engine_says(SPARK_359, line)

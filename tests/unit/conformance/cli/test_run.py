@@ -130,7 +130,7 @@ def test_an_invalid_master_or_setting_is_refused(here, arguments, said):
     assert said in here.run(*arguments, code=2)
 
 
-def test_a_storage_nobody_can_write_to_is_said(here):
+def test_a_storage_that_is_not_writable_is_reported(here):
     (here.folder / "file").touch()
     told = here.run("--storage", "file/x", "--output", "kept.jsonl", code=3)
     assert "conformance: cannot write to file/x: " in told
@@ -159,7 +159,7 @@ def test_a_column_has_the_name_its_user_gives_it(here):
 
 
 @pytest.mark.parametrize("label", ["", "spark-9", "two\nlines"])
-def test_what_is_no_label(here, label):
+def test_invalid_labels(here, label):
     assert "is not a label" in here.run("--label", label, code=2)
 
 

@@ -93,7 +93,7 @@ def test_prepare(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_what_is_no_target_is_wrong_usage(run: Run) -> None:
+def test_an_invalid_target_is_wrong_usage(run: Run) -> None:
     answer = run("prepare", "3.6")
     assert answer.exit_code == 2
     assert "'3.6' is not a target. Did you mean 3.5 or 3.4?" in answer.stderr
@@ -114,7 +114,7 @@ def test_one_that_fails_does_not_keep_the_others_from_being_made(run: Run, monke
     assert answer.stderr.splitlines()[-1] == "✗ not ready: spark-3.4.4, spark-4.0.5"
 
 
-def test_installed_where_there_is_none(run: Run) -> None:
+def test_installed_without_pyspark(run: Run) -> None:
     answer = run("prepare", "installed")
     assert answer.exit_code == 3
     assert "watermark-conformance[spark]" in answer.stderr

@@ -184,7 +184,7 @@ def test_as_a_process_without_a_terminal_there_is_no_colour(folder: Path) -> Non
     assert done.stdout.startswith("mine/bad.yaml:2:1: invalid YAML: ")
 
 
-def test_an_error_that_nobody_expected_is_a_failure_of_ours(
+def test_an_unexpected_error_is_a_failure_of_the_harness(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(_: object) -> None:

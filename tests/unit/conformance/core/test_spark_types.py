@@ -149,7 +149,7 @@ def test_every_type_can_be_read_from_what_it_prints(type: DataType) -> None:
 
 
 @given(st.text(alphabet="abINT<>(),:`' 0_1"))
-def test_any_text_is_a_schema_or_has_a_place_where_it_is_none(text: str) -> None:
+def test_any_text_is_a_schema_or_its_error_has_a_position(text: str) -> None:
     wrong: NotAType | None = None
     try:
         assert parse_schema(text).fields

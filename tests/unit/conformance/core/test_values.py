@@ -83,7 +83,7 @@ def test_instants(value: Any, micros: int | None) -> None:
         {},
     ],
 )
-def test_what_is_no_instant(value: Any) -> None:
+def test_invalid_instants(value: Any) -> None:
     with pytest.raises(NotAValue) as caught:
         canonical(value, TIMESTAMP)
     assert caught.value.value == value or value != value
@@ -107,7 +107,7 @@ def test_expected_instants_are_cut_to_milliseconds(value: Any, ms: int) -> None:
     assert instant_ms(value) == ms
 
 
-def test_null_is_no_expected_instant() -> None:
+def test_null_is_not_an_expected_instant() -> None:
     with pytest.raises(NotAValue):
         instant_ms(None)
 
@@ -269,7 +269,7 @@ def test_every_double_has_a_canonical_form(number: float) -> None:
         ({1: 1}, "map<string,int>", "text", (1,)),
     ],
 )
-def test_what_is_no_value(value: Any, type: str, allowed: str, path: tuple[str | int, ...]) -> None:
+def test_invalid_values(value: Any, type: str, allowed: str, path: tuple[str | int, ...]) -> None:
     with pytest.raises(NotAValue) as caught:
         canonical(value, parse_type(type))
     assert allowed in caught.value.allowed

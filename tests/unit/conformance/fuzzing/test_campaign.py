@@ -121,7 +121,7 @@ def test_the_same_seed_goes_the_same_way():
     assert told[0][0]
 
 
-def test_a_family_that_is_none():
+def test_an_unknown_family():
     with pytest.raises(NoSuchFamily):
         Drawing(["windwos"], 1)
 
@@ -154,7 +154,7 @@ def shorter(answer):
     return OracleAnswer(answer.observation.model_copy(update={"steps": answer.observation.steps[:-1]}))
 
 
-def test_an_answer_that_does_not_come_again_is_no_find():
+def test_an_answer_that_does_not_repeat_is_not_a_find():
     campaign, finds = hunt_for([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 24)
     assert [*finds] == []
     assert campaign.tally.unsteady == 1

@@ -85,7 +85,7 @@ class TestRows:
         assert finding.problem.startswith(problem)
         assert finding.observed == ("start: timestamp", "end: timestamp", "total: bigint")
 
-    def test_an_engine_that_emits_against_its_own_columns_is_no_crash(self) -> None:
+    def test_rows_that_do_not_fit_the_columns_of_the_engine_do_not_crash_the_judge(self) -> None:
         verdict = judged({"rows": [ROW]}, batch(0, ("noon", 1)))
         (finding,) = verdict.findings
         assert isinstance(finding, RowsDiffer)

@@ -20,7 +20,7 @@ def emitted(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return (f"1970-01-01T{start}:00.000000Z", f"1970-01-01T{end}:00.000000Z", total)
 
 
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)  # a busy machine must not fail the test
 @given(ROWS.flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(rows), st.integers(0, len(rows)))))
 def test_any_order_over_any_batches_conforms(drawn: tuple[list[Any], list[Any], int]) -> None:
     rows, shuffled, cut = drawn
@@ -29,7 +29,7 @@ def test_any_order_over_any_batches_conforms(drawn: tuple[list[Any], list[Any], 
     assert judge(case(expect(rows=rows)), NEWEST, observed(step(1, first, second))).status == "conforms"
 
 
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)  # a busy machine must not fail the test
 @given(ROWS, ROWS)
 def test_the_difference_is_exact(wanted: list[Any], seen: list[Any]) -> None:
     verdict = judge(case(expect(rows=wanted)), NEWEST, observed(step(1, batch(0, *map(emitted, seen)))))

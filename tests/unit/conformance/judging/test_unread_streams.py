@@ -39,7 +39,7 @@ ADD = Add(streams={"events": ROWS})
     [ADD, Backlog(entries=({"events": ROWS},)), Restart(how="kill", at="emitted", add={"events": ROWS})],
     ids=["add", "backlog", "kill"],
 )
-def test_rows_that_no_micro_batch_read_are_no_answer(action: Add | Backlog | Restart) -> None:
+def test_rows_that_no_micro_batch_read_break_the_cell(action: Add | Backlog | Restart) -> None:
     assert notes(doing(action), step(1, reads("events"))) == ()
     assert notes(doing(action), step(1, reads("RateStreamV2"))) == (
         "step 1 places rows on the stream 'events', but no micro-batch of the query has it as a source; "
@@ -66,7 +66,7 @@ def test_a_batch_of_no_rows_need_not_be_read() -> None:
     assert notes(doing(nothing), step(1, reads("RateStreamV2"))) == ()
 
 
-def test_rows_on_a_stream_that_the_query_does_not_name_concern_nobody() -> None:
+def test_rows_on_a_stream_that_the_query_does_not_name_are_ignored() -> None:
     assert notes(doing(ADD, Add(streams={"other": ROWS})), step(1, reads("events")), step(2)) == ()
 
 

@@ -26,7 +26,7 @@ VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
 
 def as_an_editor_sees_it(path: Path) -> Any:
-    """The content with keys as text, as the YAML language server has it; None where it is no YAML."""
+    """The content with keys as text, as the YAML language server has it; None if it is not YAML."""
     node: Node | None = read_yaml(path, Report(path))
     return None if node is None else text_keys(node.plain())
 

@@ -49,7 +49,7 @@ def test_the_id_of_a_group_still_loads(tmp_path: Path) -> None:
         ("[T1]", '"T1" is not a statement (S21) or a Spark test (T044)'),
     ],
 )
-def test_what_is_no_mirror(tmp_path: Path, mirrors: str, message: str) -> None:
+def test_invalid_mirrors(tmp_path: Path, mirrors: str, message: str) -> None:
     with pytest.raises(InvalidCase) as caught:
         case_with(tmp_path, mirrors)
     assert [problem.message for problem in caught.value.problems] == [message]

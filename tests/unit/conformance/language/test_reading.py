@@ -207,7 +207,7 @@ def read(tmp_path: Path, text: str | bytes) -> Case:
     ],
     ids=["comment", "carriage returns", "byte order mark", "block style", "quotes", "no quotes", "order of keys"],
 )
-def test_formatting_is_no_part_of_the_digest(tmp_path: Path, same: str | bytes) -> None:
+def test_formatting_does_not_change_the_digest(tmp_path: Path, same: str | bytes) -> None:
     assert read(tmp_path, same).digest == read(tmp_path, MINIMAL).digest
 
 

@@ -174,7 +174,7 @@ def test_an_aggregation_above_a_join_over_a_range(version, name) -> None:
 
 
 @pytest.mark.parametrize("condition", ["ta > TIMESTAMP'1970-01-01 00:00:05'", "tb > TIMESTAMP'1970-01-01 00:00:05'"])
-def test_a_condition_on_the_event_time_of_one_side_is_no_range(condition) -> None:
+def test_a_condition_on_the_event_time_of_one_side_is_not_a_range(condition) -> None:
     queries = Queries("3.4.4")
     joined = queries.joined("inner", f"ka = kb AND ta = tb AND {condition}")
     assert refusal(queries.windowed(joined), "append") is None

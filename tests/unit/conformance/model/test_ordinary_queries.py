@@ -47,7 +47,7 @@ def test_the_event_time_may_be_qualified_by_the_alias_of_its_frame(version):
     assert played(counted_by_window(frame), [(5, 1, "a")], [(30, 1, "a")]) == ([[], [(10 * SECOND, 1)]], 20)
 
 
-def test_a_field_of_a_struct_is_no_event_time():
+def test_a_field_of_a_struct_is_not_an_event_time():
     with pytest.raises(Refused, match="top-level"):
         events().select("struct(t, n) AS payload").with_watermark("payload.t", "10 seconds")
 
@@ -66,7 +66,7 @@ def test_a_watermark_passes_through_a_struct_since_3_3():
 
 
 @pytest.mark.parametrize("key", ["payload.t", "window(payload.t, '10 seconds')"])
-def test_a_field_that_is_grouped_by_is_no_event_time(key):
+def test_a_field_that_is_grouped_by_is_not_an_event_time(key):
     """`TimeWindowing` and `UnsupportedOperationChecker` look at columns alone."""
     frame = watermarked().select("struct(t, n) AS payload").group_by([key], ["count(*) AS c"])
     with pytest.raises(Refused, match="without watermark"):

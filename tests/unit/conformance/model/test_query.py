@@ -1,4 +1,4 @@
-"""Properties of queries on random traces, whatever the rows."""
+"""Properties that queries have on any trace, tested with random ones."""
 
 from collections import Counter
 

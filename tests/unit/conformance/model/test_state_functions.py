@@ -42,7 +42,7 @@ def test_a_timeout_fires_at_the_first_watermark_behind_which_it_is() -> None:
     assert emitted(query, [(22.001, "b")]) == [("a", 2, 12_001)]
 
 
-def test_a_group_that_timed_out_begins_anew() -> None:
+def test_a_group_that_timed_out_starts_over() -> None:
     query = started(function("count_until_watermark"))
     assert emitted(query, [(10, "a"), (12, "a")], [(22.001, "b")]) == [("a", 2, 12_001)]
     assert emitted(query, [(13, "a")]) == []
@@ -97,7 +97,7 @@ def test_a_timeout_must_be_positive() -> None:
 
 
 @pytest.mark.parametrize("timeout", ["NoTimeout", "ProcessingTimeTimeout"])
-def test_an_event_time_is_no_timestamp_of_another_timeout(timeout) -> None:
+def test_only_an_event_time_timeout_takes_a_timestamp(timeout) -> None:
     with pytest.raises(Refused) as refused:
         emitted(started(function("time_out_at_latest", timeout=timeout), trigger="once"), [(12, "a")])
     assert refused.value.name == "timestamp of another timeout"

@@ -145,7 +145,7 @@ def test_unused_output_stripped_the_initial_state(version, stripped) -> None:
     assert rows == ([] if stripped else [("a", 3)])
 
 
-def test_a_count_that_is_null_is_no_initial_state() -> None:
+def test_a_null_count_gives_no_initial_state() -> None:
     initial = "SELECT * FROM VALUES ('a', NULL, TIMESTAMP'1970-01-01 00:00:11') AS known(k, count, latest)"
     assert emitted(started(processor("count_until_watermark", initial=initial)), [(21, "c")]) == []
 

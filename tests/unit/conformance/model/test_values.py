@@ -42,7 +42,7 @@ def test_intervals(text, expected) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "600", "ten minutes", "10", "10 parsecs", "1.5 days", "interval '5' foo"])
-def test_what_is_no_interval(text) -> None:
+def test_invalid_intervals(text) -> None:
     with pytest.raises(NotAnInterval):
         parse_interval(text)
 

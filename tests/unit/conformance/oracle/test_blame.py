@@ -48,7 +48,7 @@ def test_a_wrong_expectation_is_alone() -> None:
     assert step.startswith("The model predicts for step 2: emits [12:30, 12:40, 1]; watermark 12:05")
 
 
-def test_nobody_agrees() -> None:
+def test_three_different_answers() -> None:
     case = expecting_otherwise(CASES[OPEN])
     assert (
         said(case, engine(case, "there is no delay"))[0]

@@ -53,25 +53,25 @@ def counted(*keys):
     ],
     ids=lambda operation: str(operation)[:60],
 )
-def test_the_model_has_no_opinion_on_what_it_cannot_read(operation, version):
+def test_what_the_model_cannot_read_is_not_predicted(operation, version):
     with pytest.raises(Unpredictable) as none:
         predict(case_of(operation), version)
     assert not isinstance(none.value, ModelDefect)
 
 
 @pytest.mark.parametrize("text", ["`id = 1", "id`", "id + ", "(id", "'"])
-def test_the_model_has_no_opinion_on_text_that_is_no_expression(text):
+def test_text_that_is_not_an_expression_is_not_predicted(text):
     with pytest.raises(Unpredictable):
         syntax(text)
 
 
 @pytest.mark.parametrize("text", ["SELECT (", "SELECT `id FROM v", "SELECT '"])
-def test_the_model_has_no_opinion_on_text_that_is_no_statement(text):
+def test_text_that_is_not_a_statement_is_not_predicted(text):
     with pytest.raises(Unpredictable):
         _syntax(text)
 
 
-def test_a_defect_of_the_model_is_no_opinion_either(monkeypatch):
+def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):
     def defective(*_):
         raise KeyError("from")
 

@@ -42,7 +42,7 @@ def test_every_engine_but_the_last_is_killed_and_the_next_goes_on(seed, monkeypa
     assert done.kills == 3
     assert [transport.killed for transport in engines.transports] == [True, True, True, False]
     assert all(transport.closed for transport in engines.transports)
-    # Nobody generates twice, and each says which attempt it is.
+    # No attempt generates rows twice, and each reports its number.
     asked = [[request["kind"] for request in transport.requests] for transport in engines.transports]
     assert asked == [["generate", "run"], ["run"], ["run"], ["run"]]
     assert [transport.requests[-1]["attempt"] for transport in engines.transports] == [0, 1, 2, 3]
@@ -62,7 +62,7 @@ def test_a_kill_that_comes_too_late_is_not_counted():
     assert len(engines.transports) == 2
 
 
-def test_an_engine_that_dies_by_itself_is_no_kill():
+def test_an_engine_that_dies_by_itself_does_not_count_as_a_kill():
     engines = FakeEngines(dies_at=7)
     with pytest.raises(EngineDied, match="exit code 70") as caught:
         soaked(engines, 0)

@@ -121,6 +121,6 @@ def test_most_cases_are_accepted():
     assert accepted >= 3 * refused
 
 
-def test_a_family_that_is_none():
+def test_an_unknown_family():
     with pytest.raises(NoSuchFamily, match="Did you mean joins"):
         cases(["join"])

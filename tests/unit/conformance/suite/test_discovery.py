@@ -90,7 +90,7 @@ def test_ids_are_those_of_one_case(tmp_path: Path) -> None:
     assert messages(suite) == [f"duplicate id 'a', already used by {tmp_path / 'one' / 'a.yaml'}"]
 
 
-def test_hidden_files_and_others_are_no_cases(tmp_path: Path) -> None:
+def test_hidden_and_other_files_are_not_cases(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml")
     write(tmp_path / ".hidden.yaml", "x")
     write(tmp_path / ".git" / "b.yaml", "x")
@@ -132,7 +132,7 @@ def test_an_invalid_case_is_none_of_the_cases(tmp_path: Path) -> None:
         ("a: [\n", "invalid YAML"),
     ],
 )
-def test_a_catalogue_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_catalogue(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path / "behaviours.yaml", text)
     write(tmp_path / "a.yaml", IN_SUITE)
     suite = load([tmp_path])
@@ -242,7 +242,7 @@ class TestNothingIsSkippedSilently:
         assert messages(suite) == ["cannot read the folder: Permission denied"]
         assert suite.problems[0].path == tmp_path / "closed"
 
-    def test_hidden_files_are_no_cases(self, tmp_path: Path) -> None:
+    def test_hidden_files_are_not_cases(self, tmp_path: Path) -> None:
         write(tmp_path / "a.yaml", CASE)
         write(tmp_path / ".git" / "b.yaml", CASE)
         (tmp_path / ".c.yaml").symlink_to(tmp_path / "nowhere")

@@ -83,7 +83,7 @@ def test_ids_say_which(tmp_path: Path) -> None:
     assert {one.variant for one in found} == {one.id.removeprefix("case@") for one in found}
 
 
-def test_a_name_that_is_none() -> None:
+def test_an_unknown_name() -> None:
     with pytest.raises(NoSuchVariant, match=r"unknown variant 'rocksbd': did you mean 'rocksdb'\?"):
         varied([], ["rocksbd"])
 

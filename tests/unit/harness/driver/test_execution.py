@@ -129,7 +129,7 @@ def test_a_mistake_of_the_driver_is_never_an_error_of_spark(execution, tmp_path,
     assert reason_of(caught.value) == "driver-error"
 
 
-def test_what_the_servers_python_did_wrong_is_no_error_of_spark_either(execution, tmp_path):
+def test_errors_of_the_servers_python_are_not_taken_for_errors_of_spark(execution, tmp_path):
     asked = request(execution, tmp_path, {"where": "x > 1"})
     running = execution.Execution(backend(frame(REFUSES)), asked)
     with pytest.raises(DriverFailure, match="KeyError: 'rows'"):

@@ -1,4 +1,4 @@
-"""What an engine holds in memory: its process and whatever that has started."""
+"""What an engine holds in memory: its process and its child processes."""
 
 import subprocess
 import sys

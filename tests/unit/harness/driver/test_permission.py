@@ -75,7 +75,7 @@ def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
         SCRIPT,
     ],
 )
-def test_statements_that_are_no_query_are_never_executed(plan: str) -> None:
+def test_statements_other_than_queries_are_never_executed(plan: str) -> None:
     assert refused_statement(plan) is not None
 
 

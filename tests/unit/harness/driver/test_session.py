@@ -25,7 +25,7 @@ def test_of_hadoops_settings_those_stay_that_somebody_has_set():
     assert settings == {"fs.s3a.endpoint": "https://ours"}
 
 
-def test_secrets_are_no_arguments_of_the_jvm(monkeypatch):
+def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
     """pyspark starts the JVM with ``--conf KEY=VALUE`` for each setting that it has by then (java_gateway.launch_gateway)."""
     arguments, settings = [], {}
 

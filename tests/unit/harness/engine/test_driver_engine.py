@@ -116,7 +116,7 @@ def test_more_steps_than_the_case_has_are_not_accepted(start):
         observe(start("repeats-its-steps"))
 
 
-def test_what_is_no_message_is_named(start):
+def test_a_line_that_is_not_a_message_is_quoted(start):
     with pytest.raises(ProtocolBroken, match="this is no message"):
         observe(start("babbles"))
 

@@ -22,13 +22,13 @@ def test_addresses(url):
 @pytest.mark.parametrize(
     "url", ["", "localhost:15002", "http://localhost:15002", "sc://", "sc://host:443/token=dapi-4711"]
 )
-def test_what_is_no_address(url):
+def test_invalid_addresses(url):
     with pytest.raises(NotAnEndpoint, match="sc://host:15002") as raised:
         Endpoint.parse(url)
     assert "dapi-4711" not in str(raised.value)
 
 
-def test_nobody_is_shown_what_opens_it():
+def test_the_token_of_an_address_is_never_shown():
     endpoint = Endpoint.parse(LOCKED)
     assert str(endpoint) == "sc://spark.example:443"
     for shown in (
@@ -60,7 +60,7 @@ def test_what_cannot_be_had_through_connect_is_little(tmp_path):
         assert len(lacking) < 0.15 * len(cases)
 
 
-def test_before_3_5_there_is_no_such_engine(tmp_path):
+def test_connect_is_not_available_before_3_5(tmp_path):
     with pytest.raises(NoConnect, match="does not run streaming queries through Spark Connect"):
         ConnectRuntime(tmp_path, Endpoint.parse(OPEN)).start(
             Targets.load().select(["3.4"])[0], on_progress=ignore_progress

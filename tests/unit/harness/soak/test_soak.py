@@ -173,7 +173,7 @@ def test_too_few_kills_are_said(fake_engines, capsys):
     assert "only 0 of 1 kill hit the query before it ended" in capsys.readouterr().err
 
 
-def test_an_engine_that_dies_is_no_verdict(fake_engines, tmp_path, capsys):
+def test_an_engine_that_dies_gives_no_verdict(fake_engines, tmp_path, capsys):
     fake_engines(dies_at=3)
     assert exit_code_of("--spark", "3.5", "--rows", "1000") == 3
     assert "OutOfMemoryError" in capsys.readouterr().err

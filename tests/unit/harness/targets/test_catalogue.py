@@ -41,7 +41,7 @@ def test_the_image_is_named_by_a_tag_that_does_not_move(target: Target) -> None:
 
 @pytest.mark.parametrize("target", CATALOGUE, ids=str)
 def test_the_range_of_pythons_is_closed_on_both_sides(target: Target) -> None:
-    """An open one would take whatever interpreter comes out next, untried."""
+    """An open range would accept the next Python release untested."""
     assert Version("3.7.17") not in target.python
     assert Version("3.30.0") not in target.python
     assert any(Version(f"3.{minor}.5") in target.python for minor in range(8, 20))
@@ -55,7 +55,7 @@ def test_a_machine_without_java_can_run_every_target(target: Target) -> None:
     assert set(need.embedded_missing) <= set(need.modules)
 
 
-def test_no_entry_holds_a_key_nobody_reads() -> None:
+def test_every_key_of_an_entry_is_read() -> None:
     catalogue = yaml.safe_load((files("harness.targets") / "targets.yaml").read_text(encoding="utf-8"))
     assert catalogue.keys() == {"lines", "targets"}
     for entry in (*catalogue["lines"].values(), *catalogue["targets"]):

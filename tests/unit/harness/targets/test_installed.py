@@ -62,7 +62,7 @@ def test_without_jars_it_belongs_to_the_spark_home_that_is_set(tmp_path: Path, m
     assert installed.find({"SPARK_HOME": str(tmp_path / "opt")}).home == tmp_path / "opt"
 
 
-def test_the_client_of_spark_connect_is_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_client_of_spark_connect_is_not_an_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = _package(tmp_path, '__version__ = "4.0.0"', jars=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(UnusablePyspark, match="without jars") as caught:

@@ -176,7 +176,7 @@ def test_an_unsupported_version_says_why(tmp_path: Path) -> None:
     assert [one.text for one in change.reasons] == ["it arrived in 4.0"]
 
 
-def test_the_same_is_no_change(tmp_path: Path) -> None:
+def test_equal_answers_are_not_a_change(tmp_path: Path) -> None:
     found = pair(tmp_path, a.CALM, a.CALM)
     assert (found.changes, found.same, found.compared) == ((), (a.CASE,), 1)
 

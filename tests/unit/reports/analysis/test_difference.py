@@ -60,7 +60,7 @@ def test_an_answer_against_none(tmp_path):
     assert str(different.divergence) == "status conforms | broken"
 
 
-def test_no_answer_on_both_sides_is_the_same_only_in_that_nobody_knows(tmp_path):
+def test_two_missing_answers_are_not_reported_as_equal(tmp_path):
     a = results(tmp_path, "a", cell("late/a", SPARK, "broken"), cases=("late/a",))
     assert compare(a, a).different == ()
     assert compare(a, a).silent == 1
@@ -134,7 +134,7 @@ def test_every_part_of_a_batch_can_be_where_they_part(tmp_path, second, what):
     assert [different.divergence.what for different in found.different] == [what]
 
 
-def test_a_missing_metric_is_no_difference(tmp_path, run):
+def test_a_missing_metric_is_not_a_difference(tmp_path, run):
     seen = observed(step(1, batch(0, window("12:00", "12:10", 1), dropped=None))).model_copy(update={"case": "late/a"})
     one = cell("late/a", SPARK)
     other = Cell.model_validate({**one.model_dump(), "observation": seen, "behaviour": seen.behaviour_digest})

@@ -85,7 +85,7 @@ class TestKnownBugs:
     ENTRY = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
     ALL = differs(">=3", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
 
-    def test_one_that_only_the_later_version_has_fails_whatever_is_chosen(self, capsys, tmp_path) -> None:
+    def test_one_that_only_the_later_version_has_fails_with_every_option(self, capsys, tmp_path) -> None:
         from reports.analysis.gate import gate as decide
         from reports.results.reading import Results
 
@@ -111,7 +111,7 @@ class TestKnownBugs:
         _, out = gate(capsys, "bug.jsonl", "--from", "3.5.9", "--to", "4.3.0")
         assert "f/a  known bug, not fixed in any release: it is lost (no ticket, introduced by SPARK-51955)" in out
 
-    def test_a_documented_difference_that_both_have_is_no_bug(self, capsys, tmp_path) -> None:
+    def test_a_documented_difference_that_both_have_is_not_a_bug(self, capsys, tmp_path) -> None:
         entry = differs(">=3", because="it is late", link="SPARK-1", steps={1: {"rows": [["12:00", "12:10", 1]]}})
         a.results(tmp_path / "late.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.LOST}}, {"f/a": (entry,)})
         code, out = gate(capsys, "late.jsonl", "--from", "3.5.9", "--to", "4.3.0")
@@ -332,7 +332,7 @@ class TestExitCodes:
         assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
         assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
 
-    def test_a_change_is_certain_whatever_is_missing(self, tmp_path) -> None:
+    def test_a_change_is_certain_even_if_something_is_missing(self, tmp_path) -> None:
         both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
         assert self.of(tmp_path, both).exit_code == 1
         entry = Acceptance(Path("a"), 1, "slack", case="f/b")
@@ -356,7 +356,7 @@ def test_missing_cells_fail(capsys, tmp_path) -> None:
     assert "no answer: f/a on spark-4.3.0 (broken)" in out
 
 
-def test_nothing_compared_is_no_pass(capsys, tmp_path) -> None:
+def test_comparing_nothing_does_not_pass(capsys, tmp_path) -> None:
     a.results(tmp_path / "none.jsonl", {"f/a": {"3.5.9": a.OUTSIDE, "4.3.0": a.OUTSIDE}})
     assert gate(capsys, "none.jsonl", "--from", "3.5.9", "--to", "4.3.0")[0] == 3
 

@@ -210,7 +210,7 @@ class TestEverything:
     def test_the_published_schema_is_that_of_the_document(self) -> None:
         published = Path(everything_module.__file__).with_name("everything.schema.json")
         assert json.loads(published.read_text()) == json_schema(), (
-            "write it anew: python -c 'import json; from reports.exports.everything import json_schema; "
+            "regenerate it: python -c 'import json; from reports.exports.everything import json_schema; "
             "print(json.dumps(json_schema(), indent=2, ensure_ascii=False))' > reports/exports/everything.schema.json"
         )
 

@@ -161,7 +161,7 @@ def test_invisible_characters_are_named() -> None:
     assert visible("a\u202eb\x00c\ud800d\n") == "a⟨right-to-left override⟩b⟨u+0000⟩c⟨u+d800⟩d\n"
 
 
-def test_a_target_that_is_no_release_has_no_version() -> None:
+def test_a_target_other_than_a_release_has_no_version() -> None:
     target = Results.read(SAMPLE / "results.jsonl").header.targets[0]
     assert target.version == SparkVersion(3, 3, 4)
     assert target.model_copy(update={"spark": "model"}).version is None

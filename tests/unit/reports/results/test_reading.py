@@ -131,7 +131,7 @@ def test_a_target_is_what_its_engine_says_it_is(tmp_path: Path) -> None:
 
 def test_the_published_schema_is_that_of_the_records() -> None:
     assert json.loads(SCHEMA.read_text()) == json_schema(), (
-        "write it anew: python -c 'import json; from reports.results.records import json_schema; "
+        "regenerate it: python -c 'import json; from reports.results.records import json_schema; "
         "print(json.dumps(json_schema(), indent=2, ensure_ascii=False))' > reports/results/results.schema.json"
     )
 
@@ -183,7 +183,7 @@ class TestTogether:
         one = Results.read(written(tmp_path / "r"))
         assert together([one]) is one
 
-    def test_none_is_no_result(self) -> None:
+    def test_no_results_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="no results"):
             together([])
 

@@ -31,16 +31,16 @@ def test_the_images_own_user_unless_it_is_root_or_has_no_name(configured, expect
     assert str(choose_account(PASSWD, configured)) == expected
 
 
-def test_nobody_where_there_is_no_spark():
+def test_the_user_nobody_if_there_is_no_user_spark():
     without = PASSWD.replace("spark:x:185", "sshd:x:104")
     assert choose_account(without, "") == Account("nobody", 65534, 65534)
     assert choose_account(without, "185") == Account("nobody", 65534, 65534)
 
 
 @pytest.mark.parametrize("passwd", ["", "root:x:0:0::/:/bin/sh\n", "toor:x:0:0::/:/bin/sh\n"])
-def test_nobody_but_root_is_nobody(passwd):
+def test_root_is_never_chosen(passwd):
     assert choose_account(passwd, "root") is None
 
 
-def test_lines_that_are_no_accounts_are_passed_over():
+def test_lines_that_are_not_accounts_are_skipped():
     assert [account.name for account in accounts(PASSWD)] == ["root", "nobody", "spark", "app"]

@@ -23,7 +23,7 @@ def test_a_process_of_this_machine_lives_or_does_not():
     assert Owner(here.run, here.host, os.getppid()).is_alive() is True
 
 
-def test_of_another_machine_nobody_here_can_say():
+def test_the_liveness_of_a_process_of_another_machine_is_unknown():
     assert Owner("r", "another-host", 1).is_alive() is None
 
 
