@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.language import read_case
+from conformance.oracle import unstated_moments as module
+from conformance.oracle.prediction import predict
 from conformance.oracle.unstated_moments import unstated_in, unstated_moments
 from conformance.suite import discovery
 
@@ -62,6 +65,19 @@ def test_rows_that_any_of_two_micro_batches_may_emit(tmp_path: Path) -> None:
 )
 def test_each_micro_batch_states_its_rows(tmp_path: Path, expected: str, open_: bool) -> None:
     assert [step for step, *_ in found(tmp_path, expected)] == [2] * open_
+
+
+@pytest.mark.parametrize(
+    "said", ["{rows: []}", '{batches: [{rows: []}, {rows: [["12:10", 1]]}]}', "{watermark: '12:10'}"]
+)
+def test_the_model_is_not_asked_where_no_step_leaves_a_moment_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    asked: list[Case] = []
+    monkeypatch.setattr(module, "predict", lambda case, version: asked.append(case) or predict(case, version))
+    assert found(tmp_path, said) == []
+    assert asked == []
+    assert len(found(tmp_path, OPEN)) == len(asked) == 1
 
 
 def test_a_differs_entry_that_replaces_only_the_rows(tmp_path: Path) -> None:
