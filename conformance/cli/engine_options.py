@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, get_args
@@ -17,7 +16,7 @@ from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
 from harness.runtimes.options import Name as RuntimeName
-from harness.runtimes.options import RuntimeOptions
+from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
@@ -139,13 +138,6 @@ def store_name(text: str) -> StoreName:
     raise typer.BadParameter(f"{text!r} is not one of {', '.join(get_args(StoreName))}", param_hint="--state-store")
 
 
-def _variables(names: Iterable[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in os.environ]
-    if missing:
-        raise typer.BadParameter(f"{', '.join(missing)} is not set in this environment", param_hint="--env")
-    return {name: os.environ[name] for name in names}
-
-
 def runtime_options(
     engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, allow_code: bool = False
 ) -> RuntimeOptions:
@@ -155,6 +147,7 @@ def runtime_options(
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
         NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
+        NotSet: see `variables_named`.
         NotAnEndpoint: see `harness.runtimes.connect`.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
@@ -162,7 +155,7 @@ def runtime_options(
         os.environ.pop(name, None)
     cluster = cluster or Cluster()
     container = engines.runtime == "container"
-    variables = _variables(engines.env or ())
+    variables = variables_named(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
     of_engines_here = {"--master": cluster.master, **settings, "--connect": connect}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
@@ -17,6 +19,27 @@ from harness.targets.catalogue import Targets
 
 Name = Literal["local", "container"]
 NAMES: tuple[str, ...] = get_args(Name)
+
+
+class NotSet(WrongUsage):
+    """Environment variables that engines should get are not set."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"--env: {', '.join(names)} {'is' if len(names) == 1 else 'are'} not set in this environment")
+        self.names = tuple(names)
+
+
+def variables_named(names: Iterable[str]) -> dict[str, str]:
+    """The environment variables with these names, for engines.
+
+    Raises:
+        NotSet: some have no value; the message contains only names, because values may be secret.
+    """
+    wanted = tuple(dict.fromkeys(names))
+    missing = [name for name in wanted if name not in os.environ]
+    if missing:
+        raise NotSet(missing)
+    return {name: os.environ[name] for name in wanted}
 
 
 @dataclass(frozen=True)

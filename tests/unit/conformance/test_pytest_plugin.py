@@ -1,0 +1,97 @@
+"""Cases as pytest items, with miniature engines: last failures, selection by name and id, and options that are wrong.
+
+Each test starts pytest anew, as a user does: options of an outer pytest must not matter.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "tests" / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml").read_text()
+POLICY = """
+title: A fixed lag
+policy: {{with-fixed-lag: {{lag: 10}}}}
+trace:
+  - {{event: 0, expect: {{watermark: {watermark}}}}}
+"""
+CONFTEST = """
+from pathlib import Path
+
+from conformance.runner import resources
+from tests.support.miniature.runtime import MiniatureRuntime
+
+resources.runtime_for = lambda *_, **__: MiniatureRuntime(Path(__file__).parent)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    cases = tmp_path / "cases" / "late-drops"
+    cases.mkdir(parents=True)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (cases / "a-right.yaml").write_text(TEXT)
+    wrong = TEXT.replace("dropped: 1, state: 1", "dropped: 2, state: 1")
+    assert wrong != TEXT
+    (cases / "b-wrong.yaml").write_text(wrong)
+    matrix = "matrix:\n  how:\n    long: {delay: 25 minutes}\n" + TEXT.replace("25 minutes", "$(how.delay)")
+    (cases / "c-matrix.yaml").write_text(matrix)
+    (cases / "d-policy-right.yaml").write_text(POLICY.format(watermark=-10))
+    (cases / "e-policy-wrong.yaml").write_text(POLICY.format(watermark=7))
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, code: int | None = None) -> str:
+    command = [sys.executable, "-m", "pytest", "-v", "--spark", "3.5.9", *arguments]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        command, cwd=folder, env={**environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    said = done.stdout + done.stderr
+    assert code is None or done.returncode == code, said
+    return said
+
+
+def ran(said: str) -> list[str]:
+    """The items in the order they ran: ``b-wrong [spark-3.5.9] FAILED``."""
+    found = re.findall(r"^cases/late-drops/(\S+)\.yaml::(\S+) (PASSED|FAILED)", said, re.MULTILINE)
+    return [" ".join(each) for each in found]
+
+
+RIGHT, WRONG = "a-right [spark-3.5.9] PASSED", "b-wrong [spark-3.5.9] FAILED"
+MATRIX = "c-matrix long[spark-3.5.9] PASSED"
+POLICIES = ["d-policy-right [model] PASSED", "e-policy-wrong [model] FAILED"]
+
+
+def test_last_failures(folder: Path) -> None:
+    # Cases on policies come first: they need no engine.
+    assert ran(run(folder, "cases", code=1)) == [*POLICIES, RIGHT, WRONG, MATRIX]
+    assert ran(run(folder, "cases", "--lf", code=1)) == [POLICIES[1], WRONG]
+    assert ran(run(folder, "cases", "--ff", code=1)) == [POLICIES[1], WRONG, POLICIES[0], RIGHT, MATRIX]
+
+
+def test_cases_are_selected_by_parts_of_their_names(folder: Path) -> None:
+    assert ran(run(folder, "cases", "-k", "3.5.9 and not wrong or model and right", code=0)) == [
+        POLICIES[0],
+        RIGHT,
+        MATRIX,
+    ]
+
+
+def test_items_are_selected_by_their_ids(folder: Path) -> None:
+    items = ("a-right.yaml::[spark-3.5.9]", "c-matrix.yaml::long[spark-3.5.9]", "d-policy-right.yaml::[model]")
+    said = run(folder, *(f"cases/late-drops/{item}" for item in items), code=0)
+    assert ran(said) == [POLICIES[0], RIGHT, MATRIX]
+
+
+def test_a_variable_that_is_not_set_is_a_usage_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOT_SET", raising=False)
+    said = run(folder, "cases", "--env", "NOT_SET", "--env", "PATH", code=pytest.ExitCode.USAGE_ERROR)
+    assert "ERROR: --env: NOT_SET is not set in this environment" in said
