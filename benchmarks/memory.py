@@ -1,7 +1,7 @@
 """The most memory a run takes: the host's process, its biggest engine, and all of it together.
 
-``python benchmarks/memory.py [any arguments of conformance run]``, by default ``--spark newest``. Every second, what the run and all
-that it has started hold in memory is added up.
+``python benchmarks/memory.py [any arguments of conformance run]``, by default ``--all --spark newest --fresh``. Every second, what the
+run and all that it has started hold in memory is added up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MB = 1 << 20
 
 
 def main() -> None:
-    arguments = sys.argv[1:] or ["--spark", "newest", "--fresh"]
+    arguments = sys.argv[1:] or ["--all", "--spark", "newest", "--fresh"]
     if "-h" in arguments or "--help" in arguments:
         print(__doc__)
         return

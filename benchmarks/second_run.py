@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", type=Path)
     options = parser.parse_args()
     chosen = [part for spec in options.spark or ["newest"] for part in ("--spark", spec)]
-    paths = [str(path.resolve()) for path in options.cases]
+    paths = [str(path.resolve()) for path in options.cases] or ["--all"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environ = {**os.environ, "CONFORMANCE_ANSWERS": str((options.answers or folder / "answers.sqlite").resolve())}

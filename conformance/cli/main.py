@@ -18,11 +18,11 @@ from conformance.cli.commands import Commands, list_all
 EXAMPLES = """
 Examples:
 
-  # the suite on the newest Spark this machine can run
-  conformance run
-
   # what changes between two versions, from published results
   conformance gate --from 3.5.9 --to 4.3.0
+
+  # a few cases of each family on the newest Spark this machine can run
+  conformance run
 
   # why a late row was dropped or counted
   conformance explain late-drops/window-still-open

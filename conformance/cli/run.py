@@ -17,24 +17,28 @@ from reports.terminal.matrix import exit_code, show
 EXAMPLES = """
 Examples:
 
-  # the suite on the newest Spark this machine can run
+  # the smoke cases on the newest Spark this machine can run
   conformance run
+
+  # every case of the suite
+  conformance run --all
+
+  # your cases; some of the suite's
+  conformance run my/cases
+  conformance run cases/late-drops --tag boundary
 
   # on the newest release of two lines
   conformance run --spark 3.5 --spark 4.0
 
   # on the newest release of every line; on every known release
-  conformance run --spark lines
-  conformance run --spark all
-
-  # some of the cases
-  conformance run cases/late-drops --tag smoke
+  conformance run --all --spark lines
+  conformance run --all --spark all
 
   # the cases that changed since a git revision
   conformance run --since main
 
   # keep state in RocksDB, on every line that has it
-  conformance run --spark lines --state-store rocksdb
+  conformance run --all --spark lines --state-store rocksdb
 
   # also run each case in every way that must not change its result
   conformance run cases/late-drops --variant all
@@ -67,7 +71,13 @@ Examples:
 @grouped
 def run(
     *,
-    paths: options.Paths = None,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="PATH", help="Cases or folders of cases; by default the suite's smoke cases."),
+    ] = None,
+    every_case: Annotated[
+        bool, option("Every case of the suite, not only the smoke cases.", None, SELECT_CASES, "--all")
+    ] = False,
     tag: options.Tag = None,
     since: Annotated[
         str | None,
@@ -119,13 +129,15 @@ def run(
 ) -> None:
     """Run cases on Spark versions and print the matrix.
 
-    Writes every answer to a results file, for gate, diff, report and export.
+    Without PATH, --tag, --since, --shard or --all, runs the smoke cases: a few of each family. Writes every answer to a results
+    file, for gate, diff, report and export.
     """
     plan = plan_run(
         RunOptions(
             output=output,
             command=command_line(),
             paths=paths or (),
+            every_case=every_case,
             spark=spark or (),
             tags=tag or (),
             variants=variant or (),
@@ -145,5 +157,8 @@ def run(
     with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
         outcome = run_plan(plan, display)
     print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
-    show(outcome.results, output_console())
+    console = output_console()
+    show(outcome.results, console)
+    if plan.smoke is not None:
+        console.print(str(plan.smoke), soft_wrap=True, highlight=False)
     raise typer.Exit(exit_code(outcome.results))

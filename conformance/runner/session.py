@@ -22,7 +22,7 @@ from conformance.runner.run import JudgeCases, cells_of
 from conformance.runner.run_cells import Display, Judge, Sink, run_cells
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
-from conformance.suite.selection import Shard, affected_since, only_tagged
+from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
 from conformance.variants.catalogue import varied
 from harness.engine.engine import EngineLocation
 from harness.environments import readiness
@@ -82,6 +82,8 @@ class SessionOptions:
 class RunOptions(SessionOptions):
     """What the user asks of a run on single versions."""
 
+    every_case: bool = False
+    """Whether to run every case of the suite where nothing else names cases; else the smoke cases run."""
     spark: Sequence[str] = ()
     """Versions; the newest if empty."""
     variants: Sequence[str] = ()
@@ -109,6 +111,8 @@ class RunPlan:
     notes: tuple[str, ...]
     """What the user should know about the choice of versions and the place of the run."""
     shard: Shard | None
+    smoke: SmokeCases | None = None
+    """If the options name no cases."""
 
     @property
     def cells(self) -> int:
@@ -166,10 +170,15 @@ def plan_run(options: RunOptions) -> RunPlan:
     loaded.raise_for_problems()
     default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
     specs = list(options.spark) or [default]
-    cases = only_tagged(loaded.cases, options.tags) if specs != [MODEL.name] else ()
-    policy_cases = only_tagged(loaded.policy_cases, options.tags) if MODEL.name in specs else ()
+    all_cases = loaded.cases if specs != [MODEL.name] else ()
+    all_policy_cases = loaded.policy_cases if MODEL.name in specs else ()
+    tags = options.tags if _names_cases(options) else (SMOKE,)
+    cases, policy_cases = only_tagged(all_cases, tags), only_tagged(all_policy_cases, tags)
     if not cases and not policy_cases:
-        raise _no_cases(loaded, options.tags, specs)
+        raise _no_cases(loaded, tags, specs)
+    smoke = None
+    if not _names_cases(options):
+        smoke = SmokeCases(len(cases) + len(policy_cases), len(all_cases) + len(all_policy_cases))
     shard = Shard.parse(options.shard) if options.shard else None
     if options.since is not None:
         cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
@@ -187,7 +196,7 @@ def plan_run(options: RunOptions) -> RunPlan:
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *not_confined(options.runtime, cases))
-    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard)
+    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
@@ -302,6 +311,20 @@ def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
         return Cell.of(task.case, task.target.name, verdict)
     milliseconds = int(run.seconds * 1000)
     return Cell.of(task.case, task.target.name, verdict, run.observations, milliseconds, reused=run.reused)
+
+
+def _names_cases(options: RunOptions) -> bool:
+    """Whether the options say which cases run; versions, variants and places are the same for whatever runs.
+
+    Raises:
+        OptionsClash: they say both every case and only some.
+    """
+    named = {"PATH": options.paths, "--tag": options.tags, "--since": options.since is not None}
+    for name, given in named.items():
+        if given and options.every_case:
+            raise OptionsClash(f"--all runs every case of the suite: omit it or {name}")
+    # The shards of a suite are together the whole of it.
+    return options.every_case or options.shard is not None or any(named.values())
 
 
 def _labelled(targets: tuple[Target, ...], label: str | None) -> tuple[Target, ...]:

@@ -1,4 +1,4 @@
-"""Parts of a suite: the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
+"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
 
 from __future__ import annotations
 
@@ -37,6 +37,23 @@ _HARMLESS = tuple(
     for part in ("-c", setting)
 )
 """No program of a checkout runs because we list its changes. Source: git-config, `safe.bareRepository`, `core.fsmonitor`."""
+
+
+SMOKE = "smoke"
+"""The tag of the cases that a run is about if nothing else is named: each family, and worked examples of the founding documents."""
+
+
+@dataclass(frozen=True)
+class SmokeCases:
+    """How many of the cases a run is about, because nothing else was named."""
+
+    cases: int
+    of: int
+    """As many as ``--all`` would run."""
+
+    def __str__(self) -> str:
+        """``29 of 711 cases, those tagged smoke; `conformance run --all` runs all of them``."""
+        return f"{self.cases} of {self.of} cases, those tagged {SMOKE}; `conformance run --all` runs all of them"
 
 
 class NotAShard(WrongUsage):

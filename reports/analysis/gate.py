@@ -44,9 +44,7 @@ class NoSuchVersion(WrongUsage):
         if found:
             problem = f"{asked} is ambiguous: {' or '.join(found)}; {known_text}"
         elif published:
-            problem = (
-                f"no published results for {asked}; run it yourself: conformance run --spark {asked} ({known_text})"
-            )
+            problem = f"no published results for {asked}; run it yourself: conformance run --all --spark {asked} ({known_text})"
         else:
             problem = f"{where} no {asked}; {known_text}"
         super().__init__(problem)

@@ -26,7 +26,7 @@ def picture(results: Results, families: Collection[str]) -> str:
     chosen = tuple(case for family in families for case in matrix.families[family])
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     draw(replace(matrix, cases=chosen), console)
-    drawn = console.export_svg(title="conformance run --spark lines", unique_id="matrix")
+    drawn = console.export_svg(title="conformance run --all --spark lines", unique_id="matrix")
     # Every system has a monospaced font; the picture must not download one.
     return re.sub(r"@font-face\s*\{.*?\}\s*", "", drawn, flags=re.DOTALL)
 

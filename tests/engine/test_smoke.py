@@ -1,4 +1,4 @@
-"""A real Spark, the newest that this machine can run: one case of each family, and each path of the harness once.
+"""A real Spark, the newest that this machine can run: the smoke cases, which are of every family, and each path of the harness once.
 
 Part of what ``pytest`` runs by default; the other tests on real engines are a tier of their own.
 """
@@ -9,6 +9,7 @@ import pytest
 
 from conformance.core.case import Restart
 from conformance.suite import discovery
+from conformance.suite.selection import SMOKE, only_tagged
 from harness.engine.segments import kills_its_engine
 from harness.environments import readiness
 from harness.targets.catalogue import Targets
@@ -24,16 +25,16 @@ def newest():
 
 @pytest.fixture(scope="module")
 def chosen(newest):
-    """The first case of each family, one that kills its engine and one that restarts after a crash."""
+    """The smoke cases, one that kills its engine and one that restarts after a crash."""
     cases = [case for case in discovery.load().cases if case.applies_to(newest.version)]
-    families = {case.family: case for case in reversed(cases)}
+    smoke = only_tagged(cases, [SMOKE])
     killing = next(case for case in cases if kills_its_engine(case))
     crashing = next(
         case
         for case in cases
         if any(isinstance(step.action, Restart) and step.action.how == "crash-before-commit" for step in case.steps)
     )
-    return list({case.id: case for case in (*families.values(), killing, crashing)}.values())
+    return list({case.id: case for case in (*smoke, killing, crashing)}.values())
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +70,16 @@ def test_every_case_is_judged_as_expected(results, chosen):
     assert not any(cell.reused for cell in results.cells)
 
 
-def test_a_second_run_needs_no_engine(results, newest, paths, folder):
-    done = conformance(folder, "run", *paths, "--spark", str(newest.version), "-o", "again.jsonl")
+def test_the_command_of_the_readme_runs_the_smoke_cases_and_needs_no_engine_now(results, folder):
+    done = conformance(folder, "run", "-o", "again.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr
     again = Results.read(folder / "again.jsonl")
     assert all(cell.reused for cell in again.cells)
+    smoke = {case.id for case in only_tagged(discovery.load().cases, [SMOKE])}
     assert {(cell.case, cell.behaviour) for cell in again.cells} == {
-        (cell.case, cell.behaviour) for cell in results.cells
+        (cell.case, cell.behaviour) for cell in results.cells if cell.case in smoke
     }
+    assert done.stdout.splitlines()[-1].startswith(f"{len(smoke)} of ")
 
 
 def test_a_checkpoint_is_handed_over(results, newest, chosen, folder):

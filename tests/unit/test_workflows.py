@@ -130,7 +130,14 @@ def test_checks_run_linters_unit_tests_and_real_spark():
     assert "uv lock --check" in run["lint"]
     assert "coverage run -m pytest tests/unit" in run["unit"]
     assert run["unit"].splitlines()[-1] == "coverage report"  # with the floor of pyproject.toml
-    assert "conformance run --tag smoke --spark newest" in run["smoke"]
+    assert "conformance run -o results.jsonl" in run["smoke"].splitlines()
+
+
+def test_what_gates_runs_every_case():
+    (run,) = (step["run"] for step in jobs(WORKFLOW)["run"]["steps"] if step.get("name") == "Run the suite")
+    assert run.startswith("conformance run --all ")
+    (suite,) = re.findall(r"conformance run .*", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert "--all" in suite.split()
 
 
 def test_unit_tests_run_on_every_python_that_the_package_claims():

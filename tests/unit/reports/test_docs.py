@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -99,6 +100,25 @@ def test_gate_your_upgrade(tmp_path: Path) -> None:
     assert (tmp_path / "junit.xml").is_file()
     assert "An order that waited counts" in (tmp_path / "report.html").read_text()
     assert "strength: observed" in (tmp_path / "my" / "cases" / "late-order.yaml").read_text()
+
+
+def test_the_first_command_of_the_readme() -> None:
+    """It needs only what comes with the suite, so its output can be compared whatever Spark there is."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    installing, _, command = re.search(r"```sh\n(.*?)\n```", text, re.DOTALL)[1].partition(" && ")
+    assert installing == "pip install -e ."
+    shown = re.search(r"```text\n(.*?)\n…\n```", text, re.DOTALL)[1]
+    words = shlex.split(command)
+    assert words[:2] == ["conformance", "gate"]
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli.main", *words[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.startswith(shown + "\n"), done.stdout[:2000]
 
 
 def test_the_report(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.runner import resources
+from conformance.suite import discovery
 from reports.results.reading import Results
 from tests.support.miniature.runtime import MiniatureRuntime
 
@@ -26,8 +27,8 @@ class Here:
         monkeypatch.setattr(resources, "runtime_for", self._runtime)
         monkeypatch.chdir(folder)
 
-    def run(self, *arguments, code=None):
-        done = CliRunner().invoke(app, ["run", "cases", "--spark", "3.5.9", *arguments])
+    def run(self, *arguments, paths=("cases",), code=None):
+        done = CliRunner().invoke(app, ["run", *paths, "--spark", "3.5.9", *arguments])
         assert code is None or done.exit_code == code, done.output
         return done.output
 
@@ -90,6 +91,56 @@ def test_since_runs_what_was_touched(here):
     (here.folder / "cases" / "two.yaml").write_text(TEXT)
     here.run("--since", "HEAD")
     assert Results.read(here.folder / "results.jsonl").header.cases == ("two",)
+
+
+@pytest.fixture
+def suite(here, monkeypatch):
+    """The two cases are the suite that ships; only one of them has a tag, `smoke`."""
+    one = here.folder / "cases" / "one.yaml"
+    one.write_text(one.read_text().replace("title:", "tags: [smoke]\ntitle:", 1))
+    monkeypatch.setattr(discovery, "shipped", lambda: here.folder / "cases")
+    return here
+
+
+def ran(here):
+    return Results.read(here.folder / "results.jsonl").header.cases
+
+
+def test_where_nothing_is_named_the_smoke_cases_run_and_the_last_line_says_so(suite):
+    said = suite.run(paths=(), code=0).splitlines()[-1]
+    assert said == "1 of 2 cases, those tagged smoke; `conformance run --all` runs all of them"
+    assert ran(suite) == ("one",)
+
+
+@pytest.mark.parametrize("more", [["--spark", "3.4.4"], ["--variant", "restart"], ["--repeat", "2"]])
+def test_versions_variants_and_repetitions_are_of_the_smoke_cases(suite, more):
+    assert "1 of 2 cases, those tagged smoke" in suite.run(*more, paths=(), code=0)
+    assert {case.partition("@")[0] for case in ran(suite)} == {"one"}
+
+
+@pytest.mark.parametrize("more", [["--all"], ["--shard", "1/1"], ["--all", "--shard", "1/1"], ["cases"]])
+def test_every_case_runs_where_all_or_a_part_of_all_is_named(suite, more):
+    assert "those tagged smoke" not in suite.run(*more, paths=(), code=0)
+    assert ran(suite) == ("one", "two")
+
+
+def test_a_change_since_a_revision_is_sought_among_all_cases(suite):
+    for arguments in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *arguments], cwd=suite.folder, check=True)
+    (suite.folder / "cases" / "two.yaml").write_text(TEXT)
+    assert "those tagged smoke" not in suite.run("--since", "HEAD", paths=(), code=0)
+    assert ran(suite) == ("two",)
+
+
+@pytest.mark.parametrize("named", [["cases"], ["--tag", "smoke"], ["--since", "HEAD"]])
+def test_all_cases_and_only_some_are_a_contradiction(suite, named):
+    said = suite.run("--all", *named, paths=(), code=2)
+    assert f"--all runs every case of the suite: omit it or {'PATH' if named == ['cases'] else named[0]}" in said
+    assert suite.started == 0
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,17 @@ def test_cases_on_policies_run_on_the_model(run, tmp_path, arguments):
     assert "0 violate" in said
 
 
+def test_where_no_case_is_named_the_smoke_cases_run(run, tmp_path):
+    code, said = run("--spark", "model")
+    assert code == 0, said
+    all_cases = len(list((CASES / "policies").glob("*.yaml")))
+    found = Results.read(tmp_path / "r.jsonl")
+    assert 0 < len(found.cells) < all_cases
+    assert said.endswith(
+        f"{len(found.cells)} of {all_cases} cases, those tagged smoke; `conformance run --all` runs all of them"
+    )
+
+
 def test_they_run_on_no_spark(run):
     code, said = run(CASES / "policies", "--spark", "3.5")
     assert code == 2

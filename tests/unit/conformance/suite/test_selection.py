@@ -1,4 +1,4 @@
-"""Parts of a suite: shards for several machines, and the cases that a change affects."""
+"""Parts of a suite: the smoke cases, shards for several machines, and the cases that a change affects."""
 
 import subprocess
 from itertools import combinations
@@ -7,9 +7,27 @@ import pytest
 
 from conformance.suite import discovery, selection
 from conformance.suite.running_time import estimated_batches
-from conformance.suite.selection import NoHistory, NotAShard, Shard, affected_since
+from conformance.suite.selection import SMOKE, NoHistory, NotAShard, Shard, affected_since, only_tagged
 
-CASES = discovery.load().cases
+SUITE = discovery.load()
+CASES = SUITE.cases
+
+
+def test_the_smoke_cases_are_of_every_family_and_of_every_founding_document():
+    smoke = [*only_tagged(CASES, [SMOKE]), *only_tagged(SUITE.policy_cases, [SMOKE])]
+    folders = {path.name for path in discovery.shipped().iterdir() if path.is_dir()}
+    assert {case.family for case in smoke} == folders
+    (catalogue,) = SUITE.catalogues.values()
+    statements = {id: entry["source"] for id, entry in catalogue.statements.items()}
+    mirrored = {statements[mirror.id] for case in smoke for mirror in case.mirrors if mirror.id in statements}
+    assert mirrored == set(statements.values())
+
+
+def test_the_smoke_cases_are_few():
+    """They are what a newcomer waits for: a micro-batch takes about a tenth of a second."""
+    smoke = only_tagged(CASES, [SMOKE])
+    assert sum(map(estimated_batches, smoke)) < 300
+    assert len(smoke) < 0.1 * len(CASES)
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 5, 7])
