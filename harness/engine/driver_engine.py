@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable
 from itertools import count
@@ -14,6 +15,9 @@ from harness.engine.engine import EngineFailed, EngineLocation, ExecutorsLost, K
 from harness.engine.path_redaction import redact_paths
 from harness.engine.protocol import CaseRequest, Done, Emitted, Reached, StepAnswer
 from harness.engine.transport import Transport
+
+ANSWERED_BEFORE_FINISH = 5
+"""Cases after which an engine has loaded most of what any engine loads."""
 
 
 class DriverEngine:
@@ -27,6 +31,7 @@ class DriverEngine:
         code_path: directory of the modules that ``call`` names; None if the user did not allow code.
         start_timeout: seconds until the driver must have introduced itself.
         redact: removes secrets from a text.
+        finish: called once, before the driver is ended, if it has answered some cases and runs none.
 
     Raises:
         EngineFailed: the driver did not introduce itself, or speaks another version of the protocol.
@@ -42,6 +47,7 @@ class DriverEngine:
         code_path: str | None = None,
         start_timeout: float,
         redact: Callable[[str], str] = str,
+        finish: Callable[[], None] | None = None,
     ) -> None:
         self.place = place
         self.code_path = code_path
@@ -49,6 +55,9 @@ class DriverEngine:
         self._work = work
         self._cases = cases or f"{work}/cases"
         self._numbers = count(1)
+        self._finish = finish
+        self._counting = threading.Lock()
+        self._running = self._answered = 0
         remote = {"master": place.master} if place.runtime == "connect" and place.master else {}
         self._connection = DriverConnection(transport, start_timeout=start_timeout, redact=redact, **remote)
         self.identity = self._connection.hello.identity
@@ -64,12 +73,19 @@ class DriverEngine:
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         steps: list[StepSeen] = []
         emitted: list[Interrupted] = []
+        with self._counting:
+            self._running += 1
         try:
             with self._connection.conversation(request.case, request) as mailbox:
-                return self._follow(request, mailbox, step_timeout, steps, emitted)
+                seen = self._follow(request, mailbox, step_timeout, steps, emitted)
         except EngineFailed as error:
             error.steps, error.emitted = tuple(steps), tuple(emitted)
             raise
+        finally:
+            with self._counting:
+                self._running -= 1
+        self._answered += 1
+        return seen
 
     def _follow(
         self,
@@ -113,6 +129,9 @@ class DriverEngine:
         self._connection.kill()
 
     def close(self) -> None:
+        finish, self._finish = self._finish, None
+        if finish and self._answered >= ANSWERED_BEFORE_FINISH and not self._running and not self.ended:
+            finish()
         self._connection.close()
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO, cast
@@ -41,6 +42,7 @@ class SubprocessTransport:
             errors="replace",
             start_new_session=True,
         )
+        self._silent = threading.Event()
 
     @property
     def pid(self) -> int:
@@ -65,6 +67,7 @@ class SubprocessTransport:
         with self._process.stderr as stream:
             while part := stream.readline(_LONGEST_LOG_LINE):
                 yield part
+        self._silent.set()
 
     def ending(self) -> str:
         try:
@@ -78,11 +81,21 @@ class SubprocessTransport:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(_CLOSING_SECONDS)
 
+    def finish(self, timeout: float) -> bool:
+        """Let the driver and what it started end by themselves: they do when there is no more input.
+
+        Args:
+            timeout: seconds to wait, while another thread reads the log.
+
+        Returns:
+            Whether they have ended: nobody can write to the log anymore.
+        """
+        self._end_input()
+        return self._silent.wait(timeout)
+
     def close(self) -> None:
         """End the whole process group: the driver and the JVM it started."""
-        if self._process.stdin and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread may close it too, as in write
-                self._process.stdin.close()
+        self._end_input()
         for how in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, how)
@@ -95,6 +108,11 @@ class SubprocessTransport:
             if not _group_lives(self._process.pid):
                 break
         self._process.wait(_CLOSING_SECONDS)
+
+    def _end_input(self) -> None:
+        if self._process.stdin and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError, ValueError):  # another thread may close it too, as in write
+                self._process.stdin.close()
 
 
 def _group_lives(leader: int) -> bool:

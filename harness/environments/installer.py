@@ -95,8 +95,6 @@ class Uv:
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
         # A pyspark is 300 MB and more; behind a slow mirror uv's timeout of 30 s is too short.
         self._environ.setdefault("UV_HTTP_TIMEOUT", "300")
-        # Compiling a file takes milliseconds, but on a busy machine uv's timeout of 60 s per file is too short.
-        self._environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "600")
 
     def venv(self, directory: Path, python: Path, *, on_progress: ProgressCallback) -> None:
         command = ("venv", "--quiet", "--no-project", "--python", str(python), str(directory))
@@ -104,9 +102,8 @@ class Uv:
 
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
-        # never needed again while the environment exists. Compiled now, because engines do not write bytecode: importing pandas and
-        # pyspark takes a Python worker 4 s from source and 1 s from bytecode, of the 10 s that Spark waits for it.
-        command = ("pip", "install", "--no-cache", "--compile-bytecode", "--python", str(python), *requirements)
+        # never needed again while the environment exists.
+        command = ("pip", "install", "--no-cache", "--python", str(python), *requirements)
         self._run(f"Installing {', '.join(requirements)}", *command, on_progress=on_progress)
 
     def pythons(self) -> tuple[Python, ...]:

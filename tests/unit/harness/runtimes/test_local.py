@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.environments.class_archive import ClassArchive
 from harness.environments.environment import Environment
 from harness.runtimes import local, program
 from harness.runtimes.local import LocalRuntime
@@ -48,3 +49,67 @@ def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, mo
     (env,) = end.value.args
     assert env["A"] == "1"
     assert "GITHUB_TOKEN" not in env
+
+
+class TestClassArchive:
+    """The option of the engine's JVM, by what there is and how it was asked for."""
+
+    OPTIONS = "spark.driver.extraJavaOptions"
+
+    @pytest.fixture
+    def options(self, environment, tmp_path, monkeypatch):
+        """Starts an engine that does not start, and returns the options of its JVM."""
+
+        class Started(Exception):
+            pass
+
+        def started(_module, _environment, _work, settings, *_, **__):
+            raise Started(settings.get(self.OPTIONS, ""))
+
+        (tmp_path / "lib").mkdir()
+        (tmp_path / "lib" / "modules").write_bytes(b"modules")
+        monkeypatch.setattr(program, "start", started)
+
+        def options(**named):
+            with pytest.raises(Started) as end:
+                LocalRuntime(tmp_path, **named).start(TARGET, on_progress=lambda _: None)
+            return str(end.value)
+
+        return options
+
+    @pytest.fixture
+    def written(self, environment):
+        self.write(environment)
+
+    @staticmethod
+    def write(environment):
+        archive = ClassArchive.of(environment)
+        recording = archive.record() or archive.record()
+        recording.partial.write_bytes(b"classes")
+        recording.keep()
+
+    def test_the_second_engine_writes_it(self, options):
+        assert "Archive" not in options()
+        assert "-XX:ArchiveClassesAtExit=" in options()
+        assert "-XX:ArchiveClassesAtExit=" in options(), "the second did not start, so the third may"
+
+    def test_later_engines_use_it(self, options, written):
+        assert "-XX:SharedArchiveFile=" in options()
+        assert "-XX:TieredStopAtLevel=1" in options()
+        assert "-XX:SharedArchiveFile=" in options(conf={"spark.sql.ansi.enabled": "true"})
+
+    def test_an_engine_with_settings_of_its_own_does_not_write_it(self, options):
+        options()
+        assert "Archive" not in options(conf={"spark.jars": "other.jar"})
+        assert "Archive" not in options(variables={"A": "1"})
+
+    def test_plain_engines_do_without(self, options, written):
+        assert options(plain=True) == ""
+
+    def test_somebodys_java_options_stay_as_they_are(self, options, written):
+        assert options(conf={self.OPTIONS: "-Xss2m"}) == "-Xss2m"
+
+    def test_answers_are_the_same_with_and_without(self, options, environment, tmp_path):
+        before = LocalRuntime(tmp_path).fingerprint(TARGET)
+        self.write(environment)
+        assert LocalRuntime(tmp_path).fingerprint(TARGET) == before

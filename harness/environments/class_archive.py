@@ -1,0 +1,137 @@
+"""A class archive of an environment: what an engine loaded, for later JVMs to map instead of reading and verifying it again.
+
+An engine writes it when it ends: once, because that takes about as long as starting an engine three times, and not the first engine of
+an environment, because many are used once. JVMs ignore an archive of another Java or other jars.
+Source: https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from harness.environments.environment import Environment
+from harness.environments.java import OPTION_VARIABLES, major
+
+_WRITTEN_AT_EXIT_SINCE = 13
+"""The first Java with ``-XX:ArchiveClassesAtExit``. Source: JEP 350."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class ClassArchive:
+    """The archive of an environment with one Java; it may not exist yet."""
+
+    directory: Path
+    key: str
+    """Identifies the Java and its options: archives of others are of no use to it."""
+
+    @classmethod
+    def of(cls, environment: Environment, environ: Mapping[str, str] = os.environ) -> ClassArchive | None:
+        """None for the installed target, whose directories are not ours, and for a Java that writes none."""
+        if environment.root is None or major(environment.java_version) < _WRITTEN_AT_EXIT_SINCE:
+            return None
+        try:
+            # A JVM compares them too: the same version may have been built or installed again.
+            modules = (environment.java_home / "lib" / "modules").stat()
+        except OSError:
+            return None
+        options = {name: environ[name] for name in OPTION_VARIABLES if environ.get(name)}
+        build = [str(environment.java_home), environment.java_version, modules.st_size, modules.st_mtime_ns]
+        digest = hashlib.sha256(json.dumps([build, options], sort_keys=True).encode()).hexdigest()
+        return cls(environment.root / "class-archives", digest[:12])
+
+    def file(self) -> Path | None:
+        """The archive; None if there is none. A damaged one is removed: a JVM that maps half of a file crashes."""
+        for found in sorted(self.directory.glob(f"{self.key}-*.jsa")):
+            try:
+                if found.name == self._name(found):
+                    return found
+                found.unlink()
+            except OSError:  # another process has replaced it
+                continue
+        return None
+
+    def record(self) -> Recording | None:
+        """Let an engine write the archive.
+
+        None for the first engine of the environment, while another one is at it, and if the directory cannot be written.
+        """
+        try:
+            if not self.directory.exists():
+                self.directory.mkdir()
+                return None
+            lock = FileLock(self.directory / "recording.lock")
+            lock.acquire(timeout=0)
+        except (OSError, Timeout):
+            return None
+        for leftover in self.directory.glob("*.partial"):
+            leftover.unlink(missing_ok=True)
+        return Recording(self, self.directory / f"{self.key}.partial", lock)
+
+    def keep(self, written: Path) -> None:
+        """Put a complete archive in its place; it replaces those of other Javas.
+
+        Raises:
+            OSError: it cannot be read or moved.
+        """
+        name = self._name(written)
+        written.replace(self.directory / name)
+        for other in self.directory.glob("*.jsa"):
+            if other.name != name:
+                other.unlink(missing_ok=True)
+
+    def _name(self, file: Path) -> str:
+        """The name holds a checksum of the content, so that one rename publishes both."""
+        checksum = 0
+        with file.open("rb") as content:
+            while chunk := content.read(_CHUNK):
+                checksum = zlib.crc32(chunk, checksum)
+        return f"{self.key}-{checksum:08x}.jsa"
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The right of one engine to write the archive."""
+
+    archive: ClassArchive
+    partial: Path
+    """Where its JVM writes when it exits."""
+    lock: FileLock
+
+    def keep(self) -> None:
+        """Its JVM has exited: put what it wrote in place, if anything."""
+        try:
+            self.archive.keep(self.partial)
+        except OSError:  # the JVM could not write it, or the disk is full: the next run tries again
+            pass
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Let another engine write it."""
+        self.partial.unlink(missing_ok=True)
+        self.lock.release()
+
+
+def use(file: Path) -> str:
+    """The JVM option that uses an archive, if it suits the JVM."""
+    return _option("SharedArchiveFile", file)
+
+
+def write(file: Path) -> str:
+    """The JVM option that writes an archive at exit."""
+    return _option("ArchiveClassesAtExit", file)
+
+
+def _option(name: str, file: Path) -> str:
+    # As Spark's launcher reads it: org.apache.spark.launcher.CommandBuilderUtils.parseOptionString
+    quoted = str(file).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"-XX:{name}={quoted}"'

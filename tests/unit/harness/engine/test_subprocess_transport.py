@@ -1,0 +1,45 @@
+"""A child process that is let to end by itself."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+from harness.engine.subprocess_transport import SubprocessTransport
+
+AT_REST = "import sys; sys.stdin.read()"
+CHILD_WRITES_LATER = """
+import subprocess, sys
+child = "import pathlib, sys; sys.stdin.read(); pathlib.Path(sys.argv[1]).write_text('written')"
+subprocess.Popen([sys.executable, "-c", child, sys.argv[1]])
+"""
+DEAF = "import threading; threading.Event().wait()"
+
+
+def started(program: str, *arguments: str) -> SubprocessTransport:
+    transport = SubprocessTransport([sys.executable, "-c", program, *arguments])
+    for read in (transport.answers, transport.log):
+        threading.Thread(target=lambda read=read: [*read()], daemon=True).start()
+    return transport
+
+
+def test_it_is_awaited_with_what_it_started(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    transport = started(CHILD_WRITES_LATER, str(file))
+    assert transport.finish(60)
+    assert file.read_text() == "written"
+    transport.close()
+
+
+def test_one_that_does_not_end_is_not_awaited_for_ever() -> None:
+    transport = started(DEAF)
+    assert not transport.finish(0.01)
+    transport.close()
+    assert transport.ending() == "signal SIGTERM"
+
+
+def test_it_may_be_closed_already() -> None:
+    transport = started(AT_REST)
+    transport.close()
+    assert transport.finish(60)
