@@ -33,7 +33,8 @@ def combine(
     and missing cells. Exit codes are those of `conformance run`.
     """
     combined = Results.read_all(results)
+    # First, as the file that is written may be one of those that are read.
+    show(combined, output_console())
     if output is not None:
         combined.write(output)
-    show(combined, output_console())
     raise typer.Exit(exit_code(combined))

@@ -49,6 +49,13 @@ class NotReadable(UnusableResults):
         super().__init__(path, f"the file cannot be read ({why})", "pass the results.jsonl that a run wrote")
 
 
+class ChangedResults(UnusableResults):
+    """The file was replaced or written to while it was being read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "the file changed while it was read", "try again when no run writes it")
+
+
 class EmptyResults(UnusableResults):
     """The file has no content."""
 

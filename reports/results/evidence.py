@@ -15,14 +15,10 @@ from reports.results.records import Cell, Run, UpgradeCell
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
-def check(path: Path, line: int, cell: Cell | UpgradeCell) -> None:
-    """
-    Raises:
-        ContradictoryCell: its status says what its evidence denies.
-    """
+def contradiction_in(path: Path, line: int, cell: Cell | UpgradeCell) -> ContradictoryCell | None:
+    """The error of a cell whose status says what its evidence denies."""
     why = next(_contradictions(cell), None)
-    if why is not None:
-        raise ContradictoryCell(path, line, cell.key, cell.status, why)
+    return ContradictoryCell(path, line, cell.key, cell.status, why) if why is not None else None
 
 
 def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:

@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import Any, Literal
 
 from conformance.core.redaction import redact
 from reports.results.errors import (
     CellKey,
+    ContradictoryCell,
     CountsDoNotMatch,
     DuplicateCell,
-    EmptyResults,
     MissingCells,
     MissingShards,
     MixedSuites,
     MixedTargets,
-    NewerFormat,
     NoCells,
-    NoResultsFile,
     NotARecord,
-    NotJson,
-    NotReadable,
     TruncatedResults,
     UnknownCell,
 )
-from reports.results.evidence import check, with_own_behaviour
+from reports.results.evidence import contradiction_in, with_own_behaviour
 from reports.results.migrations import in_current_format
-from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.record_lines import records
+from reports.results.records import FORMAT, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.stored import ResultsFile
 from reports.results.writing import ResultsWriter
-
-MOST_BYTES = 4 * 1024**3
-"""Of a results file."""
-LONGEST_LINE = 32 * 1024**2
-"""In bytes, of one record."""
 
 
 @dataclass(frozen=True)
@@ -61,44 +52,47 @@ class Results:
         Raises:
             UnusableResults: one of its kinds, for what is wrong with the file.
         """
-        records = list(_records(path))
-        header = records[0][1]
+        read = records(path)
+        header = next(read)[1]
         assert isinstance(header, Header)
         cells: dict[CellKey, Cell | UpgradeCell] = {}
-        lines: dict[CellKey, int] = {}
-        footer: Footer | None = None
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
-        for line, record in records[1:]:
+        current = partial(in_current_format, format=header.format, targets=targets)
+        file = ResultsFile(path, current)
+        counted: Counter[tuple[str, str]] = Counter()
+        contradiction: ContradictoryCell | None = None
+        footer: Footer | None = None
+        for line, record in read:
             if footer is not None:
-                raise NotARecord(path, line, "the footer is the last line")
+                raise NotARecord(path, line.number, "the footer is the last line")
             match record:
                 case Header():
-                    raise NotARecord(path, line, "a second header")
+                    raise NotARecord(path, line.number, "a second header")
                 case Introduction(target=target):
                     if target.name not in targets:
-                        raise NotARecord(path, line, f"{target.name} is not a target of the header")
+                        raise NotARecord(path, line.number, f"{target.name} is not a target of the header")
                     targets[target.name] = target
                 case Cell() | UpgradeCell():
                     if record.key in cells:
-                        raise DuplicateCell(path, *record.key, line=line)
+                        raise DuplicateCell(path, *record.key, line=line.number)
                     if record.key not in announced:
-                        raise UnknownCell(path, line, *record.key)
-                    cells[record.key], lines[record.key] = record, line
+                        raise UnknownCell(path, line.number, *record.key)
+                    counted[record.record, record.status] += 1
+                    cell = current(record)
+                    # A file that is cut off or incomplete is that first of all.
+                    contradiction = contradiction or contradiction_in(path, line.number, cell)
+                    cells[record.key] = file.stored(line, with_own_behaviour(cell))
                 case Footer():
                     footer = record
         if footer is None:
             raise TruncatedResults(path, len(cells), len(announced))
         if absent := announced - cells.keys():
             raise MissingCells(path, absent)
-        _check_counts(path, footer.counts.items(), (one.status for one in cells.values() if isinstance(one, Cell)))
-        _check_counts(
-            path, footer.upgrades.items(), (one.status for one in cells.values() if isinstance(one, UpgradeCell))
-        )
-        for key, cell in cells.items():
-            current = in_current_format(cell, header.format, targets)
-            check(path, lines[key], current)
-            cells[key] = with_own_behaviour(current)
+        _check_counts(path, footer.counts, counted, "cell")
+        _check_counts(path, footer.upgrades, counted, "upgrade")
+        if contradiction is not None:
+            raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
         met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT, "command": command})
@@ -210,84 +204,10 @@ def _check_shards(results: Sequence[Results]) -> None:
             raise MissingShards(name, of, sorted(absent))
 
 
-def _records(path: Path) -> Iterator[tuple[int, AnyRecord]]:
-    """Line numbers, from 1, and records. The first is the header, in a format this code reads."""
-    header: Header | None = None
-    cells = 0
-    for number, line in _lines(path):
-        if not line.strip():
-            continue
-        if header is None:
-            _check_first(path, number, line)
-        try:
-            record = RECORD.validate_json(line)
-        except ValidationError as problem:
-            try:
-                _object(path, number, line)
-            except NotJson:
-                if line.endswith("\n") or header is None:
-                    raise
-                # The run was interrupted while it wrote this line.
-                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
-            raise NotARecord(path, number, _first(problem)) from None
-        header = header or (record if isinstance(record, Header) else None)
-        cells += isinstance(record, Cell | UpgradeCell)
-        yield number, record
-    if header is None:
-        raise EmptyResults(path)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Line numbers, from 1, and lines with their ends, as far as they are not too long to be records.
-
-    Raises:
-        NoResultsFile: there is none.
-        NotReadable: it cannot be read, or is too big.
-        NotJson: a line is too long.
-    """
-    if not path.exists():
-        raise NoResultsFile(path)
-    try:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise NotReadable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
-                if len(line) > LONGEST_LINE:
-                    raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
-                yield number, line.decode("utf-8", "replace")
-    except OSError as error:
-        raise NotReadable(path, error.strerror or str(error)) from None
-
-
-def _check_first(path: Path, number: int, line: str) -> None:
-    """It is a header, in a format this code reads; a newer format cannot be checked."""
-    content = _object(path, number, line)
-    if content.get("record") != "header":
-        raise NotARecord(path, number, "the first line is the header")
-    written = content.get("format")
-    if isinstance(written, int) and written > FORMAT:
-        raise NewerFormat(path, written, FORMAT)
-
-
-def _object(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        content = json.loads(line)
-    except ValueError as problem:
-        raise NotJson(path, number, str(problem)) from None
-    except RecursionError:
-        raise NotJson(path, number, "nested too deeply") from None
-    if not isinstance(content, dict):
-        raise NotARecord(path, number, "not a JSON object")
-    return content
-
-
-def _first(problem: ValidationError) -> str:
-    error = problem.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in error["loc"])
-    return f"{where}: {error['msg']}" if where else error["msg"]
-
-
-def _check_counts(path: Path, counted: Iterable[tuple[str, int]], statuses: Iterable[str]) -> None:
-    expected, found = Counter(dict(counted)), Counter(statuses)
+def _check_counts(
+    path: Path, told: Mapping[Any, int], counted: Mapping[tuple[str, str], int], kind: Literal["cell", "upgrade"]
+) -> None:
+    expected = Counter(told)
+    found = Counter({status: count for (record, status), count in counted.items() if record == kind})
     if expected != found:
         raise CountsDoNotMatch(path, expected, found)

@@ -1,0 +1,124 @@
+"""What the commands that read results take for many cells: ``python benchmarks/results_at_scale.py [--cells 100000]``.
+
+The cells are the published ones, repeated under other names, so all but the first of each has no case in the suite. For each
+command a line with its seconds and the most memory its process held. Seconds are those of the processor, which others on the
+machine do not lengthen. With ``--before FOLDER``, another checkout of this
+repository runs each command too, by turns with this one, and each line has the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reports.analysis.gate import published
+
+HERE = Path(__file__).parents[1]
+_MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one command."""
+
+    seconds: float
+    most_bytes: int
+    exit_code: int
+
+    def __str__(self) -> str:
+        return f"{self.seconds:6.1f} s, {self.most_bytes / _MB:5.0f} MB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, default=100_000)
+    parser.add_argument("--before", type=Path, help="another checkout, to run by turns with this one")
+    parser.add_argument("--only", action="append", help="report, gate, diff or combine")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cells = write(folder / "all.jsonl", published()[0], options.cells)
+        write(folder / "again.jsonl", published()[0], options.cells, duration_ms=1)
+        halves = [folder / "half-1.jsonl", folder / "half-2.jsonl"]
+        for number, half in enumerate(halves):
+            write(half, published()[0], options.cells, half=number)
+        print(f"{cells:,} cells, {(folder / 'all.jsonl').stat().st_size / _MB:.0f} MB", flush=True)
+        for command, arguments in {
+            "gate": ["all.jsonl", "--from", "3.5", "--to", "4.3"],
+            "diff": ["all.jsonl", "again.jsonl"],
+            "combine": [*(half.name for half in halves), "-o", "combined.jsonl"],
+            "report": ["all.jsonl", "-o", "site"],
+        }.items():
+            if options.only and command not in options.only:
+                continue
+            after = cost(HERE, [command, *arguments], folder)
+            line = f"{command:<8} {after}"
+            if options.before:
+                before = cost(options.before.resolve(), [command, *arguments], folder)
+                line += f"   before: {before}   {after.seconds / before.seconds:.2f} of the time"
+                line += f", {after.most_bytes / before.most_bytes:.2f} of the memory"
+                line += (
+                    "" if before.exit_code == after.exit_code else f"; exit codes {before.exit_code}, {after.exit_code}"
+                )
+            print(line, flush=True)
+
+
+def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
+    """Run a command of a checkout in a process of its own."""
+    run = subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli.main", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        stdout=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(run.pid, 0)
+    # Kilobytes, except on macOS.
+    most = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Cost(used.ru_utime + used.ru_stime, most, os.waitstatus_to_exitcode(status))
+
+
+def write(path: Path, source: Path, at_least: int, *, half: int | None = None, **changed: Any) -> int:
+    """Write a results file of about this many cells; ``half``: only those of every second version."""
+    records = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    header, cells, footer = records[0], [one for one in records if one["record"] == "cell"], records[-1]
+    copies = -(-at_least // len(cells))
+    kept = [target for number, target in enumerate(header["targets"]) if half is None or number % 2 == half]
+    names = {target["name"] for target in kept}
+    counts: Counter[str] = Counter()
+    with path.open("w", encoding="utf-8") as file:
+        named = [_named(case, copy) for copy in range(copies) for case in header["cases"]]
+        file.write(json.dumps({**header, "cases": named, "targets": kept}) + "\n")
+        file.writelines(
+            json.dumps({"record": "target", "target": one["target"]}) + "\n"
+            for one in records
+            if one["record"] == "target" and one["target"]["name"] in names
+        )
+        for copy in range(copies):
+            for cell in cells:
+                if cell["target"] in names:
+                    file.write(json.dumps({**cell, **_renamed(cell, copy), **changed}) + "\n")
+                    counts[cell["status"]] += 1
+        file.write(json.dumps({**footer, "counts": counts}) + "\n")
+    return sum(counts.values())
+
+
+def _renamed(cell: Mapping[str, Any], copy: int) -> dict[str, str]:
+    case = _named(cell["case"], copy)
+    return {"case": case, "family": case.rpartition("/")[0]}
+
+
+def _named(case: str, copy: int) -> str:
+    return f"copy-{copy}/{case}" if copy else case
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Cells of a results file without their observations, which are read again when they are asked for.
+
+Observations are the bulk of a results file. What a matrix, a gate or a comparison reads of most cells is their status and the digest
+of their behaviour; only where two digests differ does it read what was observed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from reports.results.errors import ChangedResults, NotReadable
+from reports.results.record_lines import RecordLine
+from reports.results.records import RECORD, Cell, UpgradeCell
+
+AnyCell: TypeAlias = Cell | UpgradeCell
+_Identity: TypeAlias = tuple[int, int, int, int]
+
+_READ_AGAIN = ("observation", "runs")
+_SHARED = (
+    "case",
+    "expansion",
+    "variant",
+    "family",
+    "case_digest",
+    "target",
+    "behaviour",
+    "differs",
+    "origin",
+    "to",
+    "entry",
+)
+"""What is the same in many cells: they share one value."""
+_KEPT = 64
+"""Whole cells that stay in memory: a page of the report looks several times at those of one case."""
+
+
+class ResultsFile:
+    """A results file that was read once, of which lines are read again."""
+
+    def __init__(self, path: Path, current: Callable[[AnyCell], AnyCell]) -> None:
+        """
+        Args:
+            current: a cell of this file in the current format.
+
+        Raises:
+            NotReadable: it cannot be read.
+        """
+        self.path = path
+        self._current = current
+        # A pipe can be read only once.
+        self._lines: dict[int, bytes] | None = None if path.is_file() else {}
+        self._values: dict[Any, Any] = {}
+        self._names: set[str] = set()
+        try:
+            self._identity = _identity(path.stat())
+        except OSError as error:
+            raise NotReadable(path, error.strerror or str(error)) from None
+
+    def stored(self, line: RecordLine, cell: AnyCell) -> AnyCell:
+        """The cell of this line, without its observations."""
+        if self._lines is not None:
+            self._lines[line.offset] = line.content
+        values = {name: value for name, value in cell.__dict__.items() if name not in _READ_AGAIN or not value}
+        for name in _SHARED:
+            if value := values.get(name):
+                values[name] = self._values.setdefault(value, value)
+        values["_place"] = self, line.offset, len(line.content)
+        kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
+        made = kind.__new__(kind)
+        # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
+        object.__setattr__(made, "__dict__", values)
+        object.__setattr__(made, "__pydantic_fields_set__", self._names)
+        object.__setattr__(made, "__pydantic_extra__", None)
+        object.__setattr__(made, "__pydantic_private__", None)
+        return made
+
+    def read_again(self, offset: int, length: int) -> AnyCell:
+        """The whole cell of a line.
+
+        Raises:
+            ChangedResults: the file is not the one that was read before.
+            NotReadable: it cannot be read.
+        """
+        content = self._content(offset, length) if self._lines is None else self._lines[offset]
+        record = RECORD.validate_json(content.decode("utf-8", "replace"))
+        assert isinstance(record, AnyCell)
+        return self._current(record)
+
+    def _content(self, offset: int, length: int) -> bytes:
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                if _identity(os.fstat(file.fileno())) != self._identity:
+                    raise ChangedResults(self.path)
+                file.seek(offset)
+                return file.read(length)
+        except OSError as error:
+            raise NotReadable(self.path, error.strerror or str(error)) from None
+
+
+class _Stored:
+    """What cells of both matrices share whose observations stay in their file."""
+
+    _place: tuple[ResultsFile, int, int]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _READ_AGAIN and "_place" in self.__dict__:
+            return getattr(_read_again(*self._place), name)
+        return super().__getattr__(name)  # type: ignore[misc]
+
+    def whole(self) -> Any:
+        """The same with its observations, as a record."""
+        known = {name: value for name, value in self.__dict__.items() if name != "_place"}
+        return _read_again(*self._place).model_copy(update=known)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+        return self.whole().model_copy(update=update, deep=deep)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, _Stored) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def model_dump_json(self, **options: Any) -> str:
+        return str(self.whole().model_dump_json(**options))
+
+
+class StoredCell(_Stored, Cell):
+    """A cell whose observations stay in its file."""
+
+
+class StoredUpgradeCell(_Stored, UpgradeCell):
+    """A cell of the upgrade matrix whose observation stays in its file."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
+    return file.read_again(offset, length)
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,103 @@
+"""Observations stay in the results file until they are asked for."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from conformance.cli.main import app
+from conformance.core.observation import Observation
+from conformance.judging.verdict import combine, judge
+from reports.results.errors import ChangedResults
+from reports.results.reading import Results
+from reports.results.records import Cell
+from reports.results.writing import ResultsWriter
+from tests.support.observations import NEWEST, batch, observed, step, window
+from tests.support.runs import case_named, cell, header, written
+
+MANY = tuple(f"f/{number}" for number in range(200))
+
+
+def flaky(id: str) -> Cell:
+    seen = [
+        observed(step(1, batch(0, window("12:00", "12:10", total)))).model_copy(update={"case": id}) for total in (1, 2)
+    ]
+    return Cell.of(case_named(id), "spark-4.3.0", combine([judge(case_named(id), NEWEST, one) for one in seen]), seen)
+
+
+def in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(one, Observation) for one in gc.get_objects())
+
+
+def test_cells_that_were_read_hold_no_observations(tmp_path: Path) -> None:
+    path = written(tmp_path / "r", MANY, ("spark-3.5.9",))
+    before = in_memory()
+    results = Results.read(path)
+    assert in_memory() == before
+    assert [one.observation for one in results.cells] == [cell(id, "spark-3.5.9").observation for id in MANY]
+    assert in_memory() - before < len(MANY) / 2
+
+
+def test_a_cell_that_was_read_is_the_one_that_was_written(tmp_path: Path) -> None:
+    one, other = flaky("late/a"), cell("late/b", "spark-4.3.0")
+    with ResultsWriter(tmp_path / "r", header(("late/a", "late/b"), ("spark-4.3.0",))) as writer:
+        writer.write(one)
+        writer.write(other)
+    read = Results.read(tmp_path / "r").cells
+    assert read == (one, other)
+    assert (one, other) == read
+    assert read[0] != other
+    assert read[0].runs == one.runs
+    assert [each.model_dump_json() for each in read] == [one.model_dump_json(), other.model_dump_json()]
+    assert read[0].model_copy(update={"observation": None}).observation is None
+    assert read[0].model_copy(update={"target": "x"}).observation == one.observation
+    with pytest.raises(AttributeError, match="observations"):
+        read[0].observations  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_results_are_written_whole(tmp_path: Path) -> None:
+    path = written(tmp_path / "r", statuses={("late/a", "spark-3.5.9"): "violates"})
+    Results.read(path).write(tmp_path / "again")
+    assert (tmp_path / "again").read_text() == path.read_text()
+
+
+def test_they_may_replace_their_own_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    text = path.read_text()
+    Results.read(path).write(path)
+    assert path.read_text() == text
+
+
+def test_a_file_that_changed_since_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    (first, *_) = Results.read(path).cells
+    written(path, statuses={("late/a", "spark-3.5.9"): "violates"})
+    with pytest.raises(ChangedResults, match="the file changed while it was read; try again when no run writes it"):
+        first.observation  # noqa: B018
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path, pipe = written(tmp_path / "r"), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+    writer.start()
+    results = Results.read(pipe)
+    writer.join()
+    assert [one.observation is not None for one in results.cells] == [True] * 4
+    assert results.cells == Results.read(path).cells
+
+
+def test_combine_shows_the_runs_of_flaky_cells_of_a_file_that_it_replaces(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    with ResultsWriter(path, header(("late/a",), ("spark-4.3.0",))) as writer:
+        writer.write(flaky("late/a"))
+    found: Result = CliRunner().invoke(app, ["combine", str(path), "-o", str(path)])
+    assert "run 2: violates" in found.output
+    assert Results.read(path).cells == (flaky("late/a"),)
