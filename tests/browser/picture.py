@@ -10,13 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from conformance.suite import discovery
 from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
 from tests.browser.conftest import NAMES, QUIET
+from tests.support.whole_suite import whole_suite
 
 SIZE = {"width": 1200, "height": 760}
 
@@ -27,7 +27,7 @@ def main(out: Path) -> None:
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         front = write(
-            Report.of(Results.read_all(list(published())), discovery.load(), reference_model), Path(folder) / "site"
+            Report.of(Results.read_all(list(published())), whole_suite(), reference_model), Path(folder) / "site"
         )
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         page = browser.new_page(viewport=SIZE)

@@ -1,9 +1,9 @@
 """What a version was seen to do in one process on this machine: what it does elsewhere is held against that."""
 
-from conformance.suite import discovery
 from reports.analysis.gate import published
 from reports.results.reading import Results
 from tests.support.effort import sample
+from tests.support.whole_suite import whole_suite
 
 
 def digests(target):
@@ -20,6 +20,6 @@ def first_of_each_family(answered, runnable):
 
     ``answered``: digests by case id; ``runnable``: says so of a case.
     """
-    cases = [case for case in discovery.load().cases if answered.get(case.id) and runnable(case)]
+    cases = [case for case in whole_suite().cases if answered.get(case.id) and runnable(case)]
     families = {case.family: case for case in reversed(cases) if "processing-time" not in case.id}
     return sample(tuple(families.values()), 5)

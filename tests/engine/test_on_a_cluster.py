@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.suite import discovery
 from harness.engine.segments import kills_its_engine
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
@@ -19,6 +18,7 @@ from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import number
+from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
@@ -53,7 +53,7 @@ def run(tmp_path, target, cluster, cases, listening):
 
 def test_the_same_answers_as_in_one_process(tmp_path, target, cluster, here, sample):
     """Also where a case kills its driver: the next one finds executors again."""
-    (killing,) = (case for case in discovery.load().cases if case.id == KILLING)
+    (killing,) = (case for case in whole_suite().cases if case.id == KILLING)
     cases = (*sample, killing)
     listening = Listening()
     seen = run(tmp_path, target, cluster, cases, listening)

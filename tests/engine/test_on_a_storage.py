@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.storage import StorageUrl
 from reports.results.reading import Results
@@ -12,6 +11,7 @@ from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import number
+from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
@@ -25,7 +25,7 @@ ALTERED = (
 
 
 def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
-    altered = [case for case in discovery.load().cases if case.id in ALTERED]
+    altered = [case for case in whole_suite().cases if case.id in ALTERED]
     cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED), *altered)
     runtime = LocalRuntime(tmp_path, storage=StorageUrl(hdfs.url).unique_directory())
     seen = Remembering().asked(runtime, target, cases, side_by_side=2)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.suite import discovery
 from harness.engine.engine import EngineDied
 from harness.environments import readiness
 from harness.environments.provision import prepare
@@ -22,6 +21,7 @@ from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
 from tests.support.effort import number
+from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "test-your-own-spark.md"
@@ -72,7 +72,7 @@ def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
     try:
         here = digests(target)
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(served.address))
-        refused = [case for case in discovery.load().cases if case.id == "recovery/added-grouping-key-is-refused"]
+        refused = [case for case in whole_suite().cases if case.id == "recovery/added-grouping-key-is-refused"]
         sample = (*first_of_each_family(here, lambda case: runtime.unsupported(case, target) is None)[:5], *refused)
         watching = Remembering()
         seen = watching.asked(runtime, target, sample, side_by_side=2)

@@ -15,6 +15,7 @@ from harness.environments import readiness
 from harness.targets.catalogue import Targets
 from reports.results.reading import Results
 from tests.engine.typed import conformance
+from tests.support.whole_suite import whole_suite
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def newest():
 @pytest.fixture(scope="module")
 def chosen(newest):
     """The smoke cases, one that kills its engine and one that restarts after a crash."""
-    cases = [case for case in discovery.load().cases if case.applies_to(newest.version)]
+    cases = [case for case in whole_suite().cases if case.applies_to(newest.version)]
     smoke = only_tagged(cases, [SMOKE])
     killing = next(case for case in cases if kills_its_engine(case))
     crashing = next(
@@ -75,7 +76,7 @@ def test_the_command_of_the_readme_runs_the_smoke_cases_and_needs_no_engine_now(
     assert done.returncode == 0, done.stdout + done.stderr
     again = Results.read(folder / "again.jsonl")
     assert all(cell.reused for cell in again.cells)
-    smoke = {case.id for case in only_tagged(discovery.load().cases, [SMOKE])}
+    smoke = {case.id for case in only_tagged(whole_suite().cases, [SMOKE])}
     assert {(cell.case, cell.behaviour) for cell in again.cells} == {
         (cell.case, cell.behaviour) for cell in results.cells if cell.case in smoke
     }

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from reports.analysis.gate import published
 from reports.results.reading import Results
 from tests.engine.remembering import Remembering
 from tests.support.effort import sample
 from tests.support.uninterrupted import emitted, same_rows, uninterrupted
+from tests.support.whole_suite import whole_suite
 
 
 def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
@@ -18,7 +18,7 @@ def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
         for cell in Results.read_all(list(published())).cells
         if cell.target == target.name and cell.observation is not None
     }
-    interrupted = {case.id: case for case in discovery.load().cases if case.id in over and uninterrupted(case)}
+    interrupted = {case.id: case for case in whole_suite().cases if case.id in over and uninterrupted(case)}
     wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
     assert len(wholes) >= 30
     wholes = sample(wholes, 8)

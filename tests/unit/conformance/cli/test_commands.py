@@ -142,6 +142,7 @@ def test_a_command_mistyped():
     ]
 
 
+@pytest.mark.usefixtures("suite_read_once")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

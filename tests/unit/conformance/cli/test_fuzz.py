@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
-import time
+from itertools import count
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from conformance.cli.fuzz import seconds
-from conformance.cli.main import app
+from conformance.cli.main import app, main
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import session
 from conformance.fuzzing.model_oracle import ModelOracle
@@ -77,41 +78,38 @@ def test_a_find_is_written_and_the_command_ends_with_1(one_of_them_wrong, tmp_pa
     ],
 )
 def test_wrong_usage_ends_with_2(arguments, why):
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance.cli.main", "fuzz", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert why in re.sub(r"[\s│]+", " ", done.stderr)
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert why in re.sub(r"[\s│]+", " ", done.output)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_is_clean_and_loses_nothing(how, tmp_path):
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "conformance.cli.main",
-            "fuzz",
-            "--model",
-            "--seed",
-            "5",
-            "--output",
-            str(tmp_path / "found"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A process that a shell put in the background would ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    assert process.stderr.readline().startswith("seed 5; model-3.0")
-    time.sleep(1)
-    process.send_signal(how)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+@pytest.fixture
+def stopped_at_the_third_batch(monkeypatch, two_versions, request):
+    """The signal comes while cases are being answered, as from Ctrl-C in a terminal or from a service manager."""
+    batches = count(1)
+
+    class Stopping(ModelOracle):
+        def answers(self, cases):
+            if next(batches) == 3:
+                os.kill(os.getpid(), request.param)
+            return super().answers(cases)
+
+    monkeypatch.setattr(session, "ModelOracle", Stopping)
+
+
+@pytest.mark.parametrize("stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM], indirect=True)
+@pytest.mark.usefixtures("stopped_at_the_third_batch")
+def test_a_stop_is_clean_and_loses_nothing(tmp_path, capsys):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(SystemExit) as ended:
+        main(["fuzz", "--model", "--seed", "5", "--output", str(tmp_path / "found")])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 130, err
+    assert err.startswith("seed 5; model-3.3.4 and model-3.4.4")
     assert "rules reached" in out
     assert "interrupted: run it again with the same seed: conformance fuzz --model --seed 5" in err
     assert "Traceback" not in err
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_without_hypothesis_it_says_what_to_install():

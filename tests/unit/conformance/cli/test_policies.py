@@ -15,6 +15,7 @@ from conformance.policies.case import check
 from conformance.policies.catalogue import POLICIES
 from conformance.policies.tables import view
 from conformance.suite.discovery import load
+from tests.support.whole_suite import whole_suite
 
 PAGE = (Path(__file__).parents[4] / "docs" / "watermark-policies.md").read_text(encoding="utf-8")
 WRONG = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 5}}]\n"
@@ -151,6 +152,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     )
 
 
+@pytest.mark.usefixtures("suite_read_once")
 def test_check_for_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text(WRONG)
     code, out, _ = run(capsys, "--check", "--json", str(tmp_path / "wrong.yaml"))
@@ -175,6 +177,7 @@ def test_every_policy_names_its_source(capsys: pytest.CaptureFixture[str]) -> No
     assert all(all(one["parameters"].values()) for one in found)
 
 
+@pytest.mark.usefixtures("suite_read_once")
 @pytest.mark.parametrize("command", re.findall(r"^conformance .*$", PAGE, re.MULTILINE))
 def test_a_command_of_the_documentation(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, name, *arguments = shlex.split(command)
@@ -195,7 +198,7 @@ def test_every_policy_is_in_the_documentation() -> None:
 
 
 def test_the_view_of_a_case_for_other_commands() -> None:
-    case = next(case for case in load().cases if case.id == "late-drops/window-still-open")
+    case = next(case for case in whole_suite().cases if case.id == "late-drops/window-still-open")
     assert isinstance(case, Case)
     assert [replayed.rules.name for replayed in view(case).replays] == ["spark"]
     assert len(list(view(case, "all").renderables())) == 3

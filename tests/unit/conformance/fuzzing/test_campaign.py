@@ -56,7 +56,7 @@ def test_the_right_model_is_never_found():
 
 
 def test_versions_that_differ_as_the_model_predicts_are_counted_by_rule():
-    campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), 120)
+    campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), 40)
     assert [*finds] == []
     assert "late_watermark" in {name for rules in campaign.tally.known for name, _ in rules}
 
@@ -88,14 +88,20 @@ def test_what_a_voice_is_set_to_the_model_knows_of_it():
 
 def test_what_several_voices_answer_alike_is_one_find():
     wrong = wrong_voice("there is no delay")
-    campaign, finds = hunt_for([wrong, replace(wrong, called="another")], ByTheModel(), 60)
+    campaign, finds = hunt_for([wrong, replace(wrong, called="another")], ByTheModel(), 12)
     assert len([*finds]) == 1
     assert campaign.tally.again
 
 
-def test_where_nothing_is_known_beforehand_a_change_is_found_once_by_its_rule():
-    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), 120)
-    rules = [found.difference.rules for found in finds]
+@pytest.fixture(scope="module")
+def changes():
+    """What is found between two versions of which nothing is known beforehand."""
+    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), 40)
+    return [*finds]
+
+
+def test_where_nothing_is_known_beforehand_a_change_is_found_once_by_its_rule(changes):
+    rules = [found.difference.rules for found in changes]
     assert any("late_watermark" in dict(one) for one in rules)
     assert len(rules) == len({*rules})
 
@@ -115,7 +121,7 @@ def test_a_difference_between_engines_of_one_version_is_a_find():
 def test_the_same_seed_goes_the_same_way():
     told = []
     for _ in range(2):
-        campaign, finds = hunt_for([wrong_voice("no key is remembered")], ByTheModel(), 60, families=["deduplication"])
+        campaign, finds = hunt_for([wrong_voice("no key is remembered")], ByTheModel(), 12, families=["deduplication"])
         told.append(([found.written for found in finds], campaign.tally.cases, campaign.tally.rules))
     assert told[0] == told[1]
     assert told[0][0]
@@ -215,16 +221,15 @@ def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
 
 
 def test_what_was_found_is_not_found_again():
-    campaign, finds = hunt_for([Strange(lambda _, answer: shorter(answer))], ByTheModel(), 48)
+    campaign, finds = hunt_for([Strange(lambda _, answer: shorter(answer))], ByTheModel(), 16)
     assert len([*finds]) < campaign.tally.again
 
 
 # What is written.
 
 
-def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path):
-    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), 120)
-    found = next(one for one in finds if "late_watermark" in dict(one.difference.rules))
+def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path, changes):
+    found = next(one for one in changes if "late_watermark" in dict(one.difference.rules))
     file = written_into(tmp_path / "found", found, "conformance fuzz --seed 3")
     text = file.read_text()
     case = read_case(file, file.stem)
@@ -252,10 +257,10 @@ def test_a_find_of_which_one_fails_is_a_case():
         [ModelOracle(V334), ModelOracle(V359)],
         [ModelOracle(SparkVersion.parse("3.1.3")), ModelOracle(V334)],
     ):
-        _, finds = hunt_for(oracles, ByEachOther(), 60)
-        for found in finds:
-            case = case_from(as_case(found), "found")
-            assert any(step.expect is not None for step in case.steps)
+        _, finds = hunt_for(oracles, ByEachOther(), 16)
+        cases = [case_from(as_case(found), "found") for found in finds]
+        assert all(any(step.expect is not None for step in case.steps) for case in cases)
+        assert any(step.expect is not None and step.expect.error is not None for case in cases for step in case.steps)
 
 
 # What a case reaches, and what two answers show.

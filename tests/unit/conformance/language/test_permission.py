@@ -13,7 +13,7 @@ from conformance.language.confs import other_confs, refusal_of, streaming_confs
 from conformance.language.reader import read_case
 from conformance.language.sql_functions import functions
 from conformance.language.sql_permission import refusals
-from conformance.suite import discovery
+from tests.support.whole_suite import whole_suite
 
 CLASS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -161,7 +161,7 @@ def test_no_function_is_both_allowed_and_refused() -> None:
 
 
 def test_the_suite_needs_no_permission() -> None:
-    assert {case.id: case.needs_code for case in discovery.load().cases if case.needs_code} == {}
+    assert {case.id: case.needs_code for case in whole_suite().cases if case.needs_code} == {}
 
 
 @pytest.mark.parametrize(

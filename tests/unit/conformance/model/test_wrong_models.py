@@ -6,9 +6,9 @@ from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import differing
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.mutation_score import detected, detects
-from conformance.suite import discovery
+from tests.support.whole_suite import whole_suite
 
-CASES = {case.id: case for case in discovery.load().cases}
+CASES = {case.id: case for case in whole_suite().cases}
 
 
 def test_there_are_at_least_25() -> None:

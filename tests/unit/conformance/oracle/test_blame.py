@@ -6,9 +6,9 @@ from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.blame import notes_of_the_model
 from conformance.oracle.prediction import predict
-from conformance.suite import discovery
+from tests.support.whole_suite import whole_suite
 
-CASES = {case.id: case for case in discovery.load().cases}
+CASES = {case.id: case for case in whole_suite().cases}
 NEWEST = SparkVersion(4, 3, 0)
 OPEN = "late-drops/window-still-open"
 

@@ -8,11 +8,11 @@ from conformance.core.versions import releases
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.suite import discovery
 from tests.support.observations import batch, failed, observed, step, window
 from tests.support.uninterrupted import emitted, same_rows, uninterrupted
+from tests.support.whole_suite import whole_suite
 
-CASES = {case.id: case for case in discovery.load().cases}
+CASES = {case.id: case for case in whole_suite().cases}
 INTERRUPTED = {id: whole for id, case in CASES.items() if (whole := uninterrupted(case)) is not None}
 NEWEST = {one.line: one for one in releases()}.values()
 """Of each line."""

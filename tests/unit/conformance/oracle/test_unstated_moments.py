@@ -14,7 +14,7 @@ from conformance.language import read_case
 from conformance.oracle import unstated_moments as module
 from conformance.oracle.prediction import predict
 from conformance.oracle.unstated_moments import unstated_in, unstated_moments
-from conformance.suite import discovery
+from tests.support.whole_suite import whole_suite
 
 BASELINE = Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl"
 
@@ -91,12 +91,12 @@ def test_a_differs_entry_that_replaces_only_the_rows(tmp_path: Path) -> None:
 
 
 def test_every_step_of_the_suite_says_which_micro_batch_emits() -> None:
-    assert [str(one.line) + one.case.id for one in unstated_moments(discovery.load().cases)] == []
+    assert [str(one.line) + one.case.id for one in unstated_moments(whole_suite().cases)] == []
 
 
 def test_no_published_answer_leaves_it_open() -> None:
     """Cases that the model does not predict, too."""
-    cases = {case.id: case for case in discovery.load().cases}
+    cases = {case.id: case for case in whole_suite().cases}
     answers = 0
     with BASELINE.open(encoding="utf-8") as lines:
         for line in lines:

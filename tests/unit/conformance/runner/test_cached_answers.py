@@ -19,6 +19,7 @@ from harness.scheduling.cache_key import answer_key, question_digest
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
+from tests.support.whole_suite import whole_suite
 from tests.unit.conformance.runner.test_self_test import Recorder
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
@@ -125,9 +126,9 @@ def test_engine_driver_settings_and_cut_change_the_key(tmp_path, monkeypatch):
 
 def test_state_functions_are_part_of_the_key_only_if_they_run():
     assert cache_key.driver_digest(True) != cache_key.driver_digest(False)
-    running = {case.id for case in discovery.load().cases if cache_key._runs_state_functions(case)}
+    running = {case.id for case in whole_suite().cases if cache_key._runs_state_functions(case)}
     assert "arbitrary-state/null-key-comes-out" in running
-    assert len(running) < len(discovery.load().cases) / 4
+    assert len(running) < len(whole_suite().cases) / 4
 
 
 def test_a_renamed_case_has_the_same_key(tmp_path, cache):

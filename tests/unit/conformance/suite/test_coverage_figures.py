@@ -10,13 +10,14 @@ import pytest
 from conformance.language.catalogue import Catalogue
 from conformance.suite import discovery
 from conformance.suite.coverage import Category, coverage
+from tests.support.whole_suite import whole_suite
 
 README = Path(__file__).parents[4] / "README.md"
 
 
 @pytest.fixture(scope="module")
 def spark_tests() -> Category:
-    suite = discovery.load()
+    suite = whole_suite()
     catalogue = suite.catalogues[discovery.shipped()]
     assert isinstance(catalogue, Catalogue)
     return next(one for one in coverage(suite.all_cases, catalogue) if one.in_part)

@@ -1,15 +1,15 @@
 """The order in which an engine gets its cases."""
 
 from conformance.runner.run import cells_of
-from conformance.suite import discovery
 from conformance.suite.running_time import estimated_batches
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.scheduler import queues
 from tests.support.miniature.target import SPARK_359
+from tests.support.whole_suite import whole_suite
 
 
 def test_long_cases_first():
-    cases = discovery.load().cases
+    cases = whole_suite().cases
     (batches,) = queues(cells_of([case for case in cases if not kills_its_engine(case)], [SPARK_359])).values()
     ordered = [batch.first.case for batch in batches]
     assert sorted(case.id for case in ordered) == sorted(case.id for case in cases if not kills_its_engine(case))
@@ -19,7 +19,7 @@ def test_long_cases_first():
 
 
 def test_cases_that_kill_their_engine_run_in_one_of_their_own():
-    cases = discovery.load().cases
+    cases = whole_suite().cases
     by_engine = queues(cells_of(cases, [SPARK_359]))
     others, killing = ([batch.first.case for batch in batches] for batches in by_engine.values())
     assert len(others) + len(killing) == len(cases)

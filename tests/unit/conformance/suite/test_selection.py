@@ -8,8 +8,9 @@ import pytest
 from conformance.suite import discovery, selection
 from conformance.suite.running_time import estimated_batches
 from conformance.suite.selection import SMOKE, NoHistory, NotAShard, Shard, affected_since, only_tagged
+from tests.support.whole_suite import whole_suite
 
-SUITE = discovery.load()
+SUITE = whole_suite()
 CASES = SUITE.cases
 
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from conformance.suite import discovery
 from harness.driver.request import CaseRequest, Change, Step, Stream
 from harness.engine.request import request_for
 from harness.engine.segments import segments_of
+from tests.support.whole_suite import whole_suite
 
 
 def test_every_request_of_the_suite_is_parsed():
-    cases = discovery.load().cases
+    cases = whole_suite().cases
     for case in cases:
         for segment in segments_of(case):
             sent = request_for(case, "/work", segment=segment)

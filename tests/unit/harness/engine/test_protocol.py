@@ -13,6 +13,7 @@ from harness.driver import state_functions as driver
 from harness.driver import stateful_processors
 from harness.engine.protocol import StepRequest, schemas
 from harness.engine.request import request_for
+from tests.support.whole_suite import whole_suite
 
 PUBLISHED = Path(harness.__file__).parent / "engine" / "messages"
 
@@ -26,7 +27,7 @@ def test_the_published_schemas_are_those_of_the_code():
 
 @pytest.fixture(scope="module")
 def cases():
-    return discovery.load().cases
+    return whole_suite().cases
 
 
 def test_every_case_of_the_suite_makes_a_valid_request(cases, tmp_path):

@@ -4,11 +4,11 @@ from itertools import product
 
 import pytest
 
-from conformance.suite import discovery
 from harness.progress import ignore_progress
 from harness.runtimes.connect import ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
 from harness.runtimes.storage import StorageUrl
 from harness.targets.catalogue import Targets
+from tests.support.whole_suite import whole_suite
 
 OPEN = "sc://localhost:15002"
 LOCKED = "sc://spark.example:443/;use_ssl=true;token=dapi-4711;user_id=me;x-cluster=0815-abc"
@@ -49,7 +49,7 @@ def test_which_see_this_machines_files():
 
 
 def test_what_cannot_be_had_through_connect_is_little(tmp_path):
-    cases = discovery.load().cases
+    cases = whole_suite().cases
     for storage, line in product((None, StorageUrl("hdfs://host/tests")), ("3.5", "newest")):
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(OPEN), storage=storage)
         (target,) = Targets.load().select([line])

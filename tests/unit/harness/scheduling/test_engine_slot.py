@@ -1,7 +1,7 @@
 """Who may use an engine, and when it is replaced; with engines that do nothing."""
 
+import queue
 import threading
-import time
 
 import pytest
 
@@ -10,8 +10,6 @@ from harness.engine.engine import EngineLocation
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot, SlotClosed
 from tests.support.miniature.target import SPARK_359
-
-MOMENT = 0.05
 
 
 class Idle:
@@ -55,72 +53,111 @@ class Nobody:
     def engine_ready(self, target, identity, place): ...
 
 
+class Announcing(threading.Condition):
+    """A condition that says which thread is about to wait: its predicate is false, and nobody changes that meanwhile."""
+
+    def __init__(self):
+        super().__init__()
+        self.events = {}
+
+    def wait(self, timeout=None):
+        self.events[threading.current_thread()].put("waits")
+        return super().wait(timeout)
+
+
 def slot(runtime, **options):
-    return EngineSlot(runtime, SPARK_359, Nobody(), **options)
+    made = EngineSlot(runtime, SPARK_359, Nobody(), **options)
+    made._changed = Announcing()
+    return made
 
 
 class Elsewhere:
-    """Uses a slot in another thread until told to leave."""
+    """Uses a slot in another thread until told to leave, and says whether it waits or is inside."""
 
     def __init__(self, slot, *, alone=False):
-        self.inside, self.leave = threading.Event(), threading.Event()
+        self._leave, self._events = threading.Event(), queue.SimpleQueue()
         self.refused = None
         self._slot, self._alone = slot, alone
         self.slot_use = None
         self._thread = threading.Thread(target=self._stay, daemon=True)
+        slot._changed.events[self._thread] = self._events
         self._thread.start()
 
     def _stay(self):
         try:
             with self._slot.use(alone=self._alone) as self.slot_use:
                 self._slot.engine()
-                self.inside.set()
-                self.leave.wait(60)
+                self._events.put("inside")
+                self._leave.wait(600)
         except SlotClosed as error:
             self.refused = error
+            self._events.put("refused")
 
-    def is_inside(self):
-        return self.inside.wait(MOMENT)
+    def next(self):
+        """What happens to it next: each change of the slot lets it in or has it wait again."""
+        return self._events.get(timeout=60)
 
-    def go(self):
-        self.leave.set()
+    def comes_inside(self):
+        """However often it has to wait until then."""
+        while (event := self.next()) == "waits":
+            pass
+        return event == "inside"
+
+    def leave(self):
+        self._leave.set()
         self._thread.join(60)
 
 
 def test_the_width_of_a_slot_limits_how_many_share_its_engine():
     runtime = IdleRuntime()
     shared = slot(runtime, width=2)
-    first, second, third = (Elsewhere(shared) for _ in range(3))
-    inside = [one for one in (first, second, third) if one.is_inside()]
-    assert len(inside) == 2
-    inside[0].go()
-    assert all(one.inside.wait(60) for one in (first, second, third))
+    first = Elsewhere(shared)
+    assert first.next() == "inside"
+    second = Elsewhere(shared)
+    assert second.next() == "inside"
+    third = Elsewhere(shared)
+    assert third.next() == "waits"
+    first.leave()
+    assert third.next() == "inside"
     assert len(runtime.engines) == 1
-    for one in (first, second, third):
-        one.go()
+    second.leave()
+    third.leave()
+
+
+def test_those_who_come_before_the_engine_has_started_wait_for_its_first_user():
+    shared = slot(IdleRuntime(), width=2)
+    with shared.use():
+        second = Elsewhere(shared)
+        assert second.next() == "waits"
+        shared.engine()
+        assert second.next() == "inside"
+        second.leave()
 
 
 def test_the_slots_of_a_cluster_limit_how_many_share_it():
     shared = slot(IdleRuntime(slots=2), width=64)
-    guests = [Elsewhere(shared) for _ in range(5)]
-    inside = [one for one in guests if one.is_inside()]
-    assert len(inside) == 2
-    for one in guests:
-        one.leave.set()
-    assert all(one.inside.wait(60) for one in guests)
+    inside = []
+    for _ in range(2):
+        inside.append(Elsewhere(shared))
+        assert inside[-1].next() == "inside"
+    waiting = [Elsewhere(shared) for _ in range(3)]
+    assert [one.next() for one in waiting] == ["waits"] * 3
+    for one in inside + waiting:
+        one._leave.set()
+    assert all(one.comes_inside() for one in waiting)
 
 
 def test_both_users_of_an_engine_know_that_it_is_shared():
     shared = slot(IdleRuntime(), width=2)
     first = Elsewhere(shared)
-    assert first.inside.wait(60)
+    assert first.next() == "inside"
     assert not first.slot_use.shared
     second = Elsewhere(shared)
-    assert second.inside.wait(60)
+    assert second.next() == "inside"
     assert first.slot_use.shared
     assert second.slot_use.shared
-    first.go()
-    second.go()
+    first.leave()
+    second.leave()
     with shared.use() as alone:
         assert not alone.shared
 
@@ -128,20 +165,18 @@ def test_both_users_of_an_engine_know_that_it_is_shared():
 def test_a_user_who_must_be_alone_waits_for_the_others_and_goes_before_later_ones():
     shared = slot(IdleRuntime(), width=3)
     first = Elsewhere(shared)
-    assert first.inside.wait(60)
+    assert first.next() == "inside"
     alone = Elsewhere(shared, alone=True)
-    while not shared._waiting_to_be_alone:
-        time.sleep(0.001)
+    assert alone.next() == "waits"
     late = Elsewhere(shared)
-    assert not alone.is_inside()
-    assert not late.is_inside()
-    first.go()
-    assert alone.inside.wait(60)
-    assert not late.is_inside()
+    assert late.next() == "waits"
+    first.leave()
+    assert alone.next() == "inside"
+    assert late.next() == "waits"
     assert not alone.slot_use.shared
-    alone.go()
-    assert late.inside.wait(60)
-    late.go()
+    alone.leave()
+    assert late.next() == "inside"
+    late.leave()
 
 
 def test_a_lost_engine_is_replaced_at_the_next_use():
@@ -157,14 +192,14 @@ def test_an_engine_that_has_grown_too_big_is_replaced_once_it_has_no_users():
     runtime = IdleRuntime(memory=100)
     shared = slot(runtime, width=2, memory_limit=100)
     first = Elsewhere(shared)
-    assert first.inside.wait(60)
+    assert first.next() == "inside"
     runtime.engines[0].memory = 101
     second = Elsewhere(shared)
-    assert not second.is_inside()
-    first.go()
-    assert second.inside.wait(60)
+    assert second.next() == "waits"
+    first.leave()
+    assert second.next() == "inside"
     assert [engine.ended for engine in runtime.engines] == [True, False]
-    second.go()
+    second.leave()
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 40])
@@ -190,13 +225,13 @@ def test_closing_a_slot_stops_those_who_wait_for_it():
     runtime = IdleRuntime()
     shared = slot(runtime)
     first = Elsewhere(shared)
-    assert first.inside.wait(60)
+    assert first.next() == "inside"
     second = Elsewhere(shared)
-    assert not second.is_inside()
+    assert second.next() == "waits"
     shared.close()
-    second.go()
+    assert second.next() == "refused"
     assert "spark-3.5.9 was stopped" in str(second.refused)
     assert runtime.engines[0].ended
     with pytest.raises(SlotClosed):
         shared.engine()
-    first.go()
+    first.leave()

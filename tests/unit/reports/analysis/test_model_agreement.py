@@ -14,6 +14,7 @@ from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
+from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 
@@ -77,7 +78,7 @@ def test_wrong_models_are_detected_by_the_cases_of_the_run(report: Report) -> No
     assert found.wrong_models == len(WRONG_MODELS)
     assert found.detected == sum(wrong.detected_by in report.cases for wrong in WRONG_MODELS)
     detecting = {
-        case.id: case for case in discovery.load().cases if case.id in {wrong.detected_by for wrong in WRONG_MODELS}
+        case.id: case for case in whole_suite().cases if case.id in {wrong.detected_by for wrong in WRONG_MODELS}
     }
     every = replace(report, cases=detecting).with_model(reference_model).model
     assert every is not None

@@ -19,6 +19,7 @@ from reports.html.time_scale import TimeScale
 from reports.html.timeline import timeline
 from reports.html.visible import visible
 from reports.results.reading import Results
+from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 CASES = {case.id: case for case in discovery.load([SAMPLE / "cases"]).cases}
@@ -114,7 +115,7 @@ class TestPySpark:
         assert text.endswith('query.writeStream.outputMode("update").start()')
 
 
-ALL: tuple[Case, ...] = discovery.load().cases
+ALL: tuple[Case, ...] = whole_suite().cases
 
 
 def test_features_are_those_people_name() -> None:

@@ -26,6 +26,7 @@ from reports.results.records import DocumentedUpgrade, UpgradeCell
 from tests.support import cells as a
 from tests.support.observations import batch, step
 from tests.support.runs import written
+from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 VOID = {"meta", "link", "br", "input", "rect", "line", "path", "circle", "!doctype"}
@@ -248,7 +249,7 @@ class TestWithoutTheCases:
         assert "0 Spark versions, 1 case." in (tmp_path / "site" / "index.html").read_text()
 
     def test_a_case_on_a_policy_is_answered_by_the_model(self, tmp_path: Path) -> None:
-        loaded = discovery.load()
+        loaded = whole_suite()
         case = loaded.policy_cases[0]
         results = a.results(tmp_path / "r", {case.id: {"3.5.9": a.OUTSIDE}})
         target = results.header.targets[0].model_copy(update={"name": "model", "spark": "model"})
