@@ -85,6 +85,8 @@ def pytest_configure(config: pytest.Config) -> None:
         shipped = Catalogue.at(discovery.shipped())
         for tag, entry in ((shipped and shipped.tags) or {}).items():
             config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
+        if config.getoption("--env") and config.getoption("--spark-runtime") == "container":
+            raise pytest.UsageError("--env: a container gets no variables of this machine: omit --spark-runtime")
         try:
             engines = Engines(config)
             choice = Targets.load().choose(specs, obstacle=readiness.obstacle)

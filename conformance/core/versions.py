@@ -88,7 +88,7 @@ class VersionRange:
         return cls(parts)
 
     def __contains__(self, version: SparkVersion) -> bool:
-        return any(_specifier(part).contains(str(version), prereleases=True) for part in self.specifiers)
+        return any(_covers(part, version) for part in self.specifiers)
 
     def __and__(self, other: VersionRange) -> VersionRange:
         """The intersection."""
@@ -96,6 +96,12 @@ class VersionRange:
 
     def __str__(self) -> str:
         return " or ".join(self.specifiers)
+
+
+@cache
+def _covers(specifier: str, version: SparkVersion) -> bool:
+    """Asked for every case and release, of few ranges; `packaging` parses the version each time."""
+    return _specifier(specifier).contains(str(version), prereleases=True)
 
 
 @cache

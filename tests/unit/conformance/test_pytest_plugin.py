@@ -91,7 +91,15 @@ def test_items_are_selected_by_their_ids(folder: Path) -> None:
     assert ran(said) == [POLICIES[0], RIGHT, MATRIX]
 
 
-def test_a_variable_that_is_not_set_is_a_usage_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--env", "NOT_SET", "--env", "PATH"], "--env: NOT_SET is not set in this environment"),
+        (["--env", "PATH", "--spark-runtime", "container"], "--env: a container gets no variables of this machine"),
+    ],
+)
+def test_variables_that_engines_cannot_get_are_a_usage_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
     monkeypatch.delenv("NOT_SET", raising=False)
-    said = run(folder, "cases", "--env", "NOT_SET", "--env", "PATH", code=pytest.ExitCode.USAGE_ERROR)
-    assert "ERROR: --env: NOT_SET is not set in this environment" in said
+    assert f"ERROR: {said}" in run(folder, "cases", *arguments, code=pytest.ExitCode.USAGE_ERROR)
