@@ -17,7 +17,8 @@ from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, output_console, print_json
 from conformance.cli.options import option
-from harness.environments import provision, readiness
+from harness.environments import provision, readiness, removal
+from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.pythons import specifier
 from harness.environments.readiness import Readiness
@@ -71,6 +72,9 @@ Examples:
 
   # everything of any run
   conformance targets clean --all
+
+  # installed versions, class archives and built images
+  conformance targets clean --environments --images
 """
 
 app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES)
@@ -164,12 +168,28 @@ def clean(
     everything: Annotated[
         bool, option("Also of running runs, and of other machines that use this daemon.", None, None, "--all")
     ] = False,
+    environments: Annotated[
+        bool, option("Remove installed versions instead, with their class archives.", None, None, "--environments")
+    ] = False,
+    images: Annotated[bool, option("Remove images of `targets build` instead.", None, None, "--images")] = False,
 ) -> None:
-    """Remove containers and volumes that killed runs left behind."""
+    """Remove containers and volumes that killed runs left behind.
+
+    Or what runs use and would make again: installed versions, images.
+    """
+    console = output_console(highlight=False)
+    if environments:
+        _remove_environments(console)
+    if images:
+        _remove_images(console)
+    if not environments and not images:
+        _remove_leftovers(console, everything)
+
+
+def _remove_leftovers(console: Console, everything: bool) -> None:
     from harness.runtimes.containers import leftovers
     from harness.runtimes.containers.daemon import connect
 
-    console = output_console(highlight=False)
     client = connect()
     removed, kept = 0, 0
     for leftover in leftovers.find(client):
@@ -183,6 +203,34 @@ def clean(
         console.print(f"✓ removed: {leftover.kind} {leftover.name}")
         removed += 1
     console.print(f"{removed} removed" + (f", {kept} kept; --all removes them too" if kept else ""))
+
+
+def _remove_environments(console: Console) -> None:
+    freed = 0
+    for environment in removal.stored(cache_dir()):
+        archives = f", {_megabytes(environment.archives)} of it class archives" if environment.archives else ""
+        what = f"environment {escape(environment.root.name)}"
+        if (why := removal.remove(environment)) is not None:
+            console.print(f"○ kept: {what}: {why}", soft_wrap=True)
+            continue
+        console.print(f"✓ removed: {what}, {_megabytes(environment.size)}{archives}", soft_wrap=True)
+        freed += environment.size
+    console.print(f"{_megabytes(freed)} of environments removed")
+
+
+def _remove_images(console: Console) -> None:
+    from harness.runtimes.containers import images
+    from harness.runtimes.containers.daemon import connect
+
+    freed = 0
+    for name, size in images.remove_built(connect()):
+        console.print(f"✓ removed: image {escape(name)}, {_megabytes(size)}", soft_wrap=True)
+        freed += size
+    console.print(f"{_megabytes(freed)} of images removed")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1_000_000:,.0f} MB"
 
 
 def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:

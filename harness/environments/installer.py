@@ -8,7 +8,9 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from importlib.resources import as_file, files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -104,7 +106,14 @@ class Uv:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
         command = ("pip", "install", "--no-cache", "--python", str(python), *requirements)
-        self._run(f"Installing {', '.join(requirements)}", *command, on_progress=on_progress)
+        with as_file(files("harness.environments") / "setuptools.cfg") as stored:
+            # PyPI has the sources of pyspark only, of which uv makes a wheel.
+            self._run(
+                f"Installing {', '.join(requirements)}",
+                *command,
+                on_progress=on_progress,
+                more={"DIST_EXTRA_CONFIG": str(stored)},
+            )
 
     def pythons(self) -> tuple[Python, ...]:
         answer = subprocess.run(
@@ -128,13 +137,21 @@ class Uv:
         command = ("python", "install", "--no-bin", f"cpython{specifier(wanted)}")
         self._run(f"Downloading CPython {specifier(wanted)}", *command, on_progress=on_progress)
 
-    def _run(self, doing: str, *arguments: str, on_progress: ProgressCallback) -> None:
+    def _run(
+        self,
+        doing: str,
+        *arguments: str,
+        on_progress: ProgressCallback,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """``more``: variables that the user's override."""
         command = [self._binary, *arguments]
-        tail = self._stream(command, self._environ, on_progress)
+        environ = {**more, **self._environ}
+        tail = self._stream(command, environ, on_progress)
         if tail is not None and any(word in "\n".join(tail).lower() for word in _CERTIFICATE):
             # A company's proxy signs with its own authority: the system trusts it, uv's built-in list does not.
             on_progress("retrying with the certificates of this system")
-            tail = self._stream(command, self._environ | {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}, on_progress)
+            tail = self._stream(command, environ | {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}, on_progress)
         if tail is not None:
             raise InstallFailed(doing, command, tail)
 

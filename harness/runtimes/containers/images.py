@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,8 @@ from harness.runtimes.containers.choice import EVERY
 from harness.runtimes.containers.daemon import DaemonRefused, explained
 from harness.targets.target import Target
 
+_BUILT = "watermark-conformance/spark"
+"""The repository of the images that ``conformance targets build`` makes."""
 _SPARK_UID = 185
 """The uid of the user ``spark`` in Apache's images."""
 
@@ -126,7 +128,22 @@ class Images:
 
 def built(target: Target) -> str:
     """The name of the image that ``conformance targets build`` makes."""
-    return f"watermark-conformance/spark:{target.version}"
+    return f"{_BUILT}:{target.version}"
+
+
+def remove_built(client: DockerClient) -> Iterator[tuple[str, int]]:
+    """Remove the images that ``conformance targets build`` made; yields the name of each and its size in bytes.
+
+    Raises:
+        DaemonRefused: a container still uses one.
+    """
+    for image in client.client.images.list(name=_BUILT):
+        for name in image.tags:
+            try:
+                client.client.images.remove(name)
+            except APIError as error:
+                raise DaemonRefused(f"to remove the image {name}", error) from error
+            yield name, int(image.attrs.get("Size", 0))
 
 
 def _has(client: DockerClient, reference: str) -> bool:

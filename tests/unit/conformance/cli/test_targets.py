@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import Result
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from conformance.cli import targets as command
@@ -118,3 +122,46 @@ def test_installed_without_pyspark(run: Run) -> None:
     answer = run("prepare", "installed")
     assert answer.exit_code == 3
     assert "watermark-conformance[spark]" in answer.stderr
+
+
+class TestClean:
+    def test_environments_go_with_their_class_archives(self, run: Run, with_java: dict[str, str]) -> None:
+        environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
+        root = environment.root
+        assert root is not None
+        (root / "class-archives").mkdir()
+        (root / "class-archives" / "0123-4567.jsa").write_bytes(bytes(3_000_000))
+        answer = run("clean", "--environments")
+        assert answer.exit_code == 0
+        assert answer.stdout.splitlines() == [
+            f"✓ removed: environment {root.name}, 3 MB, 3 MB of it class archives",
+            "3 MB of environments removed",
+        ]
+        assert not root.exists()
+        assert not [path for path in root.parent.iterdir() if path.is_dir()]
+
+    def test_an_environment_that_is_made_or_in_use_is_kept(self, run: Run, with_java: dict[str, str]) -> None:
+        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
+        assert root is not None
+        with FileLock(f"{root}.lock"):
+            assert f"○ kept: environment {root.name}: another process makes it" in run("clean", "--environments").stdout
+        waits = [sys.executable, "-c", "import sys; sys.stdin.read()", f"{root}/pyspark/jars/*"]
+        with subprocess.Popen(waits, stdin=subprocess.PIPE) as engine:
+            kept = run("clean", "--environments").stdout
+            assert engine.stdin is not None
+            engine.stdin.close()
+        assert f"○ kept: environment {root.name}: process {engine.pid} runs in it" in kept
+        assert root.exists()
+
+    def test_images_go_too(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        removed: list[str] = []
+        image = SimpleNamespace(tags=["watermark-conformance/spark:3.5.9"], attrs={"Size": 900_000_000})
+        images = SimpleNamespace(list=lambda name: [image], remove=removed.append)
+        client = SimpleNamespace(client=SimpleNamespace(images=images))
+        monkeypatch.setattr("harness.runtimes.containers.daemon.connect", lambda: client)
+        answer = run("clean", "--images")
+        assert answer.stdout.splitlines() == [
+            "✓ removed: image watermark-conformance/spark:3.5.9, 900 MB",
+            "900 MB of images removed",
+        ]
+        assert removed == ["watermark-conformance/spark:3.5.9"]

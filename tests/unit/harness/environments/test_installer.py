@@ -30,6 +30,17 @@ def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
     ]
 
 
+def test_the_wheel_of_a_pyspark_is_not_compressed_unless_the_user_configures_setuptools(tmp_path: Path) -> None:
+    said: list[str] = []
+    _uv(tmp_path, 'cat "$DIST_EXTRA_CONFIG"').install(Path("/env/bin/python"), ["pyspark"], on_progress=said.append)
+    assert said[-2:] == ["[bdist_wheel]", "compression = stored"]
+    own = tmp_path / "own.cfg"
+    own.write_text("[build]\n")
+    uv = _uv(tmp_path, 'cat "$DIST_EXTRA_CONFIG"', DIST_EXTRA_CONFIG=str(own))
+    uv.install(Path("/env/bin/python"), ["pyspark"], on_progress=said.append)
+    assert said[-1] == "[build]"
+
+
 def test_the_users_index_reaches_it_and_the_users_project_does_not(tmp_path: Path) -> None:
     uv = _uv(
         tmp_path,

@@ -1,0 +1,64 @@
+"""Finds and removes the environments in the cache directory."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+
+@dataclass(frozen=True)
+class StoredEnvironment:
+    """An environment on disk, complete or not."""
+
+    root: Path
+    size: int
+    """Bytes, with those of its class archives."""
+    archives: int
+    """Bytes of its class archives."""
+
+
+def stored(cache: Path) -> Iterator[StoredEnvironment]:
+    """The environments in a cache directory, by name."""
+    for root in sorted((cache / "environments").glob("*/")):
+        yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
+
+
+def remove(environment: StoredEnvironment) -> str | None:
+    """Remove an environment and its class archives.
+
+    Returns:
+        Why it is kept: an engine runs in it, or another process makes it; None if it is gone.
+    """
+    lock = FileLock(f"{environment.root}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return "another process makes it"
+    try:
+        if (process := _user(environment.root)) is not None:
+            return f"process {process} runs in it"
+        # At once, so that nobody takes half of it for an environment.
+        gone = environment.root.with_name(f".removed-{uuid.uuid4().hex[:8]}")
+        environment.root.rename(gone)
+        shutil.rmtree(gone)
+    finally:
+        lock.release()
+    return None
+
+
+def _user(root: Path) -> int | None:
+    """A process whose program, or whose jars, are in a directory."""
+    for process in psutil.process_iter(["cmdline"]):
+        if any(f"{root}/" in argument for argument in (process.info["cmdline"] or ())[:4]):
+            return int(process.pid)
+    return None
+
+
+def _size(directory: Path) -> int:
+    return sum(file.lstat().st_size for file in directory.rglob("*"))
