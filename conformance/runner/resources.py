@@ -73,11 +73,13 @@ class Concurrency:
         if cluster is None:
             shared = budget(Machine.here(), engines, jobs=self.jobs, side_by_side=self.side_by_side)
         else:
-            shared = Budget(self.jobs or 1, self.side_by_side or MAX_IN_A_CLUSTER)
+            cases = self.side_by_side or MAX_IN_A_CLUSTER
+            shared = Budget(self.jobs or 1, cases, cases)
         return Limits(
             jobs=shared.jobs,
             step_timeout=self.step_timeout,
             side_by_side=shared.side_by_side,
+            most_side_by_side=shared.most,
             repeat=repeat,
             engine_memory=ENGINE_MEMORY_LIMIT,
             conf=store.conf if store else {},

@@ -55,6 +55,8 @@ class Budget:
     """Engines."""
     side_by_side: int
     """Cases in each."""
+    most: int
+    """Cases in an engine that others leave room."""
 
 
 def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_side: int | None = None) -> Budget:
@@ -71,8 +73,11 @@ def budget(machine: Machine, engines: int, *, jobs: int | None = None, side_by_s
     """
     fitting = max(1, machine.memory // ENGINE_MEMORY)
     at_once = max(1, min(jobs or machine.cores // 2 + 1, fitting, engines))
-    cases = side_by_side or min(MAX_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / at_once)))
-    return Budget(at_once, cases)
+
+    def cases(engines: int) -> int:
+        return side_by_side or min(MAX_SIDE_BY_SIDE, max(1, math.ceil(_CASES_A_CORE * machine.cores / engines)))
+
+    return Budget(at_once, cases(at_once), cases(1))
 
 
 def _cores() -> int:

@@ -85,6 +85,8 @@ class Limits:
     """Seconds a step may take."""
     side_by_side: int = 1
     """Cases at the same time in one engine."""
+    most_side_by_side: int = 0
+    """Cases at the same time in one engine that others leave room; never fewer than ``side_by_side``."""
     repeat: int = 1
     """Runs of each cell without a cut."""
     engine_memory: int | None = None

@@ -124,7 +124,11 @@ class Scheduler:
     def _new_slot(self, target: Target) -> EngineSlot:
         limits = self._limits
         return EngineSlot(
-            self._runtime, target, self._listener, width=limits.side_by_side, memory_limit=limits.engine_memory
+            self._runtime,
+            target,
+            self._listener,
+            width=max(limits.side_by_side, limits.most_side_by_side),
+            memory_limit=limits.engine_memory,
         )
 
     def _work(self) -> None:
@@ -186,7 +190,7 @@ class Scheduler:
 class _Engines:
     """The engines of a run: which of them may start a batch, and which are still needed.
 
-    At most ``jobs`` engines start batches at the same time, each at most ``side_by_side``.
+    At most ``jobs`` engines start batches at the same time, each at most ``side_by_side``, or more if others leave room.
     """
 
     def __init__(
@@ -260,5 +264,18 @@ class _Engines:
 
     def _has_room(self, slot: SlotKey) -> bool:
         if slot in self._starting:
-            return self._starting[slot] < self._limits.side_by_side
+            return self._starting[slot] < self._share(slot)
         return len(self._starting) < self._limits.jobs
+
+    def _share(self, slot: SlotKey) -> int:
+        """How many batches an engine may start at the same time.
+
+        Cases that kill their engine run alone. If there is work for fewer engines than may run, those divide the places of all.
+        """
+        if slot.for_kills:
+            return 1
+        limits, slots = self._limits, self._waiting.keys() | self._starting.keys()
+        kills = sum(one.for_kills for one in slots)
+        engines = max(1, min(limits.jobs, len(slots)) - kills)
+        places = limits.jobs * limits.side_by_side - kills
+        return max(limits.side_by_side, min(limits.most_side_by_side, places // engines))

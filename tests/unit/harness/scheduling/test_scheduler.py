@@ -71,6 +71,38 @@ def test_no_more_engines_than_jobs_and_one_per_target(tmp_path, jobs):
     assert all(engine.ended for engine in runtime.engines)
 
 
+def test_an_engine_gets_the_places_that_others_leave(tmp_path):
+    """The engine answers only once it has three cases; with two at a time it would wait for ever."""
+    runtime, seen = Counting(tmp_path, "takes-three-and-answers-the-last-first"), Recorder()
+    limits = Limits(jobs=2, step_timeout=60.0, side_by_side=2, most_side_by_side=4)
+    Scheduler(runtime, limits, seen).run([CellTask(case, (SPARK_359,)) for case in cases(3)])
+    assert [run.failure for run in seen.runs] == [None] * 3
+    assert len(runtime.engines) == 1
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_an_engine_gets_no_more_than_were_asked_for(tmp_path, most):
+    class AtOnce(Recorder):
+        running = highest = 0
+        lock = threading.Lock()
+
+        def cell_started(self, task):
+            with self.lock:
+                self.running += 1
+                self.highest = max(self.highest, self.running)
+
+        def cell_done(self, run):
+            super().cell_done(run)
+            with self.lock:
+                self.running -= 1
+
+    seen = AtOnce()
+    limits = Limits(jobs=2, step_timeout=60.0, side_by_side=2, most_side_by_side=most)
+    Scheduler(Counting(tmp_path), limits, seen).run([CellTask(case, (SPARK_359,)) for case in cases(8)])
+    assert len(seen.runs) == 8
+    assert seen.highest <= 2
+
+
 def test_an_engine_that_every_resuming_target_has_used_ends_first(tmp_path):
     runtime, seen = Counting(tmp_path), Recorder()
     old, middle, new = TARGETS
