@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = Any
 
@@ -20,8 +21,30 @@ PYTHON_STATE = frozenset({"applyInPandasWithState", "transformWithState"})
 OPAQUE = frozenset({"sql", "call"})
 """Operations whose SQL or code is not analysed: they may keep state."""
 
-STATEFUL = PYTHON_STATE | OPAQUE | {"groupBy", "join", "distinct", "dropDuplicates", "dropDuplicatesWithinWatermark"}
+STATEFUL = (
+    PYTHON_STATE | OPAQUE | {"groupBy", "join", "distinct", "dropDuplicates", "dropDuplicatesWithinWatermark", "limit"}
+)
 """Operations that keep state between micro-batches, or may."""
+
+_DIRECTION = re.compile(r"\s+(?P<direction>asc|desc)(\s+nulls\s+(?P<nulls>first|last))?\s*$", re.IGNORECASE)
+
+
+class SortOrder(NamedTuple):
+    """An item of ``orderBy``: ``total DESC NULLS LAST``."""
+
+    expression: str
+    ascending: bool
+    nulls_first: bool
+
+
+def sort_order(text: str) -> SortOrder:
+    """What an item of ``orderBy`` says; without a direction it is ascending, and null is the smallest value, as in Spark."""
+    found = _DIRECTION.search(text)
+    if found is None:
+        return SortOrder(text, ascending=True, nulls_first=True)
+    ascending = found["direction"].lower() == "asc"
+    nulls_first = ascending if found["nulls"] is None else found["nulls"].lower() == "first"
+    return SortOrder(text[: found.start()], ascending, nulls_first)
 
 
 @dataclass(frozen=True)
@@ -30,8 +53,8 @@ class Operation:
 
     name: str
     arguments: dict[str, Json]
-    nested: Pipeline | None = None
-    """The other side of a ``join`` or ``union``."""
+    nested: tuple[Pipeline, ...] = ()
+    """The other side of a ``join`` or ``union``, and the ``views`` of ``sql`` in the order of their names."""
 
     @property
     def may_keep_state(self) -> bool:
@@ -48,8 +71,8 @@ class Pipeline:
         """Every operation, including those of nested pipelines."""
         for operation in self.operations:
             yield operation
-            if operation.nested is not None:
-                yield from operation.nested.walk()
+            for nested in operation.nested:
+                yield from nested.walk()
 
     def streams(self) -> frozenset[str]:
         """The streams that it reads."""

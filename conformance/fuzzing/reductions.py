@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import NotAValue, canonical, show
+from conformance.language.pipelines import OTHER_SIDES
 from conformance.language.printing import printed
 from conformance.model.intervals import parse_interval
 
@@ -115,12 +116,16 @@ def _simpler(pipeline: Sequence[Json]) -> Iterator[list[Json]]:
     for place, operation in enumerate(pipeline):
         for other in _simpler_operation(operation):
             yield [*pipeline[:place], other, *pipeline[place + 1 :]]
-        for key in ("join", "union"):
+        for key in OTHER_SIDES:
             if key in operation:
                 # Keep only the other side.
                 yield [*operation[key], *pipeline[place + 1 :]]
                 for nested in _simpler(operation[key]):
                     yield [*pipeline[:place], {**operation, key: nested}, *pipeline[place + 1 :]]
+        for name, view in operation.get("views", {}).items():
+            for nested in _simpler(view):
+                views = {**operation["views"], name: nested}
+                yield [*pipeline[:place], {**operation, "views": views}, *pipeline[place + 1 :]]
 
 
 def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
@@ -257,9 +262,11 @@ def _pipelines(written: Written) -> Iterator[list[Json]]:
 def _walk(pipeline: Sequence[Json]) -> Iterator[Json]:
     for operation in pipeline:
         yield operation
-        for key in ("join", "union"):
-            if key in operation:
-                yield from _walk(operation[key])
+        for nested in (
+            *(operation[key] for key in OTHER_SIDES if key in operation),
+            *operation.get("views", {}).values(),
+        ):
+            yield from _walk(nested)
 
 
 Path: TypeAlias = tuple[str | int, ...]

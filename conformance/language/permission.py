@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 from conformance.core.case import NeedsCode
 from conformance.language.confs import refusal_of
 from conformance.language.node import Entries, Node, Scalar, SourceLocation, child, inside, items_of
+from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
 from conformance.language.shape import ConfValue
 from conformance.language.sql_permission import refusals
 
 Json: TypeAlias = Any
 Path: TypeAlias = tuple[str | int, ...]
 
-EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on")
+EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy")
 """Keys of operations that reach Spark as expressions."""
 
 
@@ -49,9 +50,11 @@ def sql_texts(pipeline: Node) -> Iterator[SqlText]:
 def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str]) -> Iterator[SqlText]:
     for number, operation in enumerate(pipeline):
         at = (*path, number)
-        for key in ("join", "union"):
+        for key in OTHER_SIDES:
             if key in operation:
                 yield from _texts(operation[key], (*at, key), views)
+        for name, nested in operation.get("views", {}).items():
+            yield from _texts(nested, (*at, "views", name), views)
         for key in EXPRESSIONS:
             written = operation.get(key, ())
             if isinstance(written, str):
@@ -61,7 +64,7 @@ def _texts(pipeline: Sequence[Mapping[str, Json]], path: Path, views: list[str])
                 if key != "withColumn" or index == 1:
                     yield SqlText((*at, key, index), text, tuple(views), statement=False)
         if "sql" in operation:
-            views.append(operation["as"])
+            views += [*operation.get("views", ()), operation["as"]]
             yield SqlText((*at, "sql"), operation["sql"], tuple(views), statement=True)
         if initial := operation.get("transformWithState", {}).get("initialState"):
             yield SqlText((*at, "transformWithState", "initialState"), initial, tuple(views), statement=True)
@@ -82,9 +85,8 @@ def _calls(pipeline: Node) -> Iterator[NeedsCode]:
     for operation in items_of(pipeline):
         if isinstance(operation, Entries) and operation.get("call") is not None:
             yield _needs(operation.key("call"), "`call` runs Python code of the case's author")
-        for key in ("join", "union"):
-            if (nested := child(operation, key)) is not None:
-                yield from _calls(nested)
+        for nested in nested_pipelines(operation):
+            yield from _calls(nested)
 
 
 def _in_conf(conf: Node | None) -> Iterator[NeedsCode]:

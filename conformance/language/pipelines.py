@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
 from conformance.core.case import OutputMode
 from conformance.core.query import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
-from conformance.language.compound_shapes import Alternatives, Definition, Key, ListOf, Record, TupleOf
-from conformance.language.node import Entries, Items, Node, child
+from conformance.language.compound_shapes import Alternatives, Definition, Key, ListOf, MapOf, Record, TupleOf
+from conformance.language.node import Entries, Items, Node, child, entries_of
 from conformance.language.problem import Report
-from conformance.language.shape import Choice, Constant, Definitions, Json, Shape, Text
+from conformance.language.shape import Choice, Constant, Definitions, Integer, Json, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")
 TIMEOUTS = ("NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout")
 TIME_MODES = ("None", "ProcessingTime", "EventTime")
+OTHER_SIDES = ("join", "union")
+"""Operations whose value is another pipeline."""
 
 _EXPRESSION = Text("a Spark SQL expression")
 _COLUMN = Text("a column name")
+_VIEW = Text("a view name", IDENTIFIER)
 _POSSIBLY_EMPTY_COLUMN = Text("a column name", empty=True)
 """Cases test that ``withWatermark`` rejects an empty column and an empty delay."""
+_ORDERED = Text("a Spark SQL expression, such as total DESC")
 _EXPRESSIONS = ListOf(_EXPRESSION, "a list of Spark SQL expressions", at_least=1)
 _COLUMNS = ListOf(_COLUMN, "a list of column names")
 _NAMED_COLUMNS = ListOf(_COLUMN, "a list of column names", at_least=1)
@@ -83,9 +88,21 @@ OPERATIONS = dict(
         _operation(
             "sql",
             Text("a SQL query"),
-            "A SQL query over the DataFrame so far.",
-            **{"as": Key(Text("a view name", IDENTIFIER), "the name of the view that the query reads", required=True)},
+            "A SQL query over the DataFrame so far, and over the DataFrames of `views`.",
+            **{"as": Key(_VIEW, "the name of the view that the query reads", required=True)},
+            views=Key(
+                MapOf(
+                    _VIEW, PIPELINE, "a mapping from view name to pipeline: {payments: [{from: payments}]}", at_least=1
+                ),
+                "Other views that the query reads: name → the pipeline of its DataFrame.",
+            ),
         ),
+        _operation(
+            "orderBy",
+            ListOf(_ORDERED, "a list of Spark SQL expressions, each with ASC or DESC if wanted", at_least=1),
+            "Sort by these expressions, each followed by ASC or DESC if wanted; Spark sorts complete mode only.",
+        ),
+        _operation("limit", Integer(minimum=1), "Keep that many rows: of the stream, in complete mode of each result."),
         _stateful(
             "applyInPandasWithState",
             "A named state function over pandas DataFrames (3.4+).",
@@ -122,11 +139,15 @@ OPERATIONS = dict(
     )
 )
 
-_SYNONYMS = {"filter": "where", "selectExpr": "select", "unionAll": "union", "unionByName": "union", "agg": "groupBy"}
+_SYNONYMS = {
+    "filter": "where",
+    "selectExpr": "select",
+    "unionAll": "union",
+    "unionByName": "union",
+    "agg": "groupBy",
+    "sort": "orderBy",
+}
 _IN_SQL = {
-    "orderBy": "ORDER BY time",
-    "sort": "ORDER BY time",
-    "limit": "LIMIT 3",
     "having": "GROUP BY key HAVING count(*) > 1",
     "intersect": "INTERSECT SELECT * FROM other",
     "except": "EXCEPT SELECT * FROM other",
@@ -192,5 +213,14 @@ def pipeline(operations: list[dict[str, Json]]) -> Pipeline:
 
 def _operation_of(arguments: dict[str, Json]) -> Operation:
     name = next(iter(arguments))
-    nested = pipeline(arguments[name]) if name in ("join", "union") else None
-    return Operation(name, arguments, nested)
+    sides = [arguments[key] for key in OTHER_SIDES if key in arguments]
+    views = arguments.get("views", {}).values()
+    return Operation(name, arguments, tuple(pipeline(written) for written in (*sides, *views)))
+
+
+def nested_pipelines(operation: Node) -> Iterator[Node]:
+    """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
+    for key in OTHER_SIDES:
+        if (other := child(operation, key)) is not None:
+            yield other
+    yield from (entry.value for entry in entries_of(child(operation, "views")))

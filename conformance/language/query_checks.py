@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from conformance.core.query import sort_order
 from conformance.language.node import Node, Scalar, child, entries_of, inside, items_of, text_of
 from conformance.language.permission import sql_texts
+from conformance.language.pipelines import nested_pipelines
 from conformance.language.problem import Report
 from conformance.language.query_columns import Columns, columns_of
 from conformance.language.sql_expression import UNITS, readable, syntax_mistakes, unknown_functions
@@ -41,12 +43,29 @@ def check_queries(case: Node, report: Report) -> Mapping[int, Columns | None]:
         if query is None or not report.is_valid(query):
             found[number] = None
             continue
+        _check_views(query, report)
         if not refused:
             _check_texts(query, report, calls_code=calls_code)
             for duration in _durations(query):
                 _check_duration(duration, report)
         found[number] = columns_of(query, streams, report, silent=refused)
     return found
+
+
+def _check_views(query: Node, report: Report) -> None:
+    """The views of one SQL query have different names, and the query reads each of ``views``."""
+    for operation in items_of(query):
+        for nested in nested_pipelines(operation):
+            _check_views(nested, report)
+        text, seen = child(operation, "sql"), {(text_of(child(operation, "as")) or "").lower(): "`as`"}
+        for entry in entries_of(child(operation, "views")):
+            name = str(entry.key.value)
+            tokens = readable(text_of(text) or "")
+            if name.lower() in seen:
+                report.add(entry.key, f"duplicate view {name!r}: {seen[name.lower()]} has the same name")
+            elif tokens and name.lower() not in {token.name for token in tokens}:
+                report.add(entry.key, f"unused view {name!r}: the SQL query does not read it")
+            seen.setdefault(name.lower(), f"{name!r} of `views`")
 
 
 def _check_texts(query: Node, report: Report, *, calls_code: bool) -> None:
@@ -57,7 +76,8 @@ def _check_texts(query: Node, report: Report, *, calls_code: bool) -> None:
         key = next(part for part in reversed(one.path) if isinstance(part, str))
         # What needs permission may be of a kind that is not known here.
         unknown_kind = one.statement and any(refusals(one.text, one.views, statement=True))
-        mistakes = list(syntax_mistakes(one.text, alias=key in _WITH_ALIAS, statement=one.statement, part=unknown_kind))
+        text = sort_order(one.text).expression if key == "orderBy" else one.text
+        mistakes = list(syntax_mistakes(text, alias=key in _WITH_ALIAS, statement=one.statement, part=unknown_kind))
         # Code of the case's author may register functions.
         mistakes += [] if calls_code else unknown_functions(one.text)
         for mistake in mistakes:
@@ -84,9 +104,8 @@ def _durations(query: Node) -> Iterator[Node]:
     for operation in items_of(query):
         marked = items_of(child(operation, "withWatermark"))
         yield from marked[1:2]
-        for key in ("join", "union"):
-            if (nested := child(operation, key)) is not None:
-                yield from _durations(nested)
+        for nested in nested_pipelines(operation):
+            yield from _durations(nested)
 
 
 def _check_duration(node: Node, report: Report) -> None:
@@ -125,7 +144,6 @@ def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, 
 
 def _calls_code(pipeline: Node | None) -> bool:
     return any(
-        entry.key.value == "call" or (entry.key.value in ("join", "union") and _calls_code(entry.value))
+        child(operation, "call") is not None or any(map(_calls_code, nested_pipelines(operation)))
         for operation in items_of(pipeline)
-        for entry in entries_of(operation)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from conformance.core.query import sort_order
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.node import Node, Scalar, SourceLocation, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
@@ -20,7 +21,7 @@ from conformance.language.sql_expression import (
     references,
     references_in,
 )
-from conformance.language.sql_tokens import Token
+from conformance.language.sql_tokens import Token, words
 from conformance.language.suggest import unknown
 
 Columns: TypeAlias = tuple[Column, ...]
@@ -91,6 +92,10 @@ class _Follower:
         if name == "where":
             self._check(value, frame, frame.below)
             return frame
+        if name == "orderBy":
+            for item in items_of(value):
+                self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
+            return frame
         if name == "select":
             return frame.making(self._made(items_of(value), frame))
         if name == "withColumn":
@@ -107,10 +112,14 @@ class _Follower:
             self._names(items_of(value), frame)
             return frame
         if name == "sql":
-            return Frame(self._statement(value, text_of(child(node, "as")) or "", frame))
+            views = {
+                str(entry.key.value).lower(): self.pipeline(entry.value) for entry in entries_of(child(node, "views"))
+            }
+            views[(text_of(child(node, "as")) or "").lower()] = frame
+            return Frame(self._statement(value, views))
         if name in ("applyInPandasWithState", "transformWithState"):
             self._names(items_of(child(value, "by")), frame)
-        return frame if name == "distinct" else Frame(None)
+        return frame if name in ("distinct", "limit") else Frame(None)
 
     def _with_column(self, parts: tuple[Node, ...], frame: Frame) -> Frame:
         if len(parts) != 2:
@@ -160,9 +169,10 @@ class _Follower:
             if text_of(item) and len(readable(text_of(item) or "")) % 2 == 1:
                 self._check(item, frame)
 
-    def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = ()) -> None:
+    def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = (), text: str | None = None) -> None:
+        """``text``: the expression, if it is only the beginning of the node's text."""
         if isinstance(node, Scalar) and isinstance(node.value, str) and self._report.is_valid(node):
-            for reference in references(node.value):
+            for reference in references(node.value if text is None else text):
                 self._resolve(reference, frame, node.at(reference.offset), also)
 
     def _resolve(self, reference: Reference, frame: Frame, place: SourceLocation, also: Iterable[str]) -> None:
@@ -184,10 +194,15 @@ class _Follower:
         else:
             self._report.add(place, unknown("column", str(reference), _shown(frame)))
 
-    def _statement(self, node: Node | None, view: str, frame: Frame) -> Columns | None:
-        """The columns of one SELECT … FROM the view; None of any other statement."""
+    def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
+        """The columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
         tokens = readable(text_of(node) or "")
-        if frame.columns is None or not isinstance(node, Scalar) or not _is_simple(tokens, view):
+        if not isinstance(node, Scalar) or not _is_simple(tokens):
+            return None
+        begin = next(index for index, token in enumerate(tokens) if token.keyword == "from") + 1
+        end = next((index for index in range(begin, len(tokens)) if tokens[index].keyword in _ENDS), len(tokens))
+        frame = _joined(tokens[begin:end], views)
+        if frame is None or frame.columns is None:
             return None
         if not self._report.is_valid(node):
             return None
@@ -195,17 +210,16 @@ class _Follower:
         windows = {token.name for token in tokens[:-1] if token.name in ("window", "session_window")}
         types = {**dict.fromkeys(windows, WINDOW), **frame.types}
         start = 2 if tokens[1].keyword in ("distinct", "all") else 1
-        end = next(index for index, token in enumerate(tokens) if token.keyword == "from")
         made: list[Column] | None = []
-        for item in _parts(tokens[start:end]):
+        for item in _parts(tokens[start : begin - 1]):
             columns = frame.columns if [token.text for token in item] == ["*"] else made_of(item, types)
             made = None if made is None or columns is None else [*made, *columns]
         if made is None:
             return None
-        aliases = windows | {item[-1].name for item in _parts(tokens[start:end]) if _has_alias(item)}
+        aliases = windows | {item[-1].name for item in _parts(tokens[start : begin - 1]) if _has_alias(item)}
         aliases |= {after.name for token, after in pairwise(tokens) if token.keyword == "as" and after.name}
-        inside = replace(frame, qualifiers=frame.qualifiers | {view.lower()} | aliases)
-        for part in (tokens[start:end], tokens[end + 2 :]):
+        inside = replace(frame, qualifiers=frame.qualifiers | aliases)
+        for part in (tokens[start : begin - 1], *_conditions(tokens[begin:end]), tokens[end:]):
             for item in _parts(part):
                 for reference in references_in(item):
                     self._resolve(reference, inside, node.at(reference.offset), aliases)
@@ -220,19 +234,54 @@ def _in_both(one: Columns | None, other: Columns | None) -> Columns | None:
     return tuple(left if left.type == right.type else Column(left.name) for left, right in pairs)
 
 
-def _is_simple(tokens: tuple[Token, ...], view: str) -> bool:
-    """Whether a statement has one SELECT, whose only relation is the view, without an alias."""
-    words = [token.keyword for token in tokens]
-    if words[:1] != ["select"] or words.count("select") > 1 or words.count("from") != 1:
+_ENDS = ("where", "group", "order", "having", "limit")
+"""What may follow the relations of a SELECT."""
+_NOT_FOLLOWED = words(
+    "union except intersect watermark lateral over semi anti natural using cross pivot unpivot tablesample"
+)
+"""Words of statements whose columns are not followed."""
+
+
+def _is_simple(tokens: tuple[Token, ...]) -> bool:
+    """Whether a statement has one SELECT, with relations that may be joined ON a condition."""
+    found = [token.keyword for token in tokens]
+    if found[:1] != ["select"] or found.count("select") > 1 or found.count("from") != 1:
         return False
-    if {"join", "union", "except", "intersect", "watermark", "lateral", "over"} & set(words) or _has_lambda(tokens):
-        return False
-    at = words.index("from")
-    relation = tokens[at + 1 : at + 3]
-    after = relation[1].keyword if len(relation) > 1 else "where"
-    return (
-        bool(relation) and relation[0].name == view.lower() and after in ("where", "group", "order", "having", "limit")
-    )
+    return not _NOT_FOLLOWED & set(found) and not _has_lambda(tokens)
+
+
+def _joined(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
+    """The relations behind FROM, together; None if one is not a view, or they are not read here."""
+    joined = Frame(())
+    for relation in _split(tokens, "join"):
+        names = [token for token in _split(relation, "on")[0] if token.keyword not in (*_SIDES, "as")]
+        if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
+            return None
+        view = views[names[0].name]
+        both = None if joined.columns is None or view.columns is None else joined.columns + view.columns
+        joined = Frame(both, joined.qualifiers | {names[-1].name}, joined.below | view.below)
+    return joined
+
+
+_SIDES = ("inner", "left", "right", "full", "outer")
+
+
+def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
+    """The conditions of the joins behind FROM, each without the side of the next join."""
+    for relation in _split(tokens, "join"):
+        for condition in _split(relation, "on")[1:]:
+            end = len(condition)
+            while end and condition[end - 1].keyword in _SIDES:
+                end -= 1
+            yield condition[:end]
+
+
+def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
+    """The tokens before, between and after a word."""
+    found: list[tuple[Token, ...]] = [()]
+    for token in tokens:
+        found = [*found, ()] if token.keyword == word else [*found[:-1], (*found[-1], token)]
+    return found
 
 
 def _has_alias(item: tuple[Token, ...]) -> bool:

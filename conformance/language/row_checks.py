@@ -11,8 +11,10 @@ from conformance.core.query import STATEFUL
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
 from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, inside, items_of, text_of
+from conformance.language.pipelines import nested_pipelines
 from conformance.language.problem import Report
 from conformance.language.query_columns import Columns
+from conformance.language.shape import literal
 from conformance.language.step_checks import step_number
 from conformance.language.suggest import unknown
 
@@ -46,10 +48,8 @@ def check_expected_rows(case: Node, columns: Mapping[int, Columns | None], repor
             elif isinstance(row, Items):
                 _check_like_the_first(row, first.setdefault(expected.query, row), report)
         _check_rows_of_batches(expected, report)
-        state, most = child(expected.node, "state"), operators[expected.query]
-        if isinstance(state, Items) and most is not None and len(state.items) > most:
-            has = "no stateful operator" if most == 0 else f"at most {counted(most, 'stateful operator')}"
-            report.add(state, f"`state` lists {counted(len(state.items), 'operator')}, but the query has {has}")
+        _check_counts_of_operators(expected, operators[expected.query], report)
+        _check_state_of_the_last_batch(expected.node, report)
 
 
 def _queries(case: Node) -> Iterator[Node | None]:
@@ -131,6 +131,34 @@ def _check_rows_of_batches(expected: _Expected, report: Report) -> None:
         report.add(other, f"`rows` has this row, but {where} other values: both cannot hold")
 
 
+def _check_counts_of_operators(expected: _Expected, most: int | None, report: Report) -> None:
+    """A list per operator is not longer than the query has operators."""
+    for place in (expected.node, *items_of(child(expected.node, "batches"))):
+        for key in ("dropped", "state"):
+            counts = child(place, key)
+            if isinstance(counts, Items) and most is not None and len(counts.items) > most:
+                has = "no stateful operator" if most == 0 else f"at most {counted(most, 'stateful operator')}"
+                report.add(counts, f"`{key}` lists {counted(len(counts.items), 'operator')}, but the query has {has}")
+
+
+def _check_state_of_the_last_batch(expected: Node, report: Report) -> None:
+    """The state after a step is that after its last batch."""
+    state, batches = child(expected, "state"), items_of(child(expected, "batches"))
+    last = child(batches[-1], "state") if batches else None
+    if state is None or last is None or not (report.is_valid(state) and report.is_valid(last)):
+        return
+    one, other = state.plain(), last.plain()
+    if isinstance(one, list) and isinstance(other, int):
+        one = sum(one)
+    elif isinstance(one, int) and isinstance(other, list):
+        other = sum(other)
+    if one != other:
+        report.add(
+            state,
+            f"`state` is {literal(state)}, but after the last of `batches` it is {literal(last)}: both cannot hold",
+        )
+
+
 def _only_in(rows: tuple[Node, ...], others: list[Node]) -> Node | None:
     """A row with a number that no row of the others has in its place; texts may be times in another notation."""
     lists = [one.items for one in (*rows, *others) if isinstance(one, Items)]
@@ -160,8 +188,8 @@ def _most_operators(query: Node | None) -> int | None:
         if name in ("sql", "call"):
             return None
         most += name in STATEFUL
-        if name in ("join", "union"):
-            nested = _most_operators(child(operation, name))
+        for other in nested_pipelines(operation):
+            nested = _most_operators(other)
             if nested is None:
                 return None
             most += nested

@@ -19,6 +19,7 @@ from conformance.language.node import (
     items_of,
     text_of,
 )
+from conformance.language.pipelines import nested_pipelines
 from conformance.language.problem import Report
 from conformance.language.shape import Json
 from conformance.language.streams import rows_of, schemas
@@ -71,8 +72,8 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
         name = text_of(stream)
         if stream is not None and name is not None:
             yield stream, name
-        for key in ("join", "union"):
-            yield from _in_pipeline(child(operation, key))
+        for nested in nested_pipelines(operation):
+            yield from _in_pipeline(nested)
 
 
 def _arrivals(case: Node) -> Iterator[Entry]:

@@ -157,14 +157,7 @@ def _sorting(plan: Plan, mode: OutputMode, aggregations: list[Aggregate]) -> Ref
 
 
 def _limits(plan: Plan, mode: OutputMode) -> RefusalNames:
-    """
-    Raises:
-        Unpredictable: a limit takes arbitrary rows of a complete result.
-    """
-    limits = [node for node in walk(plan) if isinstance(node, Limit) and is_streaming(node)]
-    if mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in walk(node)):
-        raise Unpredictable("a limit of a complete result")
-    if mode == "update" and limits:
+    if mode == "update" and any(isinstance(node, Limit) and is_streaming(node) for node in walk(plan)):
         yield "limit in update mode", ""
 
 

@@ -12,11 +12,13 @@ from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
+from conformance.model.limits import first_rows, ordered
 from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Filter,
+    Head,
     Join,
     Limit,
     LocalRelation,
@@ -160,7 +162,9 @@ class _BatchRun:
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
             case Sort():
-                return self._partitions(node.child)
+                return [iter(ordered(self.rows(node.child), node.keys))]
+            case Head():
+                return [iter(first_rows(self.rows(node.child), node))]
             case Project():
                 return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():

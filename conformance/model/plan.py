@@ -151,10 +151,28 @@ class Limit(_WithColumnsOfChild):
 
 
 @dataclass(frozen=True, eq=False)
-class Sort(_WithColumnsOfChild):
-    """SQL ORDER BY. Rows of a micro-batch have no order here, so it only matters where Spark refuses it."""
+class Head(_WithColumnsOfChild):
+    """A limit of a complete result: the first rows of each micro-batch. It keeps no state."""
 
     child: Plan
+    rows: int
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """An expression to sort by."""
+
+    expression: Expression
+    ascending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Sort(_WithColumnsOfChild):
+    """``orderBy`` and SQL ORDER BY: matters below a limit, and where Spark refuses it, since rows are compared in any order."""
+
+    child: Plan
+    keys: tuple[SortKey, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +249,7 @@ Plan: TypeAlias = (
     | Aggregate
     | Deduplicate
     | Limit
+    | Head
     | Sort
     | Join
     | StateFunction
@@ -304,6 +323,8 @@ def expressions(plan: Plan) -> Iterator[Expression]:
                 yield from (one.expression for one in node.named)
             case Aggregate():
                 yield from (one.expression for one in (*node.keys, *node.outputs))
+            case Sort():
+                yield from (key.expression for key in node.keys)
 
 
 _TITLES = {

@@ -15,6 +15,7 @@ from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Filter,
+    Head,
     Join,
     Limit,
     LocalRelation,
@@ -137,8 +138,10 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
         case Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit() | Sort():
+        case Limit() | Head():
             _need(plan.child, columns, found)
+        case Sort():
+            _need(plan.child, columns | _read(key.expression for key in plan.keys), found)
         case StateFunction() | StatefulProcessor():
             _need(plan.child, frozenset(one.id for one in plan.child.columns), found)
         case Join():

@@ -17,6 +17,7 @@ from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
+from conformance.model.limits import with_limits_of_results
 from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized
 from conformance.model.plan import (
@@ -112,7 +113,8 @@ class Query:
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
         self.written = plan
-        self.plan = without_unused_event_times(without_redundant_aggregations(optimized(plan, rules)))
+        executed = with_limits_of_results(plan, settings.mode)
+        self.plan = without_unused_event_times(without_redundant_aggregations(optimized(executed, rules)))
         self._needed: RequiredColumns = required_columns(self.plan)
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules

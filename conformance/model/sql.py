@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import sqlglot
 from sqlglot import exp
 
 from conformance.model.columns import BIGINT, Attribute
+from conformance.model.copies import copied
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
 from conformance.model.parsing import parse, read
-from conformance.model.plan import Aggregate, LocalRelation, Project
+from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
 
 _WATERMARK = re.compile(
     r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>(?P<word>\w+).*?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
     re.I,
 )
+_JOINS: Mapping[tuple[str, str], JoinType] = {
+    ("", ""): "inner",
+    ("", "INNER"): "inner",
+    ("LEFT", ""): "leftOuter",
+    ("LEFT", "OUTER"): "leftOuter",
+    ("RIGHT", ""): "rightOuter",
+    ("RIGHT", "OUTER"): "rightOuter",
+    ("FULL", ""): "fullOuter",
+    ("FULL", "OUTER"): "fullOuter",
+    ("", "SEMI"): "leftSemi",
+    ("LEFT", "SEMI"): "leftSemi",
+}
+"""Side and kind of a join in SQL → its type."""
 _WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
 
 
@@ -99,9 +113,10 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
     frame, over_window = _relation(clause.this, views)
     for join in tree.args.get("joins") or ():
         other, _ = _relation(join.this, views)
-        if join.side or join.kind not in ("", "INNER") or join.args.get("on") is None:
-            raise Unpredictable("a join in SQL other than INNER … ON")
-        frame = frame.join(other, join.args["on"], "inner")
+        how = _JOINS.get((join.side, join.kind))
+        if how is None or join.method or join.args.get("on") is None:
+            raise Unpredictable("a join in SQL other than INNER, OUTER or SEMI with ON")
+        frame = frame.join(other, join.args["on"], how)
     condition = tree.args.get("where")
     group = tree.args.get("group")
     if condition and not (over_window and not frame.rules.window_of_window_keeps_what_is_above):
@@ -109,19 +124,40 @@ def _select(tree: exp.Select, views: Mapping[str, Frame]) -> Frame:
     if group is not None:
         frame = _grouped(tree, group, frame)
     elif not all(isinstance(one, exp.Star) for one in tree.expressions):
-        frame = frame.select(*tree.expressions)
+        frame = frame.select(*(one for item in tree.expressions for one in _expanded(item, frame)))
     if tree.args.get("distinct"):
         frame = frame.distinct_rows()
     if order := tree.args.get("order"):
-        selected = [one.unalias() for one in tree.expressions]
-        frame = frame.order_by(*(one.this for one in order.expressions if one.this not in selected))
+        columns = {one.unalias(): exp.column(one.alias_or_name) for one in tree.expressions if one.alias_or_name}
+        frame = frame.order_by(*(_sort_key(one, columns) for one in order.expressions))
     if limit := tree.args.get("limit"):
         frame = frame.limit(int(limit.expression.name))
     return frame
 
 
+def _expanded(item: exp.Expr, frame: Frame) -> Iterator[exp.Expr]:
+    """The columns that an item of a select list stands for: ``*`` and ``a.*`` for several."""
+    if not item.is_star or not isinstance(item, exp.Star | exp.Column):
+        yield item
+        return
+    table = item.table.lower() if isinstance(item, exp.Column) else None
+    for one in frame.plan.columns:
+        if table is None or (one.qualifier or "").lower() == table:
+            yield exp.column(one.name, table=one.qualifier)
+
+
+def _sort_key(item: exp.Ordered, columns: Mapping[exp.Expr, exp.Expr]) -> tuple[exp.Expr, bool, bool]:
+    """A key of ORDER BY; what the select list has is a column."""
+    return columns.get(item.this, item.this), not item.args.get("desc"), bool(item.args.get("nulls_first"))
+
+
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
-    """A table, a subquery or VALUES, and whether it has windows over windows."""
+    """A view, a subquery or VALUES, whose columns are qualified by its name, and whether it has windows over windows."""
+    found, over_window = _unqualified(tree, views)
+    return (found.alias(tree.alias_or_name) if tree.alias_or_name else found), over_window
+
+
+def _unqualified(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     if isinstance(tree, exp.Subquery):
         inner = _statement(tree.this, views)
         return inner, _has_windows_over_windows(inner)
@@ -132,7 +168,8 @@ def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     name = tree.name.lower()
     if name not in views:
         raise Unpredictable(f"the table {tree.name}")
-    return views[name], False
+    view = views[name]
+    return view.of(copied(view.plan, view.ids)), False
 
 
 def _has_windows_over_windows(frame: Frame) -> bool:

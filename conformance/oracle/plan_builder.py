@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conformance.core.case import Case
-from conformance.core.query import Operation, Pipeline
+from conformance.core.query import Operation, Pipeline, sort_order
 from conformance.model import sql
 from conformance.model.columns import Ids
 from conformance.model.errors import Unpredictable
@@ -49,7 +49,9 @@ class _FrameBuilder:
         return frame
 
     def sql(self, frame: Frame, operation: Operation) -> Frame:
-        self._views[operation.arguments["as"]] = frame
+        names = (*operation.arguments.get("views", ()), operation.arguments["as"])
+        frames = (*(self.pipeline(nested) for nested in operation.nested), frame)
+        self._views |= {name.lower(): view for name, view in zip(names, frames, strict=True)}
         return sql.run(operation.arguments["sql"], self._views)
 
     def transform_with_state(self, frame: Frame, operation: Operation) -> Frame:
@@ -65,9 +67,8 @@ class _FrameBuilder:
         )
 
     def nested(self, operation: Operation) -> Frame:
-        if operation.nested is None:
-            raise AssertionError(f"{operation.name} without its other side")
-        return self.pipeline(operation.nested)
+        (other,) = operation.nested
+        return self.pipeline(other)
 
 
 OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
@@ -80,6 +81,8 @@ OPERATIONS: Mapping[str, Callable[[_FrameBuilder, Frame, Operation], Frame]] = {
     "groupBy": lambda _, frame, of: frame.group_by(of.arguments["groupBy"], of.arguments["agg"]),
     "join": lambda build, frame, of: frame.join(build.nested(of), of.arguments["on"], of.arguments.get("how", "inner")),
     "union": lambda build, frame, of: frame.union(build.nested(of)),
+    "orderBy": lambda _, frame, of: frame.order_by(*map(sort_order, of.arguments["orderBy"])),
+    "limit": lambda _, frame, of: frame.limit(of.arguments["limit"]),
     "distinct": lambda _, frame, of: frame.distinct() if of.arguments["distinct"] else frame,
     "dropDuplicates": lambda _, frame, of: frame.drop_duplicates(*of.arguments["dropDuplicates"]),
     "dropDuplicatesWithinWatermark": lambda _, frame, of: frame.drop_duplicates(

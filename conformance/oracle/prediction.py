@@ -115,7 +115,10 @@ def _depends_on_order(case: Case) -> bool:
 
 
 def _limits(case: Case) -> bool:
-    return any(one.name == "sql" and "limit" in one.arguments["sql"].lower() for one in case.operations())
+    return any(
+        one.name == "limit" or (one.name == "sql" and "limit" in one.arguments["sql"].lower())
+        for one in case.operations()
+    )
 
 
 def _comes_in_partitions(case: Case) -> bool:

@@ -90,8 +90,8 @@ def _watermarks(pipeline: Pipeline) -> Iterator[_WatermarkCall]:
             column, delay = operation.arguments["withWatermark"]
             yield _WatermarkCall(stream, column, delay)
             stream = None  # a second watermark on the same rows is refused by new versions of Spark
-        if operation.nested is not None:
-            yield from _watermarks(operation.nested)
+        for nested in operation.nested:
+            yield from _watermarks(nested)
 
 
 def _check_column(case: Case, watermark: _WatermarkCall) -> None:

@@ -17,6 +17,7 @@ from .stateful_processors import STATEFUL_PROCESSORS
 
 Operation = Dict[str, Any]
 
+_DIRECTION = re.compile(r"\s+(asc|desc)(?:\s+nulls\s+(first|last))?\s*$", re.IGNORECASE)
 _WINDOW = re.compile(r"\s*(window|session_window)\s*\(", re.IGNORECASE)
 
 
@@ -125,8 +126,18 @@ class _Builder:
             arguments.get("eventTimeColumn", ""),
         )
 
+    def _orderBy(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
+        return frame.orderBy(*[ordering(text) for text in operation["orderBy"]])
+
+    def _limit(self, frame: Any, operation: Operation) -> Any:
+        return frame.limit(operation["limit"])
+
     def _sql(self, frame: Any, operation: Operation) -> Any:
-        frame.createOrReplaceTempView(operation["as"])
+        # All frames are built before any view is made: a view inside one of them may have the name of another.
+        views = {name: self.pipeline(nested) for name, nested in operation.get("views", {}).items()}
+        views[operation["as"]] = frame
+        for name, view in views.items():
+            view.createOrReplaceTempView(name)
         return self._statement(operation["sql"])
 
     def _statement(self, text: str) -> Any:
@@ -152,6 +163,16 @@ def expression(text: str) -> Any:
     column = F.expr(text)
     bare = _bare_window(text)
     return column.alias(bare) if bare else column
+
+
+def ordering(text: str) -> Any:
+    """A sort order, ``total DESC NULLS LAST``: an expression and at its end the direction, ascending if there is none."""
+    found = _DIRECTION.search(text)
+    if found is None:
+        return F.expr(text)
+    column = F.expr(text[: found.start()])
+    direction, nulls = found.group(1).lower(), found.group(2)
+    return getattr(column, "{}_nulls_{}".format(direction, nulls.lower()) if nulls else direction)()
 
 
 def _bare_window(text: str) -> str | None:

@@ -218,8 +218,8 @@ def _watermarked(stream: str, pipeline: Pipeline) -> Iterator[str]:
     for operation in pipeline.operations:
         if operation.name == "withWatermark" and reads == stream:
             yield str(operation.arguments["withWatermark"][0])
-        if operation.nested is not None:
-            yield from _watermarked(stream, operation.nested)
+        for nested in operation.nested:
+            yield from _watermarked(stream, nested)
 
 
 def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:

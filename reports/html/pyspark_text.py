@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.core.query import Operation, Pipeline
+from conformance.core.query import Operation, Pipeline, sort_order
 
 INDENT = "    "
 LONGEST_LINE = 64
@@ -48,13 +48,15 @@ class _Writer:
                 case "sql":
                     view = operation.arguments.get("as")
                     self.statements += _called_on(lines, f".createOrReplaceTempView({_text(view)})")
+                    for name, nested in zip(operation.arguments.get("views", ()), operation.nested, strict=True):
+                        self.statements += _called_on(self.chain(nested), f".createOrReplaceTempView({_text(name)})")
                     lines = [f"spark.sql({_text(operation.arguments['sql'])})"]
                 case "call":
                     module, _, function = str(operation.arguments["call"]).partition(":")
                     self.statements += [f"from {module} import {function}", *_assigned("frame", lines)]
                     lines = [f"{function}(spark, frame)"]
-                case "join" | "union" if operation.nested is not None:
-                    lines += self._with_other(operation, operation.nested)
+                case "join" | "union":
+                    lines += self._with_other(operation, *operation.nested)
                 case _:
                     lines += _calls(operation)
         return lines
@@ -88,6 +90,8 @@ def _calls(operation: Operation) -> Iterator[str]:
             yield f".agg({aggregates})"
         case "withColumn":
             yield f".withColumn({_text(value[0])}, expr({_text(value[1])}))"
+        case "orderBy":
+            yield f".orderBy({', '.join(map(_sort_order, value))})"
         case "distinct":
             yield ".distinct()"
         case "dropDuplicates" | "dropDuplicatesWithinWatermark":
@@ -98,6 +102,14 @@ def _calls(operation: Operation) -> Iterator[str]:
             yield f".{operation.name}({value.get('with')}, …{', ' + rest if rest else ''})"
         case _:
             yield f".{operation.name}({_texts(value) if isinstance(value, list | tuple) else _text(value)})"
+
+
+def _sort_order(text: str) -> str:
+    """Without the direction of nulls that Spark takes anyway."""
+    order = sort_order(text)
+    nulls = "" if order.nulls_first == order.ascending else f"_nulls_{'first' if order.nulls_first else 'last'}"
+    called = f".{'asc' if order.ascending else 'desc'}{nulls}()"
+    return f"expr({_text(order.expression)})" + ("" if called == ".asc()" else called)
 
 
 def _assigned(name: str, chain: list[str]) -> list[str]:

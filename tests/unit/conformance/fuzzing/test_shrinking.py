@@ -111,3 +111,10 @@ def test_no_reduction_changes_its_argument():
     for reduce in REDUCTIONS:
         assert [*reduce(BIG)]
         assert repr(BIG) == before
+
+
+def test_the_views_of_a_sql_query_are_reduced_too():
+    view = [{"from": "events"}, {"where": "value > 1"}]
+    query = [{"from": "events"}, {"sql": "SELECT * FROM a UNION ALL SELECT * FROM b", "as": "a", "views": {"b": view}}]
+    found = [one["query"] for reduction in REDUCTIONS for one in reduction({**BIG, "query": query})]
+    assert [{"from": "events"}, {**query[1], "views": {"b": [{"from": "events"}]}}] in found

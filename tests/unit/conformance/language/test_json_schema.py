@@ -70,6 +70,7 @@ BEYOND_A_SCHEMA = {
     "beside-an-error",
     "broken-sql",
     "columns-no-file-brings",
+    "columns-of-views",
     "differs-that-repeats",
     "duplicate-keys",
     "durations",
@@ -93,12 +94,14 @@ BEYOND_A_SCHEMA = {
     "query-of-a-restart",
     "row-widths",
     "rows-against-batches",
+    "sorting",
     "start-too-late",
     "state-of-operators",
     "streaming-confs",
     "streams-that-disagree",
     "unknown-columns",
     "values",
+    "views-of-sql",
 }
 """What only `conformance validate` knows: how parts of a case fit each other, and what cannot be seen in plain values."""
 

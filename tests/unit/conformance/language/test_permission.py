@@ -154,6 +154,28 @@ def test_a_view_is_known_once_its_operation_has_run() -> None:
     assert found.reason.startswith("'later' is not a view of the case")
 
 
+def test_all_views_of_a_query_are_known_to_it_and_to_none_of_its_pipelines() -> None:
+    both = [{"from": "e"}, {"sql": "SELECT * FROM a JOIN b ON a.a = b.a", "as": "a", "views": {"b": [{"from": "e"}]}}]
+    assert case_from(_case(both), "x").needs_code == ()
+    inner = [{"from": "e"}, {"sql": "SELECT * FROM c", "as": "d"}]
+    outside = [{"from": "e"}, {"sql": "SELECT * FROM a, b, c", "as": "a", "views": {"c": [{"from": "e"}], "b": inner}}]
+    (found,) = case_from(_case(outside), "x").needs_code
+    assert found.reason.startswith("'c' is not a view of the case")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        [{"from": "e"}, {"call": "os:getcwd"}],
+        [{"from": "e"}, {"where": "reflect('a', 'b') = 1"}],
+        [{"from": "e"}, {"orderBy": ["reflect('a', 'b') DESC"]}],
+    ],
+)
+def test_the_pipelines_of_views_need_permission_like_any_other(nested: list[dict[str, object]]) -> None:
+    query: list[dict[str, object]] = [{"from": "e"}, {"sql": "SELECT * FROM a, b", "as": "a", "views": {"b": nested}}]
+    assert len(case_from(_case(query), "x").needs_code) == 1
+
+
 def test_no_function_is_both_allowed_and_refused() -> None:
     assert not functions().allowed & set(functions().needs_code)
     assert {"reflect", "java_method", "input_file_name"} <= set(functions().needs_code)

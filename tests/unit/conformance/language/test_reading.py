@@ -155,10 +155,15 @@ def test_differs_names_steps_by_number_and_by_name(every: Case) -> None:
 
 def test_nested_pipelines(every: Case) -> None:
     join = next(operation for operation in every.query.operations if operation.name == "join")
-    assert join.nested is not None
-    assert join.nested.streams() == {"clicks"}
+    (other,) = join.nested
+    assert other.streams() == {"clicks"}
     assert join.arguments["how"] == "leftOuter"
     assert every.query.streams() == {"events", "clicks"}
+
+
+def test_views_of_a_sql_query(every: Case) -> None:
+    sql = next(operation for operation in every.query.operations if operation.name == "sql")
+    assert [view.streams() for view in sql.nested] == [{"clicks"}, {"events", "clicks"}]
 
 
 def test_upgrades(every: Case) -> None:

@@ -114,8 +114,21 @@ class TestPySpark:
         )
         assert text.endswith('query.writeStream.outputMode("update").start()')
 
+    def test_each_view_of_a_query_in_sql(self) -> None:
+        text = pyspark(shipped("unsupported/append-sql-union-without-watermark"))
+        assert 'views.createOrReplaceTempView("views")' in text
+        assert text.index("createOrReplaceTempView") < text.index("spark.sql(")
+
+    def test_sorting_and_a_limit(self) -> None:
+        text = pyspark(shipped("output-modes/complete-mode-limit-takes-the-first-rows"))
+        assert '    .orderBy(expr("total").desc(), expr("since"))\n    .limit(2)\n' in text
+
 
 ALL: tuple[Case, ...] = whole_suite().cases
+
+
+def shipped(id: str) -> Case:
+    return next(case for case in ALL if case.id == id)
 
 
 def test_features_are_those_people_name() -> None:

@@ -1,0 +1,86 @@
+"""The calls that operations of a case become, without a pyspark."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+
+class Recorded:
+    """Stands for a DataFrame or a column: it keeps the calls that made it."""
+
+    def __init__(self, calls, text):
+        self._calls = calls
+        self.text = text
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            shown = ", ".join(str(getattr(one, "text", one)) for one in arguments)
+            made = f"{self.text}.{name}({shown})"
+            self._calls.append(made)
+            return Recorded(self._calls, made)
+
+        return call
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def dataframe(monkeypatch, calls):
+    """The module, imported with as much of pyspark as it needs to be imported."""
+    before = dict(sys.modules)
+    for name in ("pyspark", "pyspark.sql", "pyspark.sql.functions"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    functions = SimpleNamespace(expr=lambda text: Recorded(calls, text))
+    sys.modules["pyspark.sql"].functions = sys.modules["pyspark.sql.functions"] = functions
+    import harness.driver.dataframe
+
+    yield harness.driver.dataframe
+    for name in set(sys.modules) - set(before):
+        del sys.modules[name]
+
+
+def built(dataframe, calls, *operations):
+    streams = {"a": Recorded(calls, "a"), "b": Recorded(calls, "b")}
+    session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
+    return dataframe.build([{"from": "a"}, *operations], streams, session).text
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("n", "n"),
+        ("n DESC", "n.desc()"),
+        ("n asc", "n.asc()"),
+        ("n + 1 DESC  NULLS first ", "n + 1.desc_nulls_first()"),
+        ("n ASC NULLS LAST", "n.asc_nulls_last()"),
+        ("`n desc`", "`n desc`"),
+        ("descending", "descending"),
+    ],
+)
+def test_a_sort_order(dataframe, calls, text, column):
+    assert built(dataframe, calls, {"orderBy": [text]}) == f"a.orderBy({column})"
+
+
+def test_a_limit(dataframe, calls):
+    assert built(dataframe, calls, {"limit": 3}) == "a.limit(3)"
+
+
+def test_every_view_is_there_before_the_query_and_after_all_frames(dataframe, calls):
+    inner = [{"from": "a"}, {"sql": "SELECT 1 FROM a", "as": "b"}]
+    views = {"b": [{"from": "b"}], "c": inner}
+    assert (
+        built(dataframe, calls, {"sql": "SELECT 2 FROM a, b, c", "as": "a", "views": views})
+        == "sql(SELECT 2 FROM a, b, c)"
+    )
+    assert calls == [
+        "a.createOrReplaceTempView(b)",
+        "b.createOrReplaceTempView(b)",
+        "sql(SELECT 1 FROM a).createOrReplaceTempView(c)",
+        "a.createOrReplaceTempView(a)",
+    ]
