@@ -110,7 +110,8 @@ class ExpectedBatch(Frozen):
     rows: tuple[Row, ...] | None = None
     watermark: Json = None
     """The watermark the batch ran with."""
-    dropped: int | None = None
+    dropped: int | tuple[int, ...] | None = None
+    state: int | tuple[int, ...] | None = None
 
 
 class ExpectedError(Frozen):
@@ -133,7 +134,7 @@ class Expectation(Frozen):
     rows: tuple[Row, ...] = ()
     batches: tuple[ExpectedBatch, ...] | None = None
     watermark: Json = None
-    dropped: int | None = None
+    dropped: int | tuple[int, ...] | None = None
     state: int | tuple[int, ...] | None = None
     event_time: ExpectedEventTime | None = None
     progress: Mapping[str, Json] | None = None

@@ -20,6 +20,9 @@ Json: TypeAlias = Any
 Row: TypeAlias = tuple[Json, ...]
 Stage: TypeAlias = Literal["analysis", "start", "run"]
 
+DROPPED_ROWS = "numRowsDroppedByWatermark"
+"""The metric of a stateful operator."""
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -128,6 +131,13 @@ class BatchSeen(_Frozen):
     """``triggerExecution``, the time measured by the engine."""
     progress: dict[str, Json]
     """The complete progress entry."""
+
+    @property
+    def dropped_by_operator(self) -> tuple[int, ...] | None:
+        """Late rows that each stateful operator dropped; None if the version has no such metric, or the progress is not kept."""
+        counts = [operator.get(DROPPED_ROWS) for operator in self.progress.get("stateOperators", ())]
+        known = tuple(count for count in counts if count is not None)
+        return known if len(known) == len(counts) == len(self.state) else None
 
     @property
     def behaviour(self) -> BatchBehaviour:

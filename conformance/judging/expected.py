@@ -24,7 +24,7 @@ from conformance.core.versions import SparkVersion, VersionRange
 NULL_MEANS_SOMETHING = frozenset({"dropped"})
 """Keys whose explicit ``null`` is an expectation; for other keys it means the key is absent."""
 
-IN_BATCHES = ("rows", "dropped")
+IN_BATCHES = ("rows", "dropped", "state")
 """Keys that a step and its ``batches`` can both have, so that replacing one affects the other."""
 
 
@@ -141,8 +141,8 @@ def _written(step: Step, case: Case) -> ExpectedStep:
 def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> ExpectedStep:
     """Overlay the step with the change: a key in the change replaces the same key of the step.
 
-    Replacing ``rows`` (``dropped``) removes the ``rows`` (``dropped``) of batches that are not replaced. Replacing ``batches``
-    that all have rows (drops) replaces those of the step.
+    Replacing ``rows`` (``dropped``, ``state``) removes the same key of batches that are not replaced. Replacing ``batches`` that all
+    have rows (drops, state) replaces those of the step.
     """
     removed = frozenset(_field(key) for key in change.unchecked)
     given = change.model_fields_set & Expectation.model_fields.keys()
@@ -159,8 +159,9 @@ def overlaid(written: ExpectedStep, change: ExpectationChange, case: Case) -> Ex
             changed = _with_rows_of_batches(changed, batches, case)
         else:
             changed = replace(changed, rows_from_batches=False)
-        if batches is not None and "dropped" not in given and _all_give(batches, "dropped"):
-            changed = replace(changed, checked=changed.checked - {"dropped"})
+        for key in ("dropped", "state"):
+            if batches is not None and key not in given and _all_give(batches, key):
+                changed = replace(changed, checked=changed.checked - {key})
     else:
         for key in IN_BATCHES:
             if key in given | removed:

@@ -141,6 +141,8 @@ def _batch(entry: ExpectedBatch, batch: BatchSeen, step: SeenStep) -> Iterator[F
             )
     if "dropped" in entry.model_fields_set:
         yield from _compare_dropped(entry.dropped, (batch,), step, place)
+    if entry.state is not None:
+        yield from _compare_state(entry.state, batch.state, place)
 
 
 def _watermark(step: SeenStep) -> Iterator[Finding | Note]:
@@ -156,9 +158,12 @@ def _dropped(step: SeenStep) -> Iterator[Finding | Note]:
 
 
 def _compare_dropped(
-    wanted: int | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
+    wanted: int | tuple[int, ...] | None, batches: tuple[BatchSeen, ...], step: SeenStep, place: FindingLocation
 ) -> Iterator[Finding | Note]:
-    """The sum over the batches. ``null`` means that the metric must not exist; old versions lack it (SPARK-24634)."""
+    """The sum over the batches, for a list that of each operator.
+
+    ``null`` means that the metric must not exist; old versions lack it (SPARK-24634).
+    """
     lacking = metrics.missing(metrics.DROPPED, step.version)
     counted = [batch.dropped for batch in batches if batch.dropped is not None]
     exists = len(counted) == len(batches) and (bool(batches) or lacking is None)
@@ -168,20 +173,42 @@ def _compare_dropped(
             yield ValueDiffers(place=place, aspect="dropped", expected=NO_METRIC, observed=observed)
     elif not exists and lacking is not None:
         yield Note(f"dropped is not compared: {lacking}")
+    elif isinstance(wanted, tuple):
+        each = _dropped_by_operator(batches, len(wanted))
+        if each != list(wanted):
+            yield ValueDiffers(place=place, aspect="dropped", expected=list(wanted), observed=each)
     elif not exists or observed != wanted:
         yield ValueDiffers(place=place, aspect="dropped", expected=wanted, observed=observed if exists else NO_METRIC)
 
 
+def _dropped_by_operator(batches: tuple[BatchSeen, ...], operators: int) -> Json:
+    """Late rows dropped by each operator in all batches; by each batch if their operators differ. Zeros if there is no batch."""
+    counts = [batch.dropped_by_operator for batch in batches]
+    if any(count is None for count in counts):
+        return NO_METRIC
+    known = [count for count in counts if count is not None]
+    if len({len(count) for count in known}) > 1:
+        return [list(count) for count in known]
+    return list(map(sum, zip(*known, strict=True))) if known else [0] * operators
+
+
 def _state(step: SeenStep) -> Iterator[Finding | Note]:
-    """After the step: a number is compared with the sum over the operators, a list with each operator."""
     wanted = step.expected.expectation.state
     held = step.last_batch.state if step.last_batch is not None else ()
+    if wanted is not None:
+        yield from _compare_state(wanted, held, step.place)
+
+
+def _compare_state(
+    wanted: int | tuple[int, ...], held: tuple[int, ...], place: FindingLocation
+) -> Iterator[Finding | Note]:
+    """A number is compared with the sum over the operators, a list with each operator."""
     if isinstance(wanted, tuple):
         if wanted != held:
-            yield ValueDiffers(place=step.place, aspect="state", expected=list(wanted), observed=list(held))
+            yield ValueDiffers(place=place, aspect="state", expected=list(wanted), observed=list(held))
     elif wanted != sum(held):
         each = f"per operator: {list(held)}" if len(held) > 1 else None
-        yield ValueDiffers(place=step.place, aspect="state", expected=wanted, observed=sum(held), because=each)
+        yield ValueDiffers(place=place, aspect="state", expected=wanted, observed=sum(held), because=each)
 
 
 def _event_time(step: SeenStep) -> Iterator[Finding | Note]:

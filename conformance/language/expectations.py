@@ -9,6 +9,11 @@ from conformance.language.compound_shapes import ByKind, Definition, Key, ListOf
 from conformance.language.shape import AnyValue, Choice, Count, Instant, Nullable, Text, regular_expression
 from conformance.language.streams import ROWS
 
+_PER_OPERATOR = ListOf(Count(), "a list of counts per operator", at_least=1)
+_STATE = ByKind("a count, or a list of counts per operator", scalar=Count(), items=_PER_OPERATOR)
+_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=Count(nullable=True), items=_PER_OPERATOR)
+_IN_ORDER = "a number for all operators together, or a list in the order of `stateOperators`, the last operator first"
+
 _BATCH = Record(
     "a batch",
     {
@@ -18,10 +23,8 @@ _BATCH = Record(
         ),
         "rows": Key(ROWS, "The rows it emitted, in any order."),
         "watermark": Key(Instant(nullable=True), "The watermark it ran with."),
-        "dropped": Key(
-            Count(nullable=True),
-            "Late rows it dropped, summed over all operators; null if the version has no such metric.",
-        ),
+        "dropped": Key(_DROPPED, f"Late rows it dropped: {_IN_ORDER}; null if the version has no such metric."),
+        "state": Key(_STATE, f"State rows after it: {_IN_ORDER}."),
     },
     description="One micro-batch; absent keys are not checked.",
 )
@@ -75,18 +78,8 @@ _KEYS = {
         "One entry per micro-batch of the step, in order.",
     ),
     "watermark": Key(Instant(), "The watermark after the step, with which the next batch would run."),
-    "dropped": Key(
-        Count(nullable=True),
-        "Late rows dropped in the step, summed over all operators; null if the version has no such metric.",
-    ),
-    "state": Key(
-        ByKind(
-            "a count, or a list of counts per operator",
-            scalar=Count(),
-            items=ListOf(Count(), "a list of counts per operator", at_least=1),
-        ),
-        "State rows after the step: a number, or a list in the order of `stateOperators`, the last operator first.",
-    ),
+    "dropped": Key(_DROPPED, f"Late rows dropped in the step: {_IN_ORDER}; null if the version has no such metric."),
+    "state": Key(_STATE, f"State rows after the step: {_IN_ORDER}."),
     "eventTime": Key(_EVENT_TIME, _EVENT_TIME.description),
     "progress": Key(
         MapOf(

@@ -96,7 +96,8 @@ def observed_expectation(seen: StepSeen, schema: OutputSchema, case: Case) -> di
     rows = [schema.as_written(row) for batch in batches for row in batch.rows]
     found: dict[str, Json] = {"rows": sorted(rows, key=json.dumps), "watermark": show(seen.watermark * 1000)}
     if seen.batches:
-        found["state"] = sum(seen.batches[-1].state)
+        state = seen.batches[-1].state
+        found["state"] = list(state) if len(state) > 1 else sum(state)
         dropped = [batch.dropped for batch in seen.batches if batch.dropped is not None]
         if len(dropped) == len(seen.batches):
             found["dropped"] = sum(dropped)

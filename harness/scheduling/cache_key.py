@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Expectation
 from harness.engine.request import request_for
 from harness.engine.segments import segments_of
 
@@ -75,4 +75,9 @@ def expects_progress(case: Case) -> bool:
     expected = [step.expect for step in case.steps]
     for entry in case.differs:
         expected += [entry.expect, *entry.steps.values()]
-    return any(one is not None and one.progress is not None for one in expected)
+    return any(one is not None and (one.progress is not None or _drops_by_operator(one)) for one in expected)
+
+
+def _drops_by_operator(one: Expectation) -> bool:
+    """Whether it says how many rows each operator drops, which only the raw progress tells."""
+    return any(isinstance(expected.dropped, tuple) for expected in (one, *(one.batches or ())))

@@ -104,7 +104,7 @@ def expected_after(step: ExpectedStep) -> Iterator[Line]:
     if "dropped" in step.checked:
         yield text_line("dropped", _dropped(said.dropped))
     if "state" in step.checked:
-        yield text_line("state", _numbers(said.state) if isinstance(said.state, tuple) else str(said.state))
+        yield text_line("state", _count(said.state))
     if "event_time" in step.checked and said.event_time is not None:
         for key in ("min", "max", "avg"):
             if (value := getattr(said.event_time, key)) is not None:
@@ -125,6 +125,8 @@ def expected_batch(entry: ExpectedBatch) -> Iterator[Line]:
         yield text_line("ran with", "none" if entry.watermark is None else _instant(entry.watermark))
     if "dropped" in entry.model_fields_set:
         yield text_line("dropped", _dropped(entry.dropped))
+    if entry.state is not None:
+        yield text_line("state", _count(entry.state))
 
 
 def observed_batch(batch: BatchSeen) -> Iterator[Line]:
@@ -208,8 +210,13 @@ def _text(row: Sequence[Json] | Mapping[str, Json]) -> str:
     return ", ".join(cell(value) for value in row)
 
 
-def _dropped(count: int | None) -> str:
-    return "no such metric" if count is None else str(count)
+def _dropped(count: int | tuple[int, ...] | None) -> str:
+    return "no such metric" if count is None else _count(count)
+
+
+def _count(count: int | tuple[int, ...] | None) -> str:
+    """A number for all operators together, or one for each."""
+    return _numbers(count) if isinstance(count, tuple) else str(count)
 
 
 def _numbers(values: Sequence[int]) -> str:

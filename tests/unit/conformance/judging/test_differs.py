@@ -130,6 +130,16 @@ class TestReplacedKeysWinOverDerivedOnes:
         assert on_old(of, batch(0), batch(1, SEEN_ONE, kind="no-data", dropped=2)) == "differs"
         assert on_old(of, batch(0), batch(1, SEEN_ONE, kind="no-data", dropped=1)) == "violates"
 
+    @pytest.mark.parametrize("key", ["dropped", "state"])
+    def test_a_count_over_that_of_batches(self, key: str) -> None:
+        of = with_change({"batches": [{"kind": "data", key: 0}]}, **{key: 2})
+        assert on_old(of, batch(0, **{key: 2 if key == "dropped" else (2,)})) == "differs"
+
+    @pytest.mark.parametrize("key", ["dropped", "state"])
+    def test_batches_that_give_a_count_over_that_of_the_step(self, key: str) -> None:
+        of = with_change({key: 5}, batches=[{key: 1}])
+        assert on_old(of, batch(0, **{key: 1 if key == "dropped" else (1,)})) == "differs"
+
     def test_batches_over_rows_taken_from_batches(self) -> None:
         of = with_change(self.BOTH, batches=[{"rows": [TWO]}])
         assert on_old(of, batch(0, SEEN_TWO)) == "differs"

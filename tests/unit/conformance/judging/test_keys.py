@@ -21,6 +21,12 @@ def judged(expectation: dict[str, Any], *batches: Any, version: Any = NEWEST, **
     return judge(case(expect(**expectation), **keys), version, observed(step(1, *batches, **of_step)))
 
 
+def dropping(id: int, *counts: int) -> Any:
+    """A micro-batch whose operators drop so many rows, the last operator first."""
+    progress = {"stateOperators": [{"numRowsDroppedByWatermark": count} for count in counts]}
+    return batch(id, dropped=sum(counts), state=tuple(1 for _ in counts), progress=progress)
+
+
 def aspects(verdict: Verdict) -> list[str]:
     return [finding.aspect for finding in verdict.findings]
 
@@ -194,6 +200,31 @@ class TestDropped:
     def test_an_old_version_that_has_the_metric_is_compared(self) -> None:
         assert judged({"dropped": 1}, batch(0, dropped=2), version=OLD).status == "violates"
 
+    @pytest.mark.parametrize(
+        ("expectation", "status"),
+        [
+            ({"dropped": [0, 3]}, "conforms"),
+            ({"dropped": [3, 0]}, "violates"),
+            ({"dropped": [3]}, "violates"),
+            ({"batches": [{"dropped": [0, 1]}, {"dropped": [0, 2]}]}, "conforms"),
+            ({"batches": [{"dropped": [0, 2]}, {"dropped": [0, 1]}]}, "violates"),
+        ],
+    )
+    def test_a_list_is_each_operator(self, expectation: dict[str, Any], status: str) -> None:
+        batches = [dropping(0, 0, 1), dropping(1, 0, 2)]
+        assert judged(expectation, *batches).status == status
+
+    def test_a_list_without_a_batch(self) -> None:
+        assert judged({"dropped": [0, 0]}).status == "conforms"
+        assert judged({"dropped": [0, 1]}).status == "violates"
+
+    def test_a_list_where_the_progress_has_no_drops(self) -> None:
+        (finding,) = judged({"dropped": [1]}, batch(0, dropped=1)).findings
+        assert isinstance(finding, ValueDiffers)
+        assert finding.observed == "no such metric"
+        verdict = judged({"dropped": [1]}, batch(0, dropped=None), version=OLD)
+        assert (verdict.status, len(verdict.notes)) == ("conforms", 1)
+
     def test_null_asserts_that_there_is_no_metric(self) -> None:
         assert judged({"dropped": None}, batch(0, dropped=None), version=OLD).status == "conforms"
         assert judged({"dropped": None}, batch(0, dropped=0)).status == "violates"
@@ -222,6 +253,14 @@ class TestState:
         assert judge(case(expect(), expect(state=2)), NEWEST, seen).status == "conforms"
         assert judge(case(expect(), expect(state=5)), NEWEST, seen).status == "violates"
         assert judge(case(expect(state=0)), NEWEST, observed(step(1))).status == "conforms"
+
+    def test_after_each_batch(self) -> None:
+        batches = [batch(0, state=(1, 2)), batch(1, state=(1, 1))]
+        assert judged({"batches": [{"state": [1, 2]}, {"state": 2}]}, *batches).status == "conforms"
+        (finding,) = judged({"batches": [{"state": 3}, {"state": [1, 2]}]}, *batches).findings
+        assert isinstance(finding, ValueDiffers)
+        assert (finding.aspect, finding.expected, finding.observed) == ("state", [1, 2], [1, 1])
+        assert finding.place.batches == (1,)
 
 
 class TestEventTime:
