@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from conformance.suite import discovery
 from harness.environments import java as javas
 from harness.environments.installer import Uv
 from harness.environments.pythons import Python
 from tests.support import environments as fakes
+from tests.support.whole_suite import whole_suite
 
 
 @pytest.fixture
@@ -34,6 +36,13 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 def with_java(bare: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """The same machine, with a Java 17."""
     return bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk-17", "17.0.15", "java.base"))}
+
+
+@pytest.fixture
+def suite_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process are given the built-in suite as other tests have read it; reading it takes seconds."""
+    load = discovery.load
+    monkeypatch.setattr(discovery, "load", lambda paths=None: load(paths) if paths else whole_suite())
 
 
 @pytest.fixture(autouse=True)

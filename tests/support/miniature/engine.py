@@ -114,6 +114,7 @@ def run(request, mode, on_progress):
             refuse(request, on_progress)
             return
         query.load(directory)
+    last = request["first"] + len(request["steps"]) - 1
     for number, step in enumerate(request["steps"], request["first"]):
         arrived = [
             (milliseconds(row["event_time"]), row["count"])
@@ -125,12 +126,12 @@ def run(request, mode, on_progress):
             sys.stderr.write("OutOfMemoryError: there was no more room\n")
             sys.stderr.flush()
             os._exit(137)
-        if number == 2 and mode == "hangs":
+        if number == last and mode == "hangs":
             time.sleep(3600)
         if number == 2 and mode == "closes-its-output":
             os.close(1)
             time.sleep(3600)
-        while number == 2 and mode == "emits-for-ever":
+        while number == last and mode == "emits-for-ever":
             on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": 1, "rows": []}))
             time.sleep(0.01)
         while number == 2 and mode == "ends-no-line":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,10 +10,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from conformance.cli.main import main
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -55,6 +58,8 @@ class Follower:
                 self._record(self._folder / case)
             case ["conformance", "run", *arguments]:
                 self._run(arguments)
+            case ["conformance", *arguments] if not re.search(r"[|<>&;$]", line):
+                self._judge(line, printed, exit_code, *self._here(arguments))
             case _:
                 programs = str(Path(sys.executable).parent)
                 environ = {**os.environ, "PATH": programs + os.pathsep + os.environ["PATH"], "PYTHONPATH": str(ROOT)}
@@ -62,9 +67,22 @@ class Follower:
                 done = subprocess.run(
                     command, shell=True, cwd=self._folder, env=environ, capture_output=True, text=True, check=False
                 )
-                assert done.returncode == exit_code, line + done.stdout + done.stderr
-                said = done.stdout.splitlines()
-                assert [text for text in printed if text not in said] == [], done.stdout
+                self._judge(line, printed, exit_code, done.returncode, done.stdout, done.stderr)
+
+    def _here(self, arguments: list[str]) -> tuple[object, str, str]:
+        """A command in this process, which has imported everything: exit code, standard output, standard error."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with chdir(self._folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        said = []
+        for stream in (out, err):
+            stream.seek(0)
+            said.append(stream.read())
+        return stopped.value.code, said[0], said[1]
+
+    def _judge(self, line: str, printed: tuple[str, ...], wanted: int, exit_code: object, out: str, err: str) -> None:
+        assert exit_code == wanted, line + out + err
+        assert [text for text in printed if text not in out.splitlines()] == [], out
 
     def _observation(self, case: Case, target: str) -> Observation:
         """What the sample has, with the stream's name in this case."""
@@ -121,7 +139,10 @@ def test_the_first_command_of_the_readme() -> None:
     assert done.stdout.startswith(shown + "\n"), done.stdout[:2000]
 
 
-def test_the_report(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("suite_read_once")
+def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small report stands in for that of all published results, which tests/engine/test_docs.py makes with the README's command."""
+    monkeypatch.setattr("conformance.cli.report.published", lambda: (SAMPLE / "results.jsonl",))
     shutil.copy(SAMPLE / "results.jsonl", tmp_path)
     shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
     assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 6

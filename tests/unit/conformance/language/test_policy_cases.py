@@ -15,6 +15,7 @@ from conformance.policies.engines.jet import IdleTimeout
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll
 from conformance.suite.coverage import coverage
 from conformance.suite.discovery import load, shipped
+from tests.support.whole_suite import whole_suite
 
 HERE = Path(__file__).parent
 
@@ -84,7 +85,7 @@ def test_what_reads_cases_for_spark_does_not_read_them() -> None:
 
 
 def test_a_suite_keeps_them_apart() -> None:
-    suite = load()
+    suite = whole_suite()
     assert {case.family for case in suite.policy_cases} == {"policies"}
     assert all(isinstance(case, Case) and case.family != "policies" for case in suite.cases)
     ids = [case.id for case in suite.all_cases]
@@ -104,7 +105,7 @@ def test_ids_are_unique_over_both_sorts(tmp_path: Path) -> None:
 
 
 def test_they_count_for_the_statements_they_pin() -> None:
-    suite = load()
+    suite = whole_suite()
     catalogue = Catalogue.at(shipped())
     assert catalogue is not None
     statements = next(one for one in coverage(suite.policy_cases, catalogue) if one.name == "founding statements")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from conformance.policies.from_case import NoTrace, trace_of
 from conformance.policies.replay import replay
 from conformance.policies.trace import Boundary, ClockReading, Event
 from conformance.suite.discovery import load
+from tests.support.whole_suite import whole_suite
 
 SPARK_CASE = """
 title: A title
@@ -91,19 +91,14 @@ def test_assumptions_say_what_is_omitted(tmp_path: Path, group: str, other: str,
     ],
 )
 def test_no_trace(id: str, why: str) -> None:
-    found = next(one for one in suite() if one.id == id)
+    found = next(one for one in whole_suite().cases if one.id == id)
     with pytest.raises(NoTrace, match=f"^{id} cannot be replayed under watermark policies: .*{why}"):
         trace_of(found)
 
 
-@cache
-def suite() -> tuple[Case, ...]:
-    return load().cases
-
-
 def convertible() -> list[Case]:
     found = []
-    for one in suite():
+    for one in whole_suite().cases:
         try:
             trace_of(one)
         except NoTrace:
@@ -114,7 +109,7 @@ def convertible() -> list[Case]:
 
 def test_most_cases_can_be_replayed_under_every_policy() -> None:
     cases = convertible()
-    assert len(cases) > 0.8 * len(suite())
+    assert len(cases) > 0.8 * len(whole_suite().cases)
     for one in cases:
         made = trace_of(one)
         for name in POLICIES:

@@ -32,6 +32,9 @@ def _root(environ: dict[str, str]) -> Path:
     return root
 
 
+WAITING = "waiting for another process that is making its environment"
+
+
 def test_it_is_made_once(with_java: dict[str, str], tmp_path: Path) -> None:
     said: list[str] = []
     installer = FakeInstaller()
@@ -160,35 +163,41 @@ def test_a_thread_that_asks_meanwhile_waits_and_says_so(with_java: dict[str, str
     gate.set()
     one.join(60)
     two.join(60)
-    assert said == ["waiting for another process that is making its environment"]
+    assert said == [WAITING]
     assert second.installs == []
     assert results[0] == results[1]
 
 
 _PROCESS = """\
-import sys, time
-from harness.environments import java as javas
 from harness.environments.provision import prepare
 from tests.support.environments import TARGET, FakeInstaller
 
-class Slow(FakeInstaller):
+class Waiting(FakeInstaller):
     def install(self, python, requirements, *, on_progress):
         print("installing", flush=True)
-        time.sleep(0.5)
+        input()
         super().install(python, requirements, on_progress=on_progress)
 
-print(prepare(TARGET, on_progress=lambda line: print(line, flush=True), installer=Slow()).root)
+print(prepare(TARGET, on_progress=lambda line: print(line, flush=True), installer=Waiting()).root)
 """
 
 
 def test_of_several_processes_one_makes_it(with_java: dict[str, str]) -> None:
+    """The first goes on once each of the others has said that it waits."""
     here = Path(__file__).parents[4]
     environ = {**os.environ, **with_java, "PATH": f"{with_java['PATH']}:{os.environ['PATH']}", "PYTHONPATH": str(here)}
-    command = [sys.executable, "-c", _PROCESS]
-    processes = [subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = [process.communicate(timeout=60)[0].splitlines() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0, 0]
-    assert sum(lines.count("installing") for lines in said) == 1
+
+    def process() -> subprocess.Popen[str]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        return subprocess.Popen([sys.executable, "-c", _PROCESS], env=environ, **pipes)
+
+    first = process()
+    assert "installing\n" in iter(first.stdout.readline, "")
+    others = [process() for _ in range(3)]
+    assert [other.stdout.readline() for other in others] == [f"{WAITING}\n"] * 3
+    said = [running.communicate("\n")[0].splitlines() for running in (first, *others)]
+    assert [running.returncode for running in (first, *others)] == [0, 0, 0, 0]
+    assert "installing" not in [line for lines in said for line in lines]
     assert len({lines[-1] for lines in said}) == 1
 
 

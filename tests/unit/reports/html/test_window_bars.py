@@ -10,13 +10,13 @@ import pytest
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.suite import discovery
 from reports.analysis.model_fates import batch_fates, confirmed
 from reports.html.arrivals import executed
 from reports.html.timeline import Timeline, timeline
 from reports.html.value_labels import ValueLabel, placed
+from tests.support.whole_suite import whole_suite
 
-CASES = {case.id: case for case in discovery.load().cases}
+CASES = {case.id: case for case in whole_suite().cases}
 VERSION = SparkVersion(4, 3, 0)
 UPDATE = "output-modes/update-evicts-without-emitting"
 COMPLETE = "output-modes/complete-emits-every-group-every-batch"
