@@ -15,7 +15,7 @@ FAMILIES: Mapping[str, str] = {
     "chains": "stateful operators on top of stateful operators",
     "unions": "unions of streams with watermarks, and operators on top of them",
     "event-times": "stateless queries: propagation of the event time and the watermark",
-    "sql": "the same in SQL: DISTINCT, GROUP BY, LIMIT",
+    "sql": "the same in SQL: DISTINCT, GROUP BY, LIMIT, joins and unions of two views; orderBy and limit",
     "recovery": "queries of the other families with restarts, crashes, damaged checkpoints and changes",
     "kills": "the same with the engine process killed during a micro-batch",
     "state-functions": "applyInPandasWithState and transformWithState",

@@ -208,7 +208,44 @@ def _one_time(draw: st.DrawFn, draft: Draft) -> Draft:
     return left.then({"select": names}, event_time=kept if marked else None) if kept != left.event_time else left
 
 
+_JOINS_IN_SQL = {
+    "inner": "JOIN",
+    "leftOuter": "LEFT OUTER JOIN",
+    "rightOuter": "RIGHT OUTER JOIN",
+    "fullOuter": "FULL OUTER JOIN",
+    "leftSemi": "LEFT SEMI JOIN",
+}
+
+
+def _over_two_views(draw: st.DrawFn, scale: Scale) -> Draft:
+    """A join or a union of two streams in SQL."""
+    left, right = _sources(draw, 2, scale, plain=True)
+    both = (of.united(left, right) if of.chance(draw, 2) else None) or of.joined(draw, left, right)
+    *before, last = both.operations
+    if "union" in last:
+        statement = "SELECT * FROM view UNION ALL SELECT * FROM other"
+    else:
+        statement = f"SELECT * FROM view {_JOINS_IN_SQL[last['how']]} other ON {last['on']}"
+    views = {"other": list(right.operations)}
+    return replace(both, operations=(*before, {"sql": statement, "as": "view", "views": views}))
+
+
+def _first_rows(draw: st.DrawFn, scale: Scale) -> Draft:
+    """A limit of a stream, or of a sorted result in complete mode."""
+    draft = _source(draw, 0, scale, plain=True)
+    rows = draw(st.integers(1, 3))
+    if of.chance(draw, 2):
+        return draft.then({"limit": rows})
+    result = of.windowed(draw, draft)
+    orders = [f"{name} {draw(st.sampled_from(('ASC', 'DESC')))}" for name in result.columns]
+    return result.then({"orderBy": orders}, modes=frozenset({"complete"})).then({"limit": rows})
+
+
 def _sql(draw: st.DrawFn, scale: Scale) -> Draft:
+    if of.chance(draw, 4):
+        return _over_two_views(draw, scale)
+    if of.chance(draw, 4):
+        return _first_rows(draw, scale)
     draft = _source(draw, 0, scale, plain=True)
     time = of.time_of(draft) or next(iter(draft.columns))
     strings = draft.of_kind("string") or [time]

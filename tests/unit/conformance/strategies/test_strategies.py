@@ -76,6 +76,13 @@ def test_every_operation_is_drawn_but_peoples_own_code():
     assert names == set(OPERATIONS) - {"call"}
 
 
+def test_joins_and_unions_are_drawn_in_sql_too():
+    statements = [
+        one.arguments["sql"] for case in some() for one in case.operations() if one.nested and one.name == "sql"
+    ]
+    assert {"JOIN" in text for text in statements} == {True, False}
+
+
 def test_drawn_cases_need_no_permission():
     """``fuzz`` runs them without --allow-code."""
     assert {one.reason for case in some() for one in case.needs_code} == set()
