@@ -89,10 +89,12 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "min_by": AggregateFunction(_by(min), _first),
     "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),
     "last": AggregateFunction(lambda rows: rows[-1][0] if rows else None, _first),
+    "first ignoring nulls": AggregateFunction(lambda rows: next(iter(_present(rows)), None), _first),
+    "last ignoring nulls": AggregateFunction(lambda rows: next(reversed(_present(rows)), None), _first),
     "collect_list": AggregateFunction(lambda rows: tuple(_present(rows)), _array),
     "collect_set": AggregateFunction(lambda rows: tuple(dict.fromkeys(_present(rows))), _array),
 }
 """``count(*)`` is ``count`` without arguments."""
 
-BY_ORDER = frozenset({"first", "last", "collect_list"})
+BY_ORDER = frozenset({"first", "last", "first ignoring nulls", "last ignoring nulls", "collect_list"})
 """Functions whose result depends on the order of the rows: that of their arrival, as far as the plan keeps it."""

@@ -110,6 +110,21 @@ def _date_format(pattern: str, instant_us: int) -> str:
     return (_EPOCH + timedelta(microseconds=instant_us)).strftime(pattern)
 
 
+def _to_timestamp_by(pattern: str, text: str) -> int:
+    """Text that the pattern does not read is NULL or an error, depending on ANSI mode.
+
+    Raises:
+        Unpredictable: the pattern does not read it.
+    """
+    try:
+        moment = datetime.strptime(text, pattern).replace(tzinfo=UTC)
+    except ValueError:
+        raise Unpredictable("to_timestamp of text that its pattern does not read") from None
+    if moment.strftime(pattern) != text:
+        raise Unpredictable("to_timestamp of text with fewer digits than its pattern")
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
 def _now() -> Value:
     raise Unpredictable("current_timestamp")
 
@@ -208,6 +223,8 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "cast timestamp to float": ScalarFunction(lambda us: us / 1_000_000, _constant(DOUBLE)),
     "cast timestamp to string": ScalarFunction(_time_to_string, _constant(STRING)),
     "to_timestamp": ScalarFunction(_to_timestamp, _constant(TIMESTAMP)),
+    "to_timestamp by pattern": ScalarFunction(_to_timestamp_by, _constant(TIMESTAMP)),
+    "unix_timestamp": ScalarFunction(lambda us: us // 1_000_000, _constant(BIGINT)),
     "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
     "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
     "date_format": ScalarFunction(_date_format, _constant(STRING)),
@@ -224,6 +241,7 @@ BY_TIME_ZONE = frozenset(
         "date_format",
         "date_trunc",
         "to_timestamp",
+        "to_timestamp by pattern",
     }
 )
 """Those that depend on the time zone of the session."""

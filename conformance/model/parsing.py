@@ -280,14 +280,39 @@ class _ExpressionParser:
 
     def _timetostr(self, tree: exp.TimeToStr) -> Expression:
         """``date_format``; sqlglot turns its pattern into that of Python."""
-        pattern = tree.args["format"].name.replace("strict", "")
-        if re.sub("%[YmdHMS]", "", pattern) != re.sub("%.|[A-Za-z]", "", pattern):
-            raise Unpredictable("date_format by parts other than yyyy, MM, dd, HH, mm and ss")
+        pattern = self._pattern(tree, "date_format")
         of = tree.this.this if isinstance(tree.this, exp.TimeStrToTime) else tree.this
         time = self.read(of)
         if time.type != TIMESTAMP:
             raise Unpredictable(f"date_format of {time.type}")
         return Expression("call", STRING, (Expression("literal", STRING, value=pattern), time), "date_format")
+
+    def _strtotime(self, tree: exp.StrToTime) -> Expression:
+        """``to_timestamp`` with a pattern."""
+        pattern = Expression("literal", STRING, value=self._pattern(tree, "to_timestamp"))
+        text = self.read(tree.this)
+        if text.type != STRING:
+            raise Unpredictable(f"to_timestamp with a pattern of {text.type}")
+        return Expression("call", TIMESTAMP, (pattern, text), "to_timestamp by pattern")
+
+    def _strtounix(self, tree: exp.StrToUnix) -> Expression:
+        time = self.read(tree.this)
+        if time.type != TIMESTAMP or not time.is_deterministic:
+            raise Unpredictable(f"unix_timestamp of {time.type}, or of the current time")
+        return Expression("call", type_of("unix_timestamp", [time.type]), (time,), "unix_timestamp")
+
+    def _pattern(self, tree: exp.TimeToStr | exp.StrToTime, function: str) -> str:
+        """A pattern as sqlglot turns it into that of Python."""
+        pattern = str(tree.args["format"].name).replace("strict", "")
+        if re.sub("%[YmdHMS]", "", pattern) != re.sub("%.|[A-Za-z]", "", pattern):
+            raise Unpredictable(f"{function} by parts other than yyyy, MM, dd, HH, mm and ss")
+        return pattern
+
+    def _ignorenulls(self, tree: exp.IgnoreNulls) -> Expression:
+        name = _AGGREGATES.get(type(tree.this))
+        if name not in ("first", "last"):
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return self._aggregate(f"{name} ignoring nulls", tree.this)
 
     def _anonymous(self, tree: exp.Anonymous) -> Expression:
         name = tree.name.lower()

@@ -1,4 +1,4 @@
-"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, DISTINCT, ORDER BY, LIMIT, UNION, WITH and WATERMARK."""
+"""SQL statements: SELECT with FROM, JOIN, WHERE, GROUP BY, HAVING, DISTINCT, ORDER BY, LIMIT, UNION, WITH and WATERMARK."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
         return together.distinct_rows() if tree.args.get("distinct") else together
     if not isinstance(tree, exp.Select):
         raise Unpredictable(f"the statement {tree.sql('spark')}")
-    for clause in ("having", "sort", "windows", "laterals", "qualify", "pivots"):
+    for clause in ("sort", "windows", "laterals", "qualify", "pivots"):
         if tree.args.get(clause):
             raise Unpredictable(f"{clause.upper()} in SQL")
     views = {**views, **_common(tree, views)}
@@ -205,7 +205,14 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     """GROUP BY: the select list may use the keys, and the fields of a window key."""
     keys = [_unquoted(key) for key in group.expressions]
     computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
-    grouped = frame.group_by(keys, computed)
+    having = tree.args.get("having")
+    hidden: dict[exp.Expr, exp.Expr] = {}
+    for call in _unquoted(having.this).find_all(exp.AggFunc) if having else ():
+        hidden.setdefault(call, exp.column(f"_having_{len(hidden)}"))
+    named = [exp.alias_(call, column.name) for call, column in hidden.items()]
+    grouped = frame.group_by(keys, [*computed, *named])
+    if having:
+        grouped = grouped.where(_replaced(_unquoted(having.this), hidden))
     chosen: list[exp.Expr] = []
     names = [column.name for column in grouped.plan.columns]
     for one in (_unquoted(item) for item in tree.expressions):
@@ -218,6 +225,15 @@ def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
         else:
             chosen.append(one)
     return grouped.select(*chosen)
+
+
+def _replaced(tree: exp.Expr, by: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
+    """A tree with parts of it replaced."""
+
+    def other(node: exp.Expr) -> exp.Expr:
+        return by.get(node, node)
+
+    return tree.transform(other)
 
 
 def _unquoted(tree: exp.Expr) -> exp.Expr:

@@ -89,6 +89,54 @@ def test_after_another_operator_the_order_of_rows_is_unknown():
         played(frame, mode="update")
 
 
+def test_first_and_last_may_ignore_nulls():
+    outputs = ["first(s, true) AS a", "last(s, true) AS b", "last(s) AS c", "first(s, false) AS d"]
+    frame = watermarked().group_by(["window(t, '100 seconds')"], outputs).select("a", "b", "c", "d")
+    batches = [(50, 5, None), (51, 2, "x")], [(49, 9, "y"), (48, 1, None)]
+    assert played(frame, *batches, mode="update")[0] == [[("x", "x", "x", None)], [("x", "y", None, None)]]
+
+
+@pytest.mark.parametrize(
+    "having", ["count(*) > 1", "total > 3 AND s <> 'b'", "sum(n) > 3 AND max(n) < 4", "s = 'a'", "total > count(*) * 2"]
+)
+def test_having_keeps_some_groups(having):
+    statement = f"SELECT s, sum(n) AS total FROM v GROUP BY s HAVING {having}"
+    batch = [(5, 1, "a"), (6, 3, "a"), (7, 2, "b")] if "count(*) * 2" not in having else [(5, 5, "a"), (7, 2, "b")]
+    (rows,), _ = played(sql.run(statement, {"v": watermarked()}), batch, mode="update")
+    assert [row[0] for row in rows] == ["a"]
+    assert len(rows[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("time", "found"),
+    [
+        ("t + INTERVAL '1:30' MINUTE TO SECOND", 95 * SECOND),
+        ("t + make_dt_interval(0, 0, 1, 30)", 95 * SECOND),
+        ("CAST(t AS LONG)", 5),
+        ("CAST(t AS DOUBLE)", 5.0),
+        ("unix_timestamp(t)", 5),
+        ("to_timestamp(s)", 7 * SECOND),
+        ("to_timestamp(s, 'yyyy-MM-dd HH:mm:ss')", 7 * SECOND),
+        ("date_format(t, 'HH:mm')", "00:00"),
+    ],
+)
+def test_times_in_other_forms(time, found):
+    assert played(events().select(f"{time} AS at"), [(5, 1, "1970-01-01 00:00:07")])[0] == [[(found,)]]
+
+
+def test_a_time_made_of_text_may_be_the_event_time():
+    frame = events().select("to_timestamp(s, 'yyyy/MM/dd HH:mm:ss') AS at").with_watermark("at", "10 seconds")
+    batches = [(0, 1, "1970/01/01 00:00:05")], [(0, 1, "1970/01/01 00:01:00")]
+    assert played(counted_by_window(frame, "at"), *batches) == ([[], [(10 * SECOND, 1)]], 50)
+
+
+@pytest.mark.parametrize("text", ["5 past", "1970/01/01 0:0:5"])
+def test_text_that_a_pattern_may_not_read_is_not_predicted(text):
+    frame = events().select("to_timestamp(s, 'yyyy/MM/dd HH:mm:ss') AS at")
+    with pytest.raises(Unpredictable, match="to_timestamp"):
+        played(frame, [(0, 1, text)])
+
+
 ORDERED = "SELECT window.end, count(*) AS c FROM v GROUP BY window(t, '10 seconds') ORDER BY c DESC, window.end"
 
 
