@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 DEFAULT_DECIMAL = (10, 0)
 """Spark's ``DecimalType.USER_DEFAULT``, the meaning of ``DECIMAL`` alone."""
@@ -118,6 +119,7 @@ def parse_schema(ddl: str) -> Schema:
     return Schema(ddl, fields)
 
 
+@lru_cache(maxsize=4096)
 def parse_type(text: str) -> DataType:
     """Read one type: DDL (``ARRAY<INT>``) or Spark's simple string (``struct<start:timestamp,end:timestamp>``).
 

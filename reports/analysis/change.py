@@ -20,6 +20,7 @@ from reports.analysis.equivalence import (
     all_differences,
     first_difference,
     has_behaviour,
+    once_for_each_answer,
     same_behaviour,
 )
 from reports.analysis.matrix import Matrix
@@ -163,6 +164,7 @@ def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason
         yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
 
 
+@once_for_each_answer
 def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     a, b = before.observation, after.observation
     if a is None or b is None:

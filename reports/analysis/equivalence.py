@@ -5,14 +5,16 @@ Two cells are compared by ``conformance.judging.divergence``, everywhere: in the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from typing import Literal, TypeAlias, TypeVar
 
-from conformance.judging.divergence import Divergence, divergence, divergences, equivalent
+from conformance.judging.divergence import Divergence, divergence, divergences
 from conformance.judging.verdict import Status
 from conformance.judging.wall_clock import digest_omits_instants
 from reports.results.records import Cell
+from reports.results.stored import ResultsFile, StoredCell
 
 Silence: TypeAlias = Literal["not applicable", "no answer"]
 
@@ -23,6 +25,43 @@ WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
     "flaky": "no answer",
 }
 """Statuses of cells whose behaviour cannot be compared."""
+
+
+_PAIRS = 1 << 14
+"""Pairs of answers whose comparison is kept."""
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A cell of a results file; all cells of a case with one digest are one answer, as digests come from what was observed."""
+
+    file: ResultsFile
+    case: str
+    digest: str
+    cell: Cell = field(compare=False)
+
+    @classmethod
+    def of(cls, cell: Cell) -> _Answer | None:
+        """None if the cell is from no file, or shows no behaviour."""
+        if isinstance(cell, StoredCell) and cell.behaviour is not None:
+            return cls(cell.file_of_results, cell.case, cell.behaviour, cell)
+        return None
+
+
+def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[Cell, Cell], _Found]:
+    """Compare two cells once for all that have the same two answers: the releases of a line mostly do."""
+
+    @lru_cache(maxsize=_PAIRS)
+    def known(a: _Answer, b: _Answer) -> _Found:
+        return compared(a.cell, b.cell)
+
+    @wraps(compared)
+    def found(a: Cell, b: Cell) -> _Found:
+        one, other = _Answer.of(a), _Answer.of(b)
+        return compared(a, b) if one is None or other is None else known(one, other)
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -48,19 +87,23 @@ def has_behaviour(cell: Cell | None) -> bool:
 
 def same_behaviour(a: Cell, b: Cell) -> bool:
     """Whether two cells of one case show the same behaviour."""
-    if a.behaviour == b.behaviour:
-        return True
-    if a.observation is None or b.observation is None:
-        return False
-    return equivalent(a.observation, b.observation, instants=_instants_count(a, b))
+    return a.behaviour == b.behaviour or _difference(a, b) is None
 
 
 def first_difference(a: Cell, b: Cell) -> Divergence:
     """The first place where two cells that do not show the same behaviour differ."""
-    found = None
-    if a.observation is not None and b.observation is not None:
-        found = divergence(a.observation, b.observation, instants=_instants_count(a, b))
-    return found or Divergence(None, None, "status", a.status, b.status)
+    return _difference(a, b) or _of_statuses(a, b)
+
+
+@once_for_each_answer
+def _difference(a: Cell, b: Cell) -> Divergence | None:
+    if a.observation is None or b.observation is None:
+        return _of_statuses(a, b)
+    return divergence(a.observation, b.observation, instants=_instants_count(a, b))
+
+
+def _of_statuses(a: Cell, b: Cell) -> Divergence:
+    return Divergence(None, None, "status", a.status, b.status)
 
 
 def all_differences(a: Cell, b: Cell) -> tuple[Divergence, ...]:

@@ -111,6 +111,10 @@ class _Stored:
             return getattr(_read_again(*self._place), name)
         return super().__getattr__(name)  # type: ignore[misc]
 
+    @property
+    def file_of_results(self) -> ResultsFile:
+        return self._place[0]
+
     def whole(self) -> Any:
         """The same with its observations, as a record."""
         known = {name: value for name, value in self.__dict__.items() if name != "_place"}

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.observation import BatchSeen, Observation
+from conformance.judging.divergence import Divergence, divergence
+from reports.analysis import equivalence
 from reports.analysis.change import Changes, change, changes
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
@@ -272,3 +274,22 @@ def test_a_row_in_state_is_later_although_fewer_are_dropped(tmp_path: Path) -> N
 def test_what_was_refused_says_at_which_stage(tmp_path: Path, stage: str) -> None:
     found = between(tmp_path, a.seen(failed(1, "AnalysisException", stage=stage)), a.CALM)
     assert (found.meaning, found.what) == ("accepted", f"runs; it was refused at {stage} (AnalysisException) before")
+
+
+def test_the_same_two_answers_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The releases of a line mostly give the same answer, and a report compares every two of them."""
+    old, new = ("3.0.3", "3.1.3", "3.2.4"), ("4.0.5", "4.1.4", "4.2.1")
+    answers = {a.CASE: {**dict.fromkeys(old, a.LOST), **dict.fromkeys(new, a.CALM)}}
+    compared: list[str] = []
+
+    def counting(one: Observation, other: Observation, *, instants: bool) -> Divergence | None:
+        compared.append(one.case)
+        return divergence(one, other, instants=instants)
+
+    monkeypatch.setattr(equivalence, "divergence", counting)
+    matrix = Matrix.of(a.results(tmp_path / "r", answers))
+    for before in matrix.targets:
+        for after in matrix.targets:
+            other = (before.spark in old) != (after.spark in old)
+            assert [len(changes(matrix, before, after).changes)] == [int(other)]
+    assert compared == [a.CASE, a.CASE]
