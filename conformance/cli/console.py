@@ -21,12 +21,21 @@ from conformance.cli.streams import SafeStream
 from conformance.core.printable import printable, printable_json
 from conformance.core.redaction import redact_command
 
+_WIDTH = 80
+"""Where the terminal does not tell its own."""
+
 
 class SafeConsole(Console):
     r"""A console whose texts cannot act on the terminal: control characters are shown as ``\x1b``.
 
     A text that is printed with ``soft_wrap`` is one line: a line end in it is shown as ``\n``.
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # COLUMNS=0 is the width of a terminal without one; nothing would be printed at all.
+        if self.width < 1:
+            self.width = _WIDTH
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

@@ -17,11 +17,30 @@ from conformance.core.printable import without_commands
 def safe_streams() -> Iterator[None]:
     """Let standard output and standard error survive a reader that is gone and an encoding without our characters."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = SafeStream(before[0]), SafeStream(before[1])
+    _take(0)
+    sys.stdout = SafeStream(before[0] or _to_nowhere(1))
+    sys.stderr = SafeStream(before[1] or _to_nowhere(2))
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def _to_nowhere(descriptor: int) -> TextIO:
+    """What stands for a stream that the process was started without (``>&-``)."""
+    return os.fdopen(_take(descriptor), "w", encoding="utf-8", closefd=False)
+
+
+def _take(descriptor: int) -> int:
+    """Open a standard stream that is closed, to nowhere; else the next file would be it, and others would write into that."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        if nowhere != descriptor:
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+    return descriptor
 
 
 def flush() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,33 @@ def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
             [*RUN, "combine", str(tmp_path / "r")], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (3, "conformance: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("closed", "command", "code"),
+    [(">&-", "combine r", 0), ("<&- >&- 2>&-", "combine r -o again", 0), ("2>&-", "combine nothing", 3)],
+)
+def test_a_closed_stream_does_not_change_the_exit_code(closed: str, command: str, code: int, tmp_path: Path) -> None:
+    written(tmp_path / "r")
+    words = shlex.join([*RUN, *command.split()])
+    # In the folder of the results, this tree is still the one that is tested.
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    done = subprocess.run(
+        ["sh", "-c", f"{words} {closed}"], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+    if "-o" in command:
+        assert (tmp_path / "again").read_text() == (tmp_path / "r").read_text()
+
+
+def test_a_terminal_without_a_width(tmp_path: Path) -> None:
+    written(tmp_path / "r")
+    environ = {**os.environ, "COLUMNS": "0"}
+    done = subprocess.run(
+        [*RUN, "combine", str(tmp_path / "r")], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "2 cases × 2 versions: 4 conform; 0 violate" in done.stdout
 
 
 def test_an_ascii_terminal(tmp_path: Path) -> None:
