@@ -261,7 +261,12 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
             if (folder / below).is_symlink()
         ]
         for file in (folder / below for below in files if not below.startswith(".")):
-            if file.suffix in SUFFIXES and file.is_file():
+            if file.is_symlink() and file.is_file() and not file.resolve().is_relative_to(path.resolve()):
+                # Messages would quote a file that whoever sent the link cannot read.
+                if file.suffix in SUFFIXES:
+                    message = "a link to a file outside this folder is not followed; name the file itself"
+                    problems.append(Problem(file, 0, 0, message))
+            elif file.suffix in SUFFIXES and file.is_file():
                 found.append(file)
             elif file.is_symlink() and not file.exists():
                 problems.append(Problem(file, 0, 0, "a link to a file that does not exist"))

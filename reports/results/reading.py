@@ -82,7 +82,8 @@ class Results:
                     cell = current(record)
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(path, line.number, cell)
-                    cells[record.key] = file.stored(line, with_own_behaviour(cell))
+                    own = with_own_behaviour(cell)
+                    cells[record.key] = file.stored(line, own, as_written=own is record)
                 case Footer():
                     footer = record
         if footer is None:

@@ -60,8 +60,8 @@ class ResultsFile:
         except OSError as error:
             raise NotReadable(path, error.strerror or str(error)) from None
 
-    def stored(self, line: RecordLine, cell: AnyCell) -> AnyCell:
-        """The cell of this line, without its observations."""
+    def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
+        """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
         values = {name: value for name, value in cell.__dict__.items() if name not in _READ_AGAIN or not value}
@@ -69,6 +69,7 @@ class ResultsFile:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)
         values["_place"] = self, line.offset, len(line.content)
+        values["_as_written"] = as_written
         kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
         made = kind.__new__(kind)
         # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
@@ -85,10 +86,18 @@ class ResultsFile:
             ChangedResults: the file is not the one that was read before.
             NotReadable: it cannot be read.
         """
-        content = self._content(offset, length) if self._lines is None else self._lines[offset]
-        record = RECORD.validate_json(content.decode("utf-8", "replace"))
+        record = RECORD.validate_json(self.text(offset, length))
         assert isinstance(record, AnyCell)
         return self._current(record)
+
+    def text(self, offset: int, length: int) -> str:
+        """The line there.
+
+        Raises:
+            ChangedResults, NotReadable: as ``read_again``.
+        """
+        content = self._content(offset, length) if self._lines is None else self._lines[offset]
+        return content.decode("utf-8", "replace").strip()
 
     def _content(self, offset: int, length: int) -> bytes:
         try:
@@ -105,6 +114,7 @@ class _Stored:
     """What cells of both matrices share whose observations stay in their file."""
 
     _place: tuple[ResultsFile, int, int]
+    _as_written: bool
 
     def __getattr__(self, name: str) -> Any:
         if name in _READ_AGAIN and "_place" in self.__dict__:
@@ -117,7 +127,7 @@ class _Stored:
 
     def whole(self) -> Any:
         """The same with its observations, as a record."""
-        known = {name: value for name, value in self.__dict__.items() if name != "_place"}
+        known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
         return _read_again(*self._place).model_copy(update=known)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
@@ -130,6 +140,9 @@ class _Stored:
         return hash(self.whole())
 
     def model_dump_json(self, **options: Any) -> str:
+        file, offset, length = self._place
+        if self._as_written and not options:
+            return file.text(offset, length)
         return str(self.whole().model_dump_json(**options))
 
 

@@ -226,6 +226,16 @@ class TestNothingIsSkippedSilently:
         (tmp_path / "cases" / "linked").symlink_to(tmp_path / "real")
         assert messages(load([tmp_path / "cases"])) == ["a link to a folder is not followed; name the folder itself"]
 
+    def test_a_link_out_of_the_folder_shows_nothing_of_the_file(self, tmp_path: Path) -> None:
+        """Messages about a file quote it, and a log of CI is public."""
+        (tmp_path / "token").write_text("secret")
+        write(tmp_path / "cases" / "a.yaml", CASE)
+        (tmp_path / "cases" / "b.yaml").symlink_to(tmp_path / "token")
+        (tmp_path / "cases" / "c.yml").symlink_to("a.yaml")
+        suite = load([tmp_path / "cases"])
+        assert messages(suite) == ["a link to a file outside this folder is not followed; name the file itself"]
+        assert ids(suite) == ["a", "c"]
+
     def test_a_folder_that_cannot_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Root can read every folder, so the system call is made to fail."""
         write(tmp_path / "a.yaml", CASE)
