@@ -49,6 +49,7 @@ COMMANDS: Mapping[str, Listed] = {
     "gate": Listed("gate", "Fail if results change between two Spark versions.", _COMPARE),
     "diff": Listed("diff", "Compare two runs of the same Spark versions.", _COMPARE),
     "upgrade": Listed("upgrade", "Resume checkpoints of one Spark version on another.", _COMPARE),
+    "checkpoint": Listed("checkpoint", "Inspect the checkpoint of a streaming query, without Spark.", _COMPARE),
     "report": Listed("report", "Write results as HTML pages.", _PUBLISH),
     "export": Listed("export", "Write results for CI systems and other programs.", _PUBLISH),
     "combine": Listed("combine", "Merge the results of several runs of one suite.", _PUBLISH),

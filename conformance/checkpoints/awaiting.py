@@ -1,0 +1,109 @@
+"""What awaits a checkpoint on another version of Spark: refusals and changes, as far as its files tell.
+
+The rules are data, ``changes.yaml``; each names a case of the suite that shows it, or the place in Spark's source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from conformance.checkpoints.checkpoint import Checkpoint
+from conformance.checkpoints.state import JOIN
+from conformance.core.data import read_data
+from conformance.core.versions import SparkVersion, VersionRange
+
+Effect: TypeAlias = Literal["refused", "may be refused", "changes"]
+WORST_FIRST: tuple[Effect, ...] = ("refused", "may be refused", "changes")
+
+
+@dataclass(frozen=True)
+class AwaitingChange:
+    """A refusal or change, what in a checkpoint it applies to, and how to go on."""
+
+    when: Mapping[str, Any]
+    """Name of a condition → its argument; all must hold."""
+    to: VersionRange
+    """The versions that resume the checkpoint."""
+    effect: Effect
+    because: str
+    link: str
+    error: str | None = None
+    """The error class of a refusal."""
+    way_round: str | None = None
+    """A setting or step that lets the query resume."""
+    case: str | None = None
+    """The id of a case that shows it."""
+    source: str | None = None
+    """The place in Spark's source that shows it, if no case does."""
+
+    def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
+        return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
+
+
+def awaiting(checkpoint: Checkpoint, to: SparkVersion) -> tuple[AwaitingChange, ...]:
+    """What awaits the checkpoint on a version, worst first."""
+    found = (change for change in changes() if change.applies(checkpoint, to))
+    return tuple(sorted(found, key=lambda change: WORST_FIRST.index(change.effect)))
+
+
+@cache
+def changes() -> tuple[AwaitingChange, ...]:
+    """Every known refusal and change."""
+    return tuple(
+        AwaitingChange(
+            when=MappingProxyType(entry["when"]),
+            to=VersionRange.parse(entry["to"]),
+            effect=entry["effect"],
+            because=entry["because"],
+            link=entry["link"],
+            error=entry.get("error"),
+            way_round=entry.get("wayRound"),
+            case=entry.get("case"),
+            source=entry.get("source"),
+        )
+        for entry in read_data("conformance.checkpoints", "changes.yaml")
+    )
+
+
+Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
+
+
+def _join_state_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
+    """Whether a column of a query's input is NOT NULL in the state of a join; Spark's own columns always are."""
+    found = any(
+        not field.nullable and field.name not in _OF_SPARK
+        for operator in checkpoint.operators
+        if operator.name == JOIN
+        for schema in operator.schemas
+        for field in schema.fields
+    )
+    return found is wanted
+
+
+_OF_SPARK = frozenset({"index", "value", "matched"})
+"""Columns that Spark adds to the state of a join: which of several rows with one key, how many there are, whether it has matched."""
+
+
+def _state_type(checkpoint: Checkpoint, name: str) -> bool:
+    return any(field.type == name for one in checkpoint.operators for schema in one.schemas for field in schema.fields)
+
+
+_CONDITIONS: Mapping[str, Condition] = {
+    "join_state_not_null": _join_state_not_null,
+    "state_type": _state_type,
+    "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
+    "operators_unnamed": lambda checkpoint, wanted: any(one.format is None for one in checkpoint.operators) is wanted,
+    "schema_missing": lambda checkpoint, wanted: any(not one.schemas for one in checkpoint.operators) is wanted,
+    "sources": lambda checkpoint, least: checkpoint.watermark_ms > 0 and len(checkpoint.sources) >= least,
+    "offset_format": lambda checkpoint, least: checkpoint.planned is not None and checkpoint.planned.format >= least,
+    "commit_format": lambda checkpoint, least: (
+        checkpoint.committed is not None and checkpoint.committed.format >= least
+    ),
+    "schema_format": lambda checkpoint, least: any(
+        schema.format >= least for operator in checkpoint.operators for schema in operator.schemas
+    ),
+}

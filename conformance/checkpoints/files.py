@@ -1,0 +1,149 @@
+"""The files of a checkpoint, wherever it is: a folder of this machine, or a URL of an object store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
+
+from conformance.core.errors import WrongUsage
+
+MOST_BYTES = 64 * 1024 * 1024
+"""No log entry, schema or metadata file is larger; state files are not read."""
+
+
+class NoSuchCheckpoint(WrongUsage):
+    """There is no such folder, it cannot be read, or it is not a checkpoint."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where}: {why}")
+        self.where = where
+
+
+class Files(Protocol):
+    """The files of a checkpoint; nothing is ever written."""
+
+    @property
+    def where(self) -> str:
+        """The path or URL of the checkpoint."""
+
+    @property
+    def sizes(self) -> Mapping[PurePosixPath, int]:
+        """Path relative to the checkpoint → bytes, of every file."""
+
+    def read(self, path: PurePosixPath) -> bytes:
+        """The content of a file.
+
+        Raises:
+            NoSuchCheckpoint: it cannot be read, or is larger than `MOST_BYTES`.
+        """
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of this machine."""
+
+    root: Path
+    sizes: Mapping[PurePosixPath, int]
+
+    @classmethod
+    def open(cls, root: Path) -> Folder:
+        """List a folder.
+
+        Raises:
+            NoSuchCheckpoint: it does not exist, or cannot be read.
+        """
+        if not root.is_dir():
+            why = "this is a file, not a checkpoint folder" if root.exists() else "there is no such folder"
+            raise NoSuchCheckpoint(str(root), why)
+        return cls(root, dict(_listed(root)))
+
+    @property
+    def where(self) -> str:
+        return str(self.root)
+
+    def read(self, path: PurePosixPath) -> bytes:
+        _check_size(self, path)
+        try:
+            return (self.root / path).read_bytes()
+        except OSError as error:
+            raise NoSuchCheckpoint(str(self.root / path), error.strerror or str(error)) from error
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A checkpoint behind a URL that `fsspec` can read: ``s3://…``, ``gs://…``, ``abfss://…``, ``hdfs://…``."""
+
+    where: str
+    sizes: Mapping[PurePosixPath, int]
+    _root: str = field(repr=False)
+    _store: Any = field(repr=False)
+
+    @classmethod
+    def open(cls, url: str) -> ObjectStore:
+        """List what is behind a URL.
+
+        Raises:
+            NoSuchCheckpoint: `fsspec` or what it needs for this URL is not installed, or the URL cannot be read.
+        """
+        try:
+            import fsspec
+        except ImportError:
+            install = "pip install 'watermark-conformance[storage]'"
+            raise NoSuchCheckpoint(url, f"to read object stores, install fsspec: {install}") from None
+        try:
+            store, root = fsspec.core.url_to_fs(url)
+            found = store.find(root, detail=True)
+        except Exception as error:  # each store has errors of its own
+            raise NoSuchCheckpoint(url, f"{type(error).__name__}: {error}") from error
+        if not found:
+            raise NoSuchCheckpoint(url, "nothing is there")
+        sizes = {
+            PurePosixPath(path).relative_to(PurePosixPath(root)): int(one.get("size") or 0)
+            for path, one in found.items()
+        }
+        return cls(url, sizes, root, store)
+
+    def read(self, path: PurePosixPath) -> bytes:
+        _check_size(self, path)
+        try:
+            return bytes(self._store.cat_file(f"{self._root.rstrip('/')}/{path}"))
+        except Exception as error:  # each store has errors of its own
+            raise NoSuchCheckpoint(f"{self.where}/{path}", f"{type(error).__name__}: {error}") from error
+
+
+def open_files(where: str) -> Files:
+    """The files of a checkpoint by its path or URL.
+
+    Raises:
+        NoSuchCheckpoint: see `Folder.open` and `ObjectStore.open`.
+    """
+    if where.startswith("file:"):
+        where = "/" + where.removeprefix("file:").lstrip("/")
+    return ObjectStore.open(where) if "://" in where else Folder.open(Path(where))
+
+
+def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
+    def fail(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError):
+            # A running query removes folders.
+            return
+        raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
+
+    found = []
+    for folder, _, names in os.walk(root, onerror=fail):
+        for name in names:
+            path = Path(folder, name)
+            try:
+                found.append((PurePosixPath(path.relative_to(root).as_posix()), path.lstat().st_size))
+            except FileNotFoundError:
+                # A running query replaces its files.
+                continue
+    return found
+
+
+def _check_size(files: Files, path: PurePosixPath) -> None:
+    if files.sizes.get(path, 0) > MOST_BYTES:
+        raise NoSuchCheckpoint(f"{files.where}/{path}", f"this file has more than {MOST_BYTES // 1024**2} MiB")

@@ -1,0 +1,130 @@
+"""What the logs of a checkpoint say, and what is wrong with a damaged one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from conformance.checkpoints.awaiting import awaiting
+from conformance.checkpoints.checkpoint import Checkpoint, read
+from conformance.checkpoints.checkpoint_text import lines
+from conformance.checkpoints.errors import DamagedCheckpoint
+from conformance.checkpoints.files import NoSuchCheckpoint, open_files
+from conformance.core.versions import SparkVersion
+from tests.support.checkpoints import schema, schema_v2, small, write
+
+V = SparkVersion.parse
+
+
+def opened(root: Path) -> Checkpoint:
+    return read(open_files(str(root)))
+
+
+def test_the_next_watermark_is_in_the_commit(tmp_path: Path) -> None:
+    assert opened(small(tmp_path, watermark_ms=1000)).watermark_ms == 1000
+
+
+def test_a_micro_batch_that_is_not_committed_runs_again_with_its_own_watermark(tmp_path: Path) -> None:
+    found = opened(
+        small(
+            tmp_path, watermark_ms=1000, offsets__1='v1\n{"batchWatermarkMs":500,"batchTimestampMs":1}\n{"logOffset":1}'
+        )
+    )
+    assert (found.unfinished, found.watermark_ms) == (True, 500)
+
+
+def test_the_newest_entry_counts_by_number(tmp_path: Path) -> None:
+    later = {f"offsets__{batch}": f'v1\n{{"batchTimestampMs":{batch}}}\n-' for batch in (2, 9, 10)}
+    found = opened(small(tmp_path, committed=False, **later, **{"offsets__.10.crc": b"\0"}))
+    assert found.planned is not None
+    assert (found.planned.batch, found.sources[0].offset) == (10, None)
+
+
+@pytest.mark.parametrize(
+    ("offset", "kind"),
+    [
+        ('{"logOffset":3}', "files"),
+        ('{"orders":{"0":5,"1":7}}', "Kafka"),
+        ('{"sourceVersion":1,"reservoirId":"a","reservoirVersion":4,"index":-1,"isStartingVersion":false}', "Delta"),
+        ("12", "rate, socket or memory"),
+        ('{"shard":1}', "unknown"),
+        ("x", "unknown"),
+    ],
+)
+def test_an_offset_tells_the_kind_of_its_source(tmp_path: Path, offset: str, kind: str) -> None:
+    assert opened(small(tmp_path, offsets__0=f"v1\n{{}}\n{offset}")).sources[0].kind == kind
+
+
+def test_a_source_has_a_name_in_format_2(tmp_path: Path) -> None:
+    found = opened(small(tmp_path, offsets__0='v2\n{}\norders:{"logOffset":1}\nclicks:-'))
+    assert [(one.name, one.offset) for one in found.sources] == [("orders", '{"logOffset":1}'), ("clicks", None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("offsets__0", "", "the first line is not a format version such as v1: the entry is incomplete"),
+        ("offsets__0", "v1", "the entry is incomplete"),
+        ("offsets__0", 'v1\n{"batchWater', "the second line is not JSON: the entry is incomplete"),
+        ("offsets__0", "v1\n[1]", "the second line is not the metadata of a micro-batch"),
+        ("offsets__0", 'v1\n{"conf":[]}', "the second line is not the metadata of a micro-batch"),
+        ("offsets__0", 'v1\n{"batchWatermarkMs":"x"}', "batchWatermarkMs is not a number of milliseconds"),
+        ("offsets__0", b"\xff\xfe", "this is not UTF-8 text"),
+        ("commits__0", "v1\n{", "the second line is not JSON"),
+        ("metadata", "{}", "this is not the metadata of a query, or it is incomplete"),
+        ("state__0___metadata__metadata", "v1\n{}", "this is not the metadata of a stateful operator"),
+    ],
+)
+def test_what_is_damaged_is_said_with_its_file(tmp_path: Path, name: str, content: str | bytes, why: str) -> None:
+    files = {name: content} if "state" not in name else {"state/0/_metadata/metadata": content}
+    small(tmp_path)
+    write(tmp_path, {path.replace("__", "/"): text for path, text in files.items()})
+    with pytest.raises(DamagedCheckpoint, match=why) as raised:
+        opened(tmp_path)
+    assert str(raised.value.path) in str(raised.value)
+
+
+def test_a_folder_that_is_not_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchCheckpoint, match="pass the folder that the query has as checkpointLocation"):
+        opened(tmp_path)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(NoSuchCheckpoint, match="there is no such folder"):
+        opened(tmp_path / "none")
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(b"")
+    with pytest.raises(NoSuchCheckpoint, match="this is a file, not a checkpoint folder"):
+        opened(path)
+
+
+def test_what_is_not_null_in_the_state_of_a_join_is_refused_from_4_0_on(tmp_path: Path) -> None:
+    def join(nullable: bool) -> Checkpoint:
+        content = schema_v2(schema(("key", "string", nullable)), schema(("value", "long", False)))
+        name = "state/0/0/left-keyToNumValues/_metadata/schema"
+        return opened(write(small(tmp_path / str(nullable)), {name: content}))
+
+    effects = [(change.effect, change.error) for change in awaiting(join(False), V("4.1.0"))]
+    assert effects[0] == ("refused", "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE")
+    assert "refused" not in [change.effect for change in awaiting(join(True), V("4.1.0"))]
+    assert [change.effect for change in awaiting(join(False), V("3.5.9"))] == ["may be refused"]
+
+
+def test_a_missing_id_is_refused_from_4_2_on(tmp_path: Path) -> None:
+    small(tmp_path)
+    (tmp_path / "metadata").unlink()
+    assert [change.error for change in awaiting(opened(tmp_path), V("4.2.0"))] == [
+        "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+    ]
+    assert awaiting(opened(tmp_path), V("4.1.0")) == ()
+
+
+def test_how_long_ago_it_ran(tmp_path: Path) -> None:
+    now = datetime.fromtimestamp(1_700_000_000 + 7300, UTC)
+    shown = [line.plain for line in lines(opened(small(tmp_path)), now)]
+    assert "  micro-batch     0, committed; planned 2023-11-14 22:13:20 UTC, 2 hours ago" in shown

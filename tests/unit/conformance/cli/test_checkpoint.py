@@ -1,0 +1,111 @@
+"""``conformance checkpoint inspect`` as it is called, on checkpoints that real Sparks wrote, and as its page says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from conformance.cli.main import main
+from conformance.core.versions import releases
+from tests.support.checkpoints import DATA, releases_with, small, written_by
+
+PAGE = Path(__file__).parents[4] / "docs" / "your-checkpoint.md"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(["checkpoint", "inspect", *arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code, out, err
+
+
+def test_there_is_a_checkpoint_of_every_line() -> None:
+    lines = {version.line for version in releases()}
+    assert {path.stem.rpartition(".")[0] for path in DATA.glob("*.zip")} == lines
+
+
+@pytest.mark.parametrize(
+    "name", ["window_aggregation-hdfs", "outer_join-hdfs", "outer_join-rocksdb", "deduplication-hdfs"]
+)
+def test_what_each_line_wrote(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = releases_with(name)
+    assert len(found) >= (10 if name.endswith("hdfs") else 8)
+    for version in found:
+        _, out, _ = run(capsys, str(written_by(version, name, tmp_path / version)), "--json")
+        shown = json.loads(out)
+        assert version.rpartition(".")[0] in shown["lines"], version
+        assert not shown["unfinished"]
+        assert shown["watermarkMs"] == (1704110940000 if "join" in name else 1704111660000), version
+        assert {one["kind"] for one in shown["sources"]} == {"files"}
+        stores = [store for operator in shown["operators"] for store in operator["stores"]]
+        assert {store["provider"] for store in stores} == {"RocksDB" if "rocksdb" in name else "HDFS"}
+        assert {store["partitions"] for store in stores} == {2}
+        assert all(store["schemas"] for store in stores) is (version[:3] != "3.0"), version
+
+
+def test_a_query_without_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for version in releases_with("filter_only-hdfs"):
+        code, out, _ = run(capsys, str(written_by(version, "filter_only-hdfs", tmp_path / version)), "--to", "4.3")
+        assert (code, "state           none" in out, "no known reason to refuse it" in out) == (0, True, True)
+
+
+def test_an_outer_join_of_3_5_is_refused_by_4_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(written_by("3.5.9", "outer_join-hdfs", tmp_path))
+    code, out, _ = run(capsys, folder, "--to", "4.1")
+    assert code == 1
+    assert "✗ refused with STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in out
+    assert "way round: spark.sql.streaming.stateStore.stateSchemaCheck=false" in out
+
+
+def test_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written_by("3.5.9", "outer_join-rocksdb", tmp_path)
+
+    def files() -> dict[Path, tuple[bytes, int]]:
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+    before = files()
+    run(capsys, str(folder), "--to", "4.3")
+    assert files() == before
+
+
+def test_an_object_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = fsspec.filesystem("memory")
+    store.put(str(small(tmp_path / "local")), "/bucket/orders", recursive=True)
+    code, out, _ = run(capsys, "memory://bucket/orders")
+    assert (code, out.splitlines()[0]) == (0, "memory://bucket/orders")
+    assert run(capsys, "memory://bucket/none")[::2] == (2, "conformance: memory://bucket/none: nothing is there\n")
+
+
+def test_an_unknown_store_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "nowhere://x")
+    assert (code, err.count("\n"), "nowhere://x: ValueError: Protocol not known: nowhere" in err) == (2, 1, True)
+
+
+def test_a_hostile_checkpoint_cannot_act_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small(tmp_path, metadata='{"id":"\\u001b[31m\\n::error::x"}')
+    _, out, _ = run(capsys, str(tmp_path))
+    assert "\x1b" not in out
+    assert not any(line.startswith("::") for line in out.splitlines())
+
+
+def test_the_page_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written_by("3.5.9", "outer_join-hdfs", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    shown = re.findall(
+        r"```console\n\$ conformance checkpoint inspect (.*)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+    )
+    assert shown
+    for arguments, output in shown:
+        _, out, _ = run(capsys, *arguments.split())
+        assert _without_age(out) == _without_age(output)
+
+
+def _without_age(text: str) -> str:
+    return re.sub(r", (\d+ \w+|less than a minute) ago", "", text)

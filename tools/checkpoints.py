@@ -1,0 +1,88 @@
+"""Makes the checkpoints that tests of ``conformance checkpoint`` read: queries × state stores × lines of Spark.
+
+    python -m tools.checkpoints                      every line
+    python -m tools.checkpoints 3.5.9 4.3.0          these releases
+    python -m tools.checkpoints --into FOLDER 3.5.9  elsewhere
+
+Each release makes one zip, with a folder for each checkpoint: ``outer_join-rocksdb/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+from harness.environments import provision
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
+
+QUERIES = Path(__file__).with_name("checkpoint_queries.py")
+DATA = Path(__file__).parents[1] / "tests" / "unit" / "conformance" / "checkpoints" / "data"
+SINCE = {
+    ("session_window", "hdfs"): "3.2",
+    ("within_watermark", "hdfs"): "3.5",
+    ("window_aggregation", "rocksdb"): "3.2",
+    ("outer_join", "rocksdb"): "3.2",
+}
+"""(query, state store) → the line that brought the feature."""
+MADE = (
+    ("window_aggregation", "hdfs"),
+    ("outer_join", "hdfs"),
+    ("deduplication", "hdfs"),
+    ("filter_only", "hdfs"),
+    *SINCE,
+)
+
+
+def made_on(target: Target) -> Iterator[tuple[str, str]]:
+    """The checkpoints that this version can write: (query, state store)."""
+    line = tuple(int(part) for part in target.version.line.split("."))
+    for one in MADE:
+        if line >= tuple(int(part) for part in SINCE.get(one, "0.0").split(".")):
+            yield one
+
+
+def kept(path: PurePath, content: bytes) -> bytes:
+    """What a test needs of a file: of state itself, which nothing reads, only the size."""
+    described = {"_metadata", "_stateSchema"} & set(path.parts)
+    return content if path.parts[0] != "state" or described else bytes(len(content))
+
+
+def make(target: Target, into: Path) -> Path:
+    """Run the queries on one version and zip their checkpoints; returns the zip."""
+    environment = provision.prepare(target)
+    file = into / f"{target.version}.zip"
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made,
+    ):
+        names = [f"{query}-{provider}" for query, provider in made_on(target)]
+        command = [str(environment.python), str(QUERIES), scratch, *names]
+        subprocess.run(
+            command, env=environment.environ(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for name in names:
+            root = Path(scratch, name, "checkpoint")
+            for path in sorted(root.rglob("*")):
+                if path.is_file() and not path.name.endswith(".crc"):
+                    entry = zipfile.ZipInfo(f"{name}/{path.relative_to(root)}")
+                    made.writestr(entry, kept(path.relative_to(root), path.read_bytes()), zipfile.ZIP_DEFLATED)
+    return file
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("versions", nargs="*", help="releases; by default the newest of each line")
+    parser.add_argument("--into", type=Path, default=DATA, help="folder of the zips")
+    arguments = parser.parse_args()
+    arguments.into.mkdir(parents=True, exist_ok=True)
+    for target in Targets.load().choose(arguments.versions or ["lines"]).targets:
+        print(make(target, arguments.into))
+
+
+if __name__ == "__main__":
+    main()
