@@ -14,6 +14,9 @@ from typing import TextIO, cast
 from harness.engine.transport import TransportClosed, bounded_lines
 
 _CLOSING_SECONDS = 10.0
+"""From SIGTERM to SIGKILL."""
+_ENDING_SECONDS = 60.0
+"""For the system to end a process that was killed or closed its output: on a busy machine that of a gigabyte takes its time."""
 _LONGEST_LOG_LINE = 1 << 16
 """Characters; a longer one is several lines."""
 
@@ -71,7 +74,7 @@ class SubprocessTransport:
 
     def ending(self) -> str:
         try:
-            code = self._process.wait(_CLOSING_SECONDS)
+            code = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             return "its output closed although it still runs"
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
@@ -79,7 +82,7 @@ class SubprocessTransport:
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(_CLOSING_SECONDS)
+        self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
         """Let the driver and what it started end by themselves: they do when there is no more input.
@@ -107,7 +110,7 @@ class SubprocessTransport:
                 continue
             if not _group_lives(self._process.pid):
                 break
-        self._process.wait(_CLOSING_SECONDS)
+        self._process.wait(_ENDING_SECONDS)
 
     def _end_input(self) -> None:
         if self._process.stdin and not self._process.stdin.closed:

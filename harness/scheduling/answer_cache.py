@@ -22,7 +22,7 @@ from harness.engine.engine import EngineLocation
 
 _EXPIRE_AFTER_S = 60 * 24 * 3600
 """Since the last use."""
-_LOCK_TIMEOUT_S = 30.0
+_LOCK_TIMEOUT_S = 120.0
 _FASTEST_COMPRESSION = 1
 _OURS = 0x574D4331
 """`PRAGMA application_id` of our files: "WMC1"."""

@@ -16,7 +16,8 @@ from docker.utils.socket import STDOUT, SocketError, frames_iter
 from harness.engine.transport import LONGEST_LINE, TransportClosed
 from harness.runtimes.containers.leftovers import remove_container
 
-_ENDING_SECONDS = 10
+_ENDING_SECONDS = 60
+"""For the daemon to notice that a container has ended: on a busy machine that takes its time."""
 
 
 class AttachedTransport:

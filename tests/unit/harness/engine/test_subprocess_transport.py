@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from pathlib import Path
+
+import pytest
 
 from harness.engine.subprocess_transport import SubprocessTransport
 
@@ -43,3 +46,24 @@ def test_it_may_be_closed_already() -> None:
     transport = started(AT_REST)
     transport.close()
     assert transport.finish(60)
+
+
+class EndsAfterHalfAMinute:
+    """A process of a gigabyte on a busy machine."""
+
+    pid, returncode = 0, -9
+
+    def wait(self, timeout: float) -> int:
+        if timeout < 30:
+            raise subprocess.TimeoutExpired("java", timeout)
+        return self.returncode
+
+
+def test_one_that_takes_its_time_to_end_was_killed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = started(AT_REST)
+    with monkeypatch.context() as patched:
+        patched.setattr(transport, "_process", EndsAfterHalfAMinute())
+        patched.setattr("harness.engine.subprocess_transport.os.killpg", lambda group, signal: None)
+        transport.kill()
+        assert transport.ending() == "signal SIGKILL"
+    transport.close()
