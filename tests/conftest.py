@@ -23,9 +23,10 @@ settings.load_profile("suite")
 
 
 ON_ONE_WORKER = re.compile(
-    r"tests/engine/test_(on_a_cluster|on_a_storage|on_connect|soak)\.py|tests/container/test_(build|confinement)\.py"
+    r"tests/browser/|tests/engine/test_(docs|driver|on_a_cluster|on_a_storage|on_connect|soak)\.py"
+    r"|tests/container/test_(build|confinement)\.py"
 )
-"""Modules whose tests share what takes long to start: a cluster, a server, an image."""
+"""Modules whose tests share what takes long to start: a browser and its pages, a cluster, a server, an image, an engine's answers."""
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)

@@ -14,6 +14,7 @@ from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
+from reports.results.beside import beside
 from reports.results.reading import Results
 
 EXAMPLES = """
@@ -50,7 +51,18 @@ def report(
     """Write results as HTML pages.
 
     The pages open without a server or a network: what changes between versions, the matrix, each case, the behaviours
-    and the run. The same results give the same bytes. What the results say does not change the exit code.
+    and the run. Results of a single version are compared with the published ones, as far as the cases are the same. The
+    same results give the same bytes. What the results say does not change the exit code.
     """
-    made = Report.of(Results.read_all(results or list(published())), discovery.load(cases), reference_model)
+    found, background = _with_published(Results.read_all(results)) if results else (Results.read_all(published()), [])
+    made = Report.of(found, discovery.load(cases), reference_model, frozenset(background))
     typer.echo(str((write_one_file if single_file else write)(made, output)))
+
+
+def _with_published(own: Results) -> tuple[Results, list[str]]:
+    """Results of a single version beside the published ones, and the names of the targets that were added."""
+    names = {target.name for target in own.header.targets}
+    if len(names) != 1 or not own.cells:
+        return own, []
+    found = beside(own, Results.read_all(published()))
+    return found, [target.name for target in found.header.targets if target.name not in names]

@@ -17,6 +17,7 @@ from conformance.model.operators import OperatorContext, OperatorResult, OutputM
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
+    EmptySide,
     Filter,
     Head,
     Join,
@@ -158,6 +159,8 @@ class _BatchRun:
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
             case Filter():
                 return [_filtered(part, node.condition) for part in self._partitions(node.child)]
+            case EmptySide():
+                return self._partitions(node.child)
             case Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]

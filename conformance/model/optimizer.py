@@ -13,6 +13,7 @@ from conformance.model.expressions import Expression, conjuncts, evaluate, must_
 from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
     Aggregate,
+    EmptySide,
     Filter,
     Join,
     JoinType,
@@ -231,6 +232,26 @@ def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Ex
 def vanishes(branch: Plan, silent: frozenset[str], rules: Rules) -> bool:
     """Whether a branch of a union is removed from the plan."""
     return rules.empty_union_branches_vanish and is_empty(branch, silent)
+
+
+def with_empty_sides(plan: Plan, silent: frozenset[str]) -> Plan:
+    """The plan with each side of a join of streams that Spark replaces by an empty relation before it infers filters.
+
+    Source: the batch "LocalRelation early". Neither filters nor constants of such a side reach the other one.
+    """
+
+    def changed(child: Plan) -> Plan:
+        return with_empty_sides(child, silent)
+
+    found = with_children(plan, changed)
+    if not (isinstance(found, Join) and found.is_of_streams):
+        return found
+    left, right = (EmptySide(side) if _is_relation(side, silent) else side for side in found.children)
+    return replace(found, left=left, right=right)
+
+
+def _is_relation(side: Plan, silent: frozenset[str]) -> bool:
+    return is_empty(side, silent) and not stateful(side)
 
 
 def is_empty(plan: Plan, silent: frozenset[str]) -> bool:

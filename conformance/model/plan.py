@@ -198,6 +198,13 @@ class Join:
 
 
 @dataclass(frozen=True, eq=False)
+class EmptySide(_WithColumnsOfChild):
+    """A side of a join that is an empty relation in this micro-batch: Spark knows nothing of its columns."""
+
+    child: Plan
+
+
+@dataclass(frozen=True, eq=False)
 class StateFunction(_Unary):
     """``applyInPandasWithState``: a function of the suite, called for each group."""
 
@@ -252,6 +259,7 @@ Plan: TypeAlias = (
     | Head
     | Sort
     | Join
+    | EmptySide
     | StateFunction
     | StatefulProcessor
 )

@@ -14,6 +14,7 @@ from conformance.model.expressions import column as column_expression
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
+    EmptySide,
     Filter,
     Head,
     Join,
@@ -31,7 +32,9 @@ from conformance.model.plan import (
     with_children,
 )
 
-IGNORING_DUPLICATES = frozenset({"max", "min", "first", "last", "collect_set"})
+IGNORING_DUPLICATES = frozenset(
+    {"max", "min", "first", "last", "first ignoring nulls", "last ignoring nulls", "collect_set"}
+)
 """Aggregate functions whose result does not depend on duplicates."""
 
 
@@ -138,7 +141,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
         case Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit() | Head():
+        case Limit() | Head() | EmptySide():
             _need(plan.child, columns, found)
         case Sort():
             _need(plan.child, columns | _read(key.expression for key in plan.keys), found)

@@ -19,10 +19,11 @@ from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.limits import with_limits_of_results
 from conformance.model.operators import OutputMode
-from conformance.model.optimizer import optimized
+from conformance.model.optimizer import optimized, with_empty_sides
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
+    EmptySide,
     Join,
     Plan,
     StatefulProcessor,
@@ -113,8 +114,7 @@ class Query:
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
         self.written = plan
-        executed = with_limits_of_results(plan, settings.mode)
-        self.plan = without_unused_event_times(without_redundant_aggregations(optimized(executed, rules)))
+        self.plan = _optimized(with_limits_of_results(plan, settings.mode), rules)
         self._needed: RequiredColumns = required_columns(self.plan)
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
@@ -225,8 +225,10 @@ class Query:
         eviction = self._input_watermarks(planned.watermark_ms)
         own = self._single or rules.late_watermark == "own batch"
         late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
+        plan = self._of_micro_batch(silent)
+        needed = self._needed if plan is self.plan else required_columns(plan)
         batch = MicroBatch(
-            self.plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, self._needed, rules
+            plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, needed, rules
         )
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
@@ -245,6 +247,13 @@ class Query:
             emitted=done.rows,
             advance=advance,
         )
+
+    def _of_micro_batch(self, silent: frozenset[str]) -> Plan:
+        """The plan of a micro-batch: Spark optimises each anew, and knows which streams have nothing new."""
+        plan = with_limits_of_results(self.written, self._settings.mode)
+        sides = with_empty_sides(plan, silent)
+        empty = any(isinstance(node, EmptySide) for node in walk(sides))
+        return _optimized(sides, self._rules) if empty else self.plan
 
     def _states(self, id: int, silent: frozenset[str]) -> States:
         """The state before a micro-batch; ``silent``: the streams without new rows in it."""
@@ -319,6 +328,10 @@ class Query:
         name = "join state format 4 under development"
         if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
             raise self._rules.refusal(name)
+
+
+def _optimized(plan: Plan, rules: Rules) -> Plan:
+    return without_unused_event_times(without_redundant_aggregations(optimized(plan, rules)))
 
 
 def in_rocksdb(settings: QuerySettings) -> bool:

@@ -41,10 +41,18 @@ class Report:
     covered: tuple[Category, ...] = ()
     model: ModelAgreement | None = None
     """None if no model was asked, or no case is available."""
+    background: frozenset[str] = frozenset()
+    """Names of the targets that were not run with the others: published results to compare with."""
 
     @classmethod
-    def of(cls, results: Results, suite: Suite, predictor: Predictor | None = None) -> Report:
-        """Combine results with the suite they came from, and with what a model predicts."""
+    def of(
+        cls,
+        results: Results,
+        suite: Suite,
+        predictor: Predictor | None = None,
+        background: frozenset[str] = frozenset(),
+    ) -> Report:
+        """Combine results with the suite they came from, and with what a model predicts of the targets that were run."""
         matrix = Matrix.of(results)
         matrix = replace(matrix, targets=tuple(sorted(matrix.targets, key=_age)))
         ran = {cell.case: cell.case_digest for cell in results.cells}
@@ -63,6 +71,7 @@ class Report:
             changed={id: case for id, case in at_hand.items() if case.digest != ran[id]},
             catalogue=catalogue,
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
+            background=background,
         )
         return report.with_model(predictor) if predictor is not None else report
 
@@ -71,7 +80,8 @@ class Report:
         if not self.cases:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
-        found = model_agreement(self.cases, self.matrix.cells, self.versions, shown, predictor)
+        own = [target for target in self.versions if target in self.own]
+        found = model_agreement(self.cases, self.matrix.cells, own, shown, predictor)
         return replace(self, model=found)
 
     @property
@@ -82,6 +92,11 @@ class Report:
     def versions(self) -> tuple[Target, ...]:
         """The targets that are versions of Spark and can be compared."""
         return tuple(target for target in self.targets if target.version is not None)
+
+    @property
+    def own(self) -> tuple[Target, ...]:
+        """The targets that were run."""
+        return tuple(target for target in self.targets if target.name not in self.background)
 
     def case(self, id: str) -> Case | PolicyCase | None:
         """The case as it was when it ran, for Spark or for a policy."""
@@ -117,18 +132,28 @@ class Report:
             changes(self.matrix, before, after)
             for at, before in enumerate(self.versions)
             for to, after in enumerate(self.versions)
-            if at < to and (last < ALL_PAIRS or to - at == 1 or at == 0 or to == last)
+            if at < to
+            and (
+                last < ALL_PAIRS
+                or to - at == 1
+                or at == 0
+                or to == last
+                or (self.background and not {before.name, after.name} <= self.background)
+            )
         )
 
     @cached_property
     def front_pair(self) -> Changes | None:
         """The pair for the front page.
 
-        From Apache's release to another build of the same version, if there is one; else from the newest release of the
-        previous major version to the newest release.
+        With published results in the background, from the nearest of them to the newest version that was run. Else from
+        Apache's release to another build of the same version, if there is one; else from the newest release of the previous
+        major version to the newest release.
         """
         if not self.pairs:
             return None
+        if self.background:
+            return self._beside_published()
         own = [target for target in self.versions if not target.apache]
         for pair in self.pairs:
             if pair.after in own and pair.before.apache and pair.before.version == pair.after.version:
@@ -137,6 +162,16 @@ class Report:
         before = [target for target, major in zip(self.versions, majors, strict=True) if major < majors[-1]]
         chosen = before[-1] if before else self.versions[0]
         return next(pair for pair in self.pairs if pair.before == chosen and pair.after == self.versions[-1])
+
+    def _beside_published(self) -> Changes | None:
+        """With the newest version that was run: from the published version before it, else to the one after it."""
+        ran = [target for target in self.versions if target in self.own]
+        mixed = [
+            pair
+            for pair in self.pairs
+            if (pair.before in ran) != (pair.after in ran) and ran[-1] in (pair.before, pair.after)
+        ]
+        return next((pair for pair in reversed(mixed) if pair.after == ran[-1]), next(iter(mixed), None))
 
 
 def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:

@@ -61,7 +61,7 @@ def about_page(report: Report) -> AboutPage:
 
 
 def _engines(report: Report) -> Iterator[EngineRun]:
-    for target in report.targets:
+    for target in report.own:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
         counts = report.matrix.count(report.matrix.cases, [target.name])
         seconds = round(sum(cell.duration_ms for cell in cells) / 1000, 1)

@@ -18,6 +18,7 @@ from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.comparison import readable
+from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.sources import SourceLink
@@ -78,6 +79,8 @@ class CasePage:
     changed: bool
     why: Markup | None
     query: str | None
+    script: str | None
+    """The whole case as a script; None if there can be none."""
     command: str
     sources: tuple[SourceLink, ...]
     behaviours: tuple[CaseBehaviour, ...]
@@ -104,6 +107,7 @@ def case_page(report: Report, id: str) -> CasePage:
         changed=id in report.changed,
         why=_markdown(known_as.why) if known_as is not None and known_as.why else None,
         query=pyspark(case) if case is not None else None,
+        script=pyspark_script(case) if case is not None else None,
         command=_command(report, id),
         sources=tuple(SourceLink.of(link) for link in known_as.links) if known_as is not None else (),
         behaviours=tuple(CaseBehaviour(one, str(known.get(one, {}).get("sentence", ""))) for one in named),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
+from reports.html.search_words import search_words
 from reports.results.records import Target
 from reports.results.status import MARKS
 
@@ -17,6 +18,8 @@ from reports.results.status import MARKS
 class MatrixRow:
     ribbon: Ribbon
     title: str
+    words: str
+    """What it is found by besides its title, separated by spaces."""
     tags: tuple[str, ...]
     kinds: str
     """The status on each version, separated by spaces."""
@@ -83,6 +86,7 @@ def _row(report: Report, id: str) -> MatrixRow:
     return MatrixRow(
         ribbon=found,
         title=report.title(id),
+        words=search_words(case, report.behaviours[id]),
         tags=case.tags if case is not None else (),
         kinds=" ".join(place.sign.status for place in found.cells),
         behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.cells),

@@ -21,13 +21,22 @@ from reports.html.behaviours_page import behaviours_page
 from reports.html.case_page import case_page
 from reports.html.checkpoints import checkpoints
 from reports.html.comparison import comparison
+from reports.html.guides import causes, understand_page
 from reports.html.matrix_page import matrix_page
+from reports.html.own_result import own_result
 from reports.html.timeline import COUNTS
 from reports.html.visible import cut, visible
 from reports.results.known_bug import KnownBug
 from reports.results.records import Target
 
-TABS = (("index", "What changes"), ("matrix", "Matrix"), ("behaviours", "Behaviours"), ("about", "About this run"))
+TABS = (
+    ("index", "What changes"),
+    ("vanished", "A row vanished"),
+    ("understand", "Understand"),
+    ("matrix", "Matrix"),
+    ("behaviours", "Behaviours"),
+    ("about", "About this run"),
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,8 @@ def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
     """Every page, the front page first."""
     renderer = _Renderer(report, addresses)
     yield renderer.front()
+    yield renderer.vanished()
+    yield renderer.understand()
     yield renderer.matrix()
     yield renderer.behaviours()
     yield renderer.about()
@@ -91,12 +102,36 @@ class _Renderer:
 
     def front(self) -> Page:
         pair = self._report.front_pair
-        return self._comparison("index", "What changes", pair, headline=headline(self._report, pair), front=True)
+        return self._comparison(
+            "index",
+            "What changes",
+            pair,
+            headline=headline(self._report, pair),
+            front=True,
+            subject=subject(self._report),
+            own=own_result(self._report),
+        )
 
     def compare(self, pair: Changes) -> Page:
         key = compare_key(pair.before.name, pair.after.name)
         title = f"From {pair.before.title} to {pair.after.title}"
-        return self._comparison(key, title, pair, headline="", front=False)
+        return self._comparison(key, title, pair, headline="", front=False, subject="", own=None)
+
+    def vanished(self) -> Page:
+        return self._page(
+            "vanished",
+            "A row vanished",
+            "vanished",
+            "vanished.html",
+            causes=causes(self._report),
+            bugs=self._filtered("status", "bug"),
+        )
+
+    def understand(self) -> Page:
+        page = understand_page(self._report)
+        return self._page(
+            "understand", "Understand", "understand", "understand.html", page=page, counts=COUNTS, fates=FATES
+        )
 
     def matrix(self) -> Page:
         page = matrix_page(self._report)
@@ -140,6 +175,7 @@ class _Renderer:
             checkpoints=checkpoints(self._report, pair) if pair is not None else None,
             targets=self._report.versions,
             grid=self._grid(key, pair),
+            pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self._report.pairs],
             pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
         )
@@ -190,6 +226,13 @@ class _Renderer:
 def _pixels(number: float) -> str:
     """A length, to a tenth of a pixel."""
     return f"{number:.1f}".removesuffix(".0")
+
+
+def subject(report: Report) -> str:
+    """What the report is about: ``How Spark Structured Streaming treats late rows, 3.0 – 4.3``."""
+    lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
+    between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
+    return f"How Spark Structured Streaming treats late rows{between}"
 
 
 def headline(report: Report, pair: Changes | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,10 @@ from conformance.core.case import Case
 from conformance.core.query import Operation, Pipeline, sort_order
 
 INDENT = "    "
+_BARE_WINDOW = re.compile(
+    r"""\s*(window|session_window)\s*\((?:[^()'"`]|'[^']*'|"[^"]*"|`[^`]*`|\([^()]*\))*\)\s*""", re.IGNORECASE
+)
+"""Nothing but the call of a window, whose arguments may call functions."""
 LONGEST_LINE = 64
 """Characters that a page shows without scrolling."""
 
@@ -18,18 +23,25 @@ def pyspark(case: Case) -> str:
     """The streams, the query and its start, without a final newline."""
     lines = ["from pyspark.sql.functions import expr", ""]
     for name, schema in case.streams.items():
-        source = [f"spark.readStream.schema({_text(schema.ddl)})", f".json({_text(name + '/')})"]
-        whole = _assigned(_name(name), ["".join(source)])
-        lines += whole if len(whole[0]) <= LONGEST_LINE else _assigned(_name(name), source)
+        source = [f"spark.readStream.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
+        whole = assigned(name_of(name), ["".join(source)])
+        lines += whole if len(whole[0]) <= LONGEST_LINE else assigned(name_of(name), source)
     lines.append("")
-    settings = [f"spark.conf.set({_text(key)}, {_text(value)})" for key, value in case.conf.items()]
+    settings = [f"spark.conf.set({text_of(key)}, {text_of(value)})" for key, value in case.conf.items()]
     lines += [*settings, ""] if settings else []
     writer = _Writer()
     frame = writer.chain(case.query)
-    lines += [*writer.statements, *_assigned("query", frame)]
+    lines += [*writer.statements, *assigned("query", frame)]
     trigger = {"once": ".trigger(once=True)", "availableNow": ".trigger(availableNow=True)"}.get(case.trigger, "")
-    lines.append(f"query.writeStream.outputMode({_text(case.output_mode)}){trigger}.start()")
+    lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}.start()")
     return "\n".join(lines)
+
+
+def query_lines(pipeline: Pipeline) -> tuple[list[str], list[str]]:
+    """The statements that a query needs before it, and the lines of its expression."""
+    writer = _Writer()
+    frame = writer.chain(pipeline)
+    return writer.statements, frame
 
 
 class _Writer:
@@ -44,16 +56,16 @@ class _Writer:
         for operation in pipeline.operations:
             match operation.name:
                 case "from":
-                    lines = [_name(str(operation.arguments["from"]))]
+                    lines = [name_of(str(operation.arguments["from"]))]
                 case "sql":
                     view = operation.arguments.get("as")
-                    self.statements += _called_on(lines, f".createOrReplaceTempView({_text(view)})")
+                    self.statements += _called_on(lines, f".createOrReplaceTempView({text_of(view)})")
                     for name, nested in zip(operation.arguments.get("views", ()), operation.nested, strict=True):
-                        self.statements += _called_on(self.chain(nested), f".createOrReplaceTempView({_text(name)})")
-                    lines = [f"spark.sql({_text(operation.arguments['sql'])})"]
+                        self.statements += _called_on(self.chain(nested), f".createOrReplaceTempView({text_of(name)})")
+                    lines = [f"spark.sql({text_of(operation.arguments['sql'])})"]
                 case "call":
                     module, _, function = str(operation.arguments["call"]).partition(":")
-                    self.statements += [f"from {module} import {function}", *_assigned("frame", lines)]
+                    self.statements += [f"from {module} import {function}", *assigned("frame", lines)]
                     lines = [f"{function}(spark, frame)"]
                 case "join" | "union":
                     lines += self._with_other(operation, *operation.nested)
@@ -66,7 +78,7 @@ class _Writer:
         on = ""
         if operation.name == "join":
             how = operation.arguments.get("how")
-            on = f", expr({_text(operation.arguments['on'])})" + (f", {_text(how)}" if how else "")
+            on = f", expr({text_of(operation.arguments['on'])})" + (f", {text_of(how)}" if how else "")
         if len(other) == 1:
             yield f".{operation.name}({other[0]}{on})"
             return
@@ -84,24 +96,32 @@ def _calls(operation: Operation) -> Iterator[str]:
         case "select":
             yield f".selectExpr({_texts(value)})"
         case "groupBy":
-            keys = ", ".join(f"expr({_text(key)})" for key in value)
-            aggregates = ", ".join(f"expr({_text(key)})" for key in arguments.get("agg", ()))
+            keys = ", ".join(map(_key, value))
+            aggregates = ", ".join(f"expr({text_of(key)})" for key in arguments.get("agg", ()))
             yield f".groupBy({keys})"
             yield f".agg({aggregates})"
         case "withColumn":
-            yield f".withColumn({_text(value[0])}, expr({_text(value[1])}))"
+            yield f".withColumn({text_of(value[0])}, expr({text_of(value[1])}))"
         case "orderBy":
             yield f".orderBy({', '.join(map(_sort_order, value))})"
         case "distinct":
             yield ".distinct()"
         case "dropDuplicates" | "dropDuplicatesWithinWatermark":
             yield f".{operation.name}({f'[{_texts(value)}]' if value else ''})"
-        case "applyInPandasWithState" | "transformWithState" if isinstance(value, dict):
+        case "applyInPandasWithState" if isinstance(value, dict):
             yield f".groupBy({_texts(value.get('by', ()))})"
-            rest = ", ".join(f"{key}={_text(item)}" for key, item in value.items() if key not in ("by", "with"))
-            yield f".{operation.name}({value.get('with')}, …{', ' + rest if rest else ''})"
+            yield "# the function, what it emits and what it keeps: harness/driver/state_functions.py"
+            rest = _texts((value.get("outputMode", "append"), value.get("timeout", "NoTimeout")))
+            yield f".applyInPandasWithState({value.get('with')}, emits, keeps, {rest})"
+        case "transformWithState" if isinstance(value, dict):
+            yield f".groupBy({_texts(value.get('by', ()))})"
+            yield "# the processor and what it emits: harness/driver/stateful_processors.py"
+            rest = _texts((value.get("outputMode", "append"), value.get("timeMode", "None")))
+            named = {"initialState": "initialState", "eventTimeColumn": "eventTimeColumnName"}
+            given = "".join(f", {named[key]}={text_of(item)}" for key, item in value.items() if key in named)
+            yield f".transformWithStateInPandas({value.get('with')}(), emits, {rest}{given})"
         case _:
-            yield f".{operation.name}({_texts(value) if isinstance(value, list | tuple) else _text(value)})"
+            yield f".{operation.name}({_texts(value) if isinstance(value, list | tuple) else text_of(value)})"
 
 
 def _sort_order(text: str) -> str:
@@ -109,10 +129,16 @@ def _sort_order(text: str) -> str:
     order = sort_order(text)
     nulls = "" if order.nulls_first == order.ascending else f"_nulls_{'first' if order.nulls_first else 'last'}"
     called = f".{'asc' if order.ascending else 'desc'}{nulls}()"
-    return f"expr({_text(order.expression)})" + ("" if called == ".asc()" else called)
+    return f"expr({text_of(order.expression)})" + ("" if called == ".asc()" else called)
 
 
-def _assigned(name: str, chain: list[str]) -> list[str]:
+def _key(text: str) -> str:
+    """A key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
+    bare = _BARE_WINDOW.fullmatch(text)
+    return f"expr({text_of(text)})" + (f".alias({text_of(bare[1].lower())})" if bare else "")
+
+
+def assigned(name: str, chain: list[str]) -> list[str]:
     if len(chain) == 1:
         return [f"{name} = {chain[0]}"]
     return [f"{name} = (", *(INDENT + line for line in chain), ")"]
@@ -125,12 +151,12 @@ def _called_on(chain: list[str], call: str) -> list[str]:
 
 
 def _texts(values: Any) -> str:
-    return ", ".join(_text(value) for value in values)
+    return ", ".join(text_of(value) for value in values)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _name(stream: str) -> str:
+def name_of(stream: str) -> str:
     return stream if stream.isidentifier() else "stream_" + "".join(c if c.isalnum() else "_" for c in stream)

@@ -127,6 +127,7 @@ def timeline(
     other: Observation | None = None,
     divergence: Divergence | None = None,
     fates: Sequence[BatchFates] = (),
+    across: float = ACROSS,
 ) -> Timeline | None:
     """The layout of an observation; None if no micro-batch ran.
 
@@ -134,12 +135,15 @@ def timeline(
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
         fates: what the model predicts; it counts as long as it predicts what the observation tells.
+        across: the width that all columns fill together if they can, in pixels.
     """
     known = confirmed(fates, ((step.number, batch) for step in observation.steps for batch in step.batches))
     everything = executed(case, observation, known)
     if not everything:
         return None
-    return _Layout(case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything), known).timeline()
+    return _Layout(
+        case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything), known, across
+    ).timeline()
 
 
 class _Layout:
@@ -152,6 +156,7 @@ class _Layout:
         divergence: Divergence | None,
         of: int,
         fates: Sequence[BatchFates],
+        across: float,
     ) -> None:
         self._shown = shown
         self._of = of
@@ -169,7 +174,7 @@ class _Layout:
             min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT), 1.5 * LABEL_LINE * crowd + 2 * PAD
         )
         widest = max((width_of(text) for _, text in texts), default=0.0)
-        self._column = max(min(max(ACROSS / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
+        self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
         self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
         labels = [show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)

@@ -15,6 +15,7 @@ from reports.analysis.model_agreement import reference_model
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
+from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parent / "sample"
 """Eleven cases on three versions, from a real run; one cell was made to violate and one to be broken."""
@@ -27,6 +28,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 300_000
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -47,7 +49,7 @@ def chromium():
         _missing("there is no Chromium on this machine")
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=named, args=QUIET)
+            browser = playwright.chromium.launch(executable_path=named, args=QUIET, timeout=PATIENCE_MS)
         except Error as problem:
             _missing(f"{named} does not start ({str(problem).splitlines()[0]})")
         yield browser
@@ -70,7 +72,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def published_report() -> Report:
-    return Report.of(Results.read_all(list(published())), discovery.load(), reference_model)
+    return Report.of(Results.read_all(list(published())), whole_suite(), reference_model)
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +83,12 @@ def published_folder(published_report: Report, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="session")
 def published_file(published_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_one_file(published_report, tmp_path_factory.mktemp("published-one"))
+
+
+def patient(context):
+    """A busy machine may take longer than the 30 s that Playwright waits for a page."""
+    context.set_default_timeout(PATIENCE_MS)
+    return context
 
 
 class Reader:
@@ -112,7 +120,7 @@ def _readers(chromium, folder: Path, one_file: Path) -> Iterator[Callable[..., R
     contexts, readers = [], []
 
     def meet(**properties: object) -> Reader:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **properties})
+        context = patient(chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **properties}))
         contexts.append(context)
         readers.append(Reader(context, folder, one_file))
         return readers[-1]

@@ -97,14 +97,16 @@ def test_from_a_case_to_its_behaviour_and_back(reader, single):
     assert "A micro-batch filters late rows" in page.locator("h1:visible").inner_text()
 
 
-def test_the_query_can_be_copied(reader):
+def test_the_script_can_be_copied(reader):
     one = reader(permissions=["clipboard-read", "clipboard-write"])
     page = case(one, LATE)
-    page.get_by_role("button", name="Copy").first.click()
+    page.get_by_role("button", name="Copy the script").click()
     copied = page.get_by_role("button", name="Copied")
     copied.wait_for()
     assert copied.count() == 1
-    assert page.evaluate("navigator.clipboard.readText()") == page.locator("pre:visible").first.inner_text()
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == page.locator("pre.script").text_content()
+    compile(text, "script", "exec")
 
 
 @BOTH

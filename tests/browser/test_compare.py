@@ -10,8 +10,11 @@ BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file
 @BOTH
 def test_the_front_page_answers_in_a_sentence(reader, single):
     page = reader().open("index" if single else "index.html", single)
-    head = page.locator("h1:visible").inner_text()
-    assert head.startswith("3 Spark versions, 11 cases: 3 results change between 3.5.9 and 4.3.0")
+    assert (
+        page.locator(".headline:visible")
+        .inner_text()
+        .startswith("3 Spark versions, 11 cases: 3 results change between 3.5.9 and 4.3.0")
+    )
     groups = page.locator("[data-group]:visible h2").all_inner_texts()
     assert [text.split("\n")[0] for text in groups] == [
         "✗ Rows lost, added or with different values 1",
@@ -24,15 +27,13 @@ def test_the_front_page_answers_in_a_sentence(reader, single):
 
 
 @BOTH
-def test_the_pickers_lead_to_a_pair_in_any_order(reader, single):
+def test_the_pickers_lead_to_a_pair(reader, single):
     page = reader().open("index" if single else "index.html", single)
     page.locator("select[name=from]:visible").select_option("3.3.4")
     page.get_by_role("heading", name="From 3.3.4 to 4.3.0").wait_for()
     assert page.locator("h2:visible", has_text="Refused, or fails").count() == 0
     page.locator("select[name=to]:visible").select_option("3.5.9")
     page.get_by_role("heading", name="From 3.3.4 to 3.5.9").wait_for()
-    page.locator("select[name=from]:visible").select_option("4.3.0")
-    page.get_by_role("heading", name="From 3.5.9 to 4.3.0").wait_for()
 
 
 def test_a_cell_without_an_answer_is_told_before_the_changes(reader):

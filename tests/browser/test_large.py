@@ -8,6 +8,7 @@ from benchmarks.report_size import FILTER, SIZES, known, results
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.reading import Results
+from tests.browser.conftest import patient
 
 CELLS = SIZES[0]
 
@@ -22,7 +23,7 @@ def matrix(tmp_path_factory):
 
 
 def test_every_filter_is_answered(chromium, matrix):
-    page = chromium.new_page(viewport={"width": 1280, "height": 800})
+    page = patient(chromium.new_page(viewport={"width": 1280, "height": 800}))
     page.goto(matrix.as_uri())
     rows = page.locator("[data-row]").count()
     assert rows * page.locator("thead [data-version]").count() >= CELLS

@@ -113,7 +113,7 @@ def nothing_left(daemon, conformance, tmp_path):
     assert foreign == []
 
 
-def running_container(daemon, command_process, seconds=120):
+def running_container(daemon, command_process, seconds=600):
     """The container of the run that a process of ours drives, once its engine answers."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

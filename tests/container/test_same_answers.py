@@ -18,7 +18,7 @@ def chosen(versions):
 def test_the_suite_gives_the_same_answers_in_containers(daemon, conformance, capfd):
     for version in VERSIONS:
         image_of(daemon, version)
-    which = str(ROOT / "cases"), "--shard", os.environ.get("CONFORMANCE_SHARD") or f"1/{number(90, 16)}"
+    which = str(ROOT / "cases"), "--shard", os.environ.get("CONFORMANCE_SHARD") or f"1/{number(240, 16)}"
     container = conformance("run", *which, *chosen(VERSIONS), "--runtime", "container", "--output", "container.jsonl")
     here = conformance("run", *which, *chosen(VERSIONS), "--output", "local.jsonl")
     assert container.code == 0, container.out

@@ -1,5 +1,6 @@
 """Jars of Maven Central, which some tests start something from; each is fetched once for a machine."""
 
+import os
 import urllib.request
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def jar(coordinates: str) -> Path:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with urllib.request.urlopen(f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{name}") as answer:
-            part = path.with_suffix(".part")
+            part = path.with_suffix(f".{os.getpid()}.part")  # another worker may fetch it, too
             part.write_bytes(answer.read())
             part.replace(path)
     return path

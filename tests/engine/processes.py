@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-START_S = 120
+START_S = 600
 
 
 class Processes:

@@ -15,6 +15,7 @@ from harness.engine.engine import DriverFailed, EngineDied
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
+from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
 
@@ -92,11 +93,11 @@ def test_the_plan_of_the_last_batch_and_of_a_query_that_has_run_none(engine, tmp
     assert "== Physical Plan ==" in add.plan
 
 
-def test_twenty_runs_of_cases_with_several_streams_give_one_answer(engine, target):
+def test_all_runs_of_a_case_with_several_streams_give_one_answer(engine, target):
     several = [case for case in whole_suite().cases if {"multi-stream", "smoke"} <= set(case.tags)][:2]
     assert several
     for case in several:
-        digests = {observe(engine, case).behaviour_digest for _ in range(20)}
+        digests = {observe(engine, case).behaviour_digest for _ in range(number(5, 20))}
         assert len(digests) == 1
         assert judge(case, target.version, observe(engine, case)).status in ("conforms", "differs")
 

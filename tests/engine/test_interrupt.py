@@ -31,7 +31,7 @@ def test_a_run_that_is_stopped(tmp_path, how):
         if line.startswith("[ 1/"):
             break
     run.send_signal(how)
-    _, said = run.communicate(timeout=60)
+    _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
     assert "results.jsonl lacks" in said
     with pytest.raises(TruncatedResults):

@@ -22,7 +22,7 @@ from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
 from tests.support.effort import number
 
-KILLS = int(os.environ.get("CONFORMANCE_KILLS") or number(3, 10))
+KILLS = int(os.environ.get("CONFORMANCE_KILLS") or number(1, 10))
 """Each costs the start of an engine; ``CONFORMANCE_KILLS=30`` makes thirty."""
 MICRO_BATCHES = 80
 SPARED_AT_THE_END = 5

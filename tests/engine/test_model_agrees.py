@@ -9,7 +9,7 @@ from tests.engine.typed import conformance
 from tests.support.effort import number
 
 SEED = os.environ.get("CONFORMANCE_SEED") or "5"
-CASES = os.environ.get("CONFORMANCE_CASES") or str(number(30, 200))
+CASES = os.environ.get("CONFORMANCE_CASES") or str(number(8, 200))
 
 
 def test_the_model_and_spark_do_not_disagree(tmp_path, capsys):

@@ -20,6 +20,7 @@ from tests.engine.maven import jar
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
+from tests.support import effort
 from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
@@ -48,7 +49,7 @@ def here(newest):
 @pytest.fixture(scope="module")
 def sample(newest, here, tmp_path_factory):
     runtime = ConnectRuntime(tmp_path_factory.mktemp("none"), Endpoint.parse("sc://localhost"))
-    return first_of_each_family(here, lambda case: runtime.unsupported(case, newest) is None)
+    return first_of_each_family(here, lambda case: runtime.unsupported(case, newest) is None, few=5)
 
 
 def run(tmp_path, target, server, cases, *, storage=None):
@@ -57,9 +58,10 @@ def run(tmp_path, target, server, cases, *, storage=None):
 
 
 def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sample):
-    seen = run(tmp_path, newest, server, sample)
-    assert len(seen) == len(sample) >= number(5, 12)
-    assert seen == {case.id: here[case.id] for case in sample}
+    few = effort.sample(sample, 3)
+    seen = run(tmp_path, newest, server, few)
+    assert len(seen) == len(few) >= number(3, 12)
+    assert seen == {case.id: here[case.id] for case in few}
 
 
 def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
@@ -73,7 +75,10 @@ def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
         here = digests(target)
         runtime = ConnectRuntime(tmp_path, Endpoint.parse(served.address))
         refused = [case for case in whole_suite().cases if case.id == "recovery/added-grouping-key-is-refused"]
-        sample = (*first_of_each_family(here, lambda case: runtime.unsupported(case, target) is None)[:5], *refused)
+        sample = (
+            *first_of_each_family(here, lambda case: runtime.unsupported(case, target) is None, few=2)[:5],
+            *refused,
+        )
         watching = Remembering()
         seen = watching.asked(runtime, target, sample, side_by_side=2)
         assert seen == {case.id: here[case.id] for case in sample}

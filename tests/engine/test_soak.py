@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,7 +19,9 @@ from harness.soak.engine import SoakEngine, SoakOptions
 from tests.engine.typed import conformance
 
 ROOT = Path(__file__).parents[2]
-ROWS, SEED, PARTITIONS = 50_000, 20261121, 2
+(COMMAND,) = re.findall(r"```sh\n(conformance soak .*)\n```", (ROOT / "docs" / "soak.md").read_text(encoding="utf-8"))
+"""The command of the page, which is typed once for all these tests; its rows are those of the tests, and one kill."""
+ROWS, SEED, PARTITIONS = int(re.findall(r"--rows (\d+)", COMMAND)[0]), 20261121, 2
 STREAM = stream(ROWS, SEED, PARTITIONS)
 
 
@@ -25,8 +29,8 @@ STREAM = stream(ROWS, SEED, PARTITIONS)
 def soaked(tmp_path_factory):
     """The folder of a soak, its record and what was printed."""
     folder = tmp_path_factory.mktemp("soak")
-    size = ["--rows", str(ROWS), "--seed", str(SEED), "--partitions", str(PARTITIONS), "--kills", "1"]
-    done = conformance(folder, "soak", "--spark", "3.5", "--work", "work", *size)
+    more = ["--work", "work", "--seed", str(SEED), "--partitions", str(PARTITIONS)]
+    done = conformance(folder, *shlex.split(COMMAND)[1:], *more)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "work", json.loads((folder / "soak.json").read_text()), done.stdout
 
@@ -149,7 +153,7 @@ def test_a_soak_that_is_stopped_leaves_no_engine_behind(tmp_path):
         if line.startswith("generating"):
             break
     run.send_signal(signal.SIGTERM)
-    _, said = run.communicate(timeout=60)
+    _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
     assert "soak.json is not written; no engine is left running" in said
     assert subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, check=False).stdout == b""

@@ -21,7 +21,7 @@ def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
     interrupted = {case.id: case for case in whole_suite().cases if case.id in over and uninterrupted(case)}
     wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
     assert len(wholes) >= 30
-    wholes = sample(wholes, 8)
+    wholes = sample(wholes, 4)
     remembering = Remembering()
     remembering.asked(LocalRuntime(tmp_path), target, wholes, side_by_side=4)
     assert len(remembering.seen) == len(wholes)

@@ -6,10 +6,17 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 FULL = os.environ.get("CONFORMANCE_TESTS") == "full"
 """Whether ``CONFORMANCE_TESTS=full`` asks for everything. It takes about an hour on two cores."""
+
+
+full_run_only = pytest.mark.skipif(
+    not FULL, reason="only in a full run (tox -e full): tests of every run show the same on another path"
+)
 
 
 def sample(items: Sequence[T], few: int) -> tuple[T, ...]:

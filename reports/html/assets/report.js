@@ -11,18 +11,44 @@
     return { place: decodeURIComponent(at < 0 ? hash : hash.slice(0, at)), state: new URLSearchParams(at < 0 ? "" : hash.slice(at + 1)) };
   };
   const keep = (page, state) => {
+    // What is ticked on another page and has no box on this one stays in the address.
+    const root = document.querySelector(`[data-page="${CSS.escape(page)}"]`);
+    for (const used of parts().state.getAll("uses")) {
+      if (!root.querySelector(`[name=uses][value="${CSS.escape(used)}"]`)) state.append("uses", used);
+    }
     const text = state.toString();
     const hash = "#" + (single ? page : "") + (text ? "?" + text : "");
-    history.replaceState(null, "", hash === "#" ? location.pathname + location.search : hash);
+    history.replaceState(history.state, "", hash === "#" ? location.pathname + location.search : hash);
   };
   const pageOf = (element) => element.closest("[data-page]");
   const shows = (element) => !single || pageOf(element).classList.contains("shown");
 
-  // One file: show the page that the address names.
+  // Where one was on a page, for Back: the browser knows neither the regions that scroll nor the pages of one file.
+  const tall = () => all(".tall").filter((region) => shows(region));
+  const remember = () => history.replaceState({ at: scrollY, regions: tall().map((region) => [region.scrollLeft, region.scrollTop]) }, "");
+  const returned = () => {
+    if (!history.state || !history.state.regions) return;
+    tall().forEach((region, at) => { [region.scrollLeft, region.scrollTop] = history.state.regions[at] || [0, 0]; });
+    scrollTo(0, history.state.at);
+  };
+  history.scrollRestoration = "manual";
+  document.addEventListener("click", (event) => { if (event.target.closest("a[href]")) remember(); }, true);
+  addEventListener("pagehide", remember);
+
+  // One file: a page lies in a noscript, as text, until it is shown; a browser without scripts has them all.
+  const fill = (page) => {
+    const held = page.querySelector(":scope > noscript");
+    if (!held) return;
+    page.innerHTML = held.textContent;
+    wire(page);
+  };
+
+  // Show the page that the address names.
   const turn = () => {
     const place = parts().place;
     const pages = all(".page");
     const wanted = pages.find((page) => page.id === place || (place.startsWith(page.id + ":"))) || pages[0];
+    fill(wanted);
     for (const page of pages) {
       page.classList.toggle("shown", page === wanted);
       page.classList.toggle("away", page !== wanted);
@@ -59,7 +85,7 @@
     const bodies = all("tbody", table);
     const rows = bodies.flatMap((body) => all("[data-row]", body).map((row) => ({
       row, family: body.dataset.family, cells: [...row.children],
-      text: row.firstElementChild.textContent.toLowerCase(),
+      text: row.firstElementChild.textContent.toLowerCase() + " " + row.dataset.words,
       tags: row.dataset.tags.split(" "), kinds: row.dataset.kinds.split(" "), behaviours: row.dataset.behaviours.split(" "),
     })));
     const heads = all("thead tr, tr.family", table).map((row) => [...row.children]);
@@ -114,12 +140,29 @@
     return restore;
   };
 
-  // Two versions: the pickers lead to the page of the pair, the older first.
-  const pick = (form) => form.addEventListener("change", () => {
-    const order = [...form.elements.from.options].map((option) => option.value);
-    const [from, to] = [form.elements.from.value, form.elements.to.value].sort((a, b) => order.indexOf(a) - order.indexOf(b));
-    if (from !== to) location.href = form.dataset.pick.replace("{from}", encodeURIComponent(from)).replace("{to}", encodeURIComponent(to));
-  });
+  // Two versions: the pickers lead to the page of the pair, with what is ticked.
+  const pick = (form) => {
+    const say = form.querySelector("[data-said]"), pairs = form.dataset.pairs.split(" ");
+    const address = (from, to) => {
+      const page = form.dataset.pick.replace("{from}", encodeURIComponent(from)).replace("{to}", encodeURIComponent(to));
+      const state = parts().state.toString();
+      return state ? page + (single ? "?" : "#?") + state : page;
+    };
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("change", () => {
+      const from = form.elements.from.value, to = form.elements.to.value;
+      say.textContent = "";
+      if (pairs.includes(`${from}..${to}`)) { remember(); location.href = address(from, to); return; }
+      if (from === to) { say.textContent = `Both are ${from}. Choose two versions.`; return; }
+      if (!pairs.includes(`${to}..${from}`)) { say.textContent = `This report does not compare ${from} and ${to}.`; return; }
+      const link = document.createElement("a");
+      link.href = address(to, from);
+      link.textContent = `What changes from ${to} to ${from}`;
+      say.append(`Only upgrades are compared, and ${to} is older than ${from}. `, link);
+    });
+    // A browser keeps what was chosen before Back; the page is about its own two versions.
+    return () => { form.reset(); say.textContent = ""; };
+  };
 
   // Features of one's own query: what uses all that is ticked.
   const features = (form) => {
@@ -145,19 +188,80 @@
     return () => { if (shows(form)) { read(form, parts().state); apply(); } };
   };
 
+  // A picture as a file: what it looks like is in the stylesheet, so it is written into each element.
+  const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "text-anchor", "font-family", "font-size", "font-weight"];
+  const save = (button) => button.addEventListener("click", () => {
+    const figure = button.closest("figure"), svg = figure.querySelector(".scroll svg"), copy = svg.cloneNode(true);
+    const drawn = all("*", svg);
+    all("*", copy).forEach((element, at) => {
+      const style = getComputedStyle(drawn[at]);
+      for (const name of LOOK) element.setAttribute(name, style.getPropertyValue(name));
+      element.removeAttribute("class");
+    });
+    const paper = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [name, value] of [["width", "100%"], ["height", "100%"], ["fill", getComputedStyle(document.documentElement).backgroundColor]]) paper.setAttribute(name, value);
+    copy.prepend(paper);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+    link.download = figure.dataset.name.toLowerCase().replace(/[^a-z0-9.]+/g, "-") + ".svg";
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+
   const copy = (button) => button.addEventListener("click", () => {
-    const text = button.parentElement.nextElementSibling.textContent;
-    const done = () => { button.textContent = "Copied"; };
-    const select = () => { getSelection().selectAllChildren(button.parentElement.nextElementSibling); document.execCommand("copy"); done(); };
+    const code = button.parentElement.nextElementSibling.querySelector("pre"), text = code.textContent;
+    const done = () => { button.textContent = "Copied"; button.setAttribute("aria-label", "Copied"); };
+    const select = () => { getSelection().selectAllChildren(code); document.execCommand("copy"); done(); };
     if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, select); else select();
   });
 
-  for (const element of all(".scripted")) element.hidden = false;
-  const restore = [...all("[data-filters]").map(matrix), ...all("form[data-features]").map(features)];
-  all("[data-pick]").forEach(pick);
-  all("[data-copy]").forEach(copy);
-  const arrive = () => { if (single) turn(); restore.forEach((one) => one()); };
+  // The catalogue: what contains every word.
+  const search = (form) => {
+    const root = pageOf(form);
+    const sections = all("[data-searched]", root).map((section) => ({
+      section, entries: all("article", section).map((entry) => ({ entry, text: entry.textContent.toLowerCase() })),
+    }));
+    const apply = () => {
+      const words = form.elements.text.value.trim().toLowerCase().split(/\s+/);
+      let shown = 0, of = 0;
+      for (const { section, entries } of sections) {
+        const found = entries.filter((one) => { one.entry.hidden = !words.every((word) => one.text.includes(word)); return !one.entry.hidden; });
+        section.hidden = !found.length;
+        shown += found.length;
+        of += entries.length;
+      }
+      form.querySelector("[data-shown]").textContent = shown === of ? `${of} behaviours` : `${shown} of ${of} behaviours`;
+      root.querySelector("[data-nothing]").hidden = shown > 0;
+    };
+    form.addEventListener("input", () => { apply(); keep(root.dataset.page, written(form)); });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    return () => { if (shows(form)) { read(form, parts().state); apply(); } };
+  };
+
+  // What a page, or in one file each page when it is first shown, can do with a script.
+  const restore = [], picked = [];
+  const wire = (root) => {
+    for (const element of all(".scripted", root)) element.hidden = false;
+    if (matchMedia("(max-width: 40rem)").matches) for (const fold of all("[data-fold]", root)) fold.open = false;
+    restore.push(...all("[data-filters]", root).map(matrix), ...all("form[data-features]", root).map(features), ...all("[data-search]", root).map(search));
+    picked.push(...all("[data-pick]", root).map(pick));
+    all("[data-save]", root).forEach(save);
+    all("[data-copy]", root).forEach(copy);
+  };
+  if (!single) wire(document);
+  const opened = () => {
+    const step = document.getElementById(parts().place);
+    if (step && step.matches("details")) step.open = true;
+  };
+  const arrive = () => {
+    if (single) turn();
+    restore.forEach((one) => one());
+    picked.forEach((one) => one());
+    opened();
+    returned();
+  };
   addEventListener("hashchange", arrive);
+  addEventListener("pageshow", (event) => { if (event.persisted) arrive(); });
   // What is folded away on a screen is on paper.
   let folded = [];
   addEventListener("beforeprint", () => { folded = all("details:not([open])"); for (const one of folded) one.open = true; });

@@ -261,3 +261,21 @@ def test_what_depends_on_the_day_of_the_run_is_not_predicted():
         played(frame, [(IN_2052, 1, "a")])
     with pytest.raises(Unpredictable, match="current_timestamp"):
         played(events().select("now() AS at"), [(100, 1, "a")])
+
+
+def test_a_silent_side_of_a_join_without_watermark_tells_the_other_nothing():
+    """`InferFiltersFromConstraints` comes after the batch "LocalRelation early", which replaces the side."""
+    ids, rules = Ids(), rules_of(SparkVersion.parse("4.3.0"))
+    left = Frame.read("events", parse_schema("n INT"), rules, ids).select("'x' AS a")
+    right = Frame.read("others", parse_schema("m INT"), rules, ids).select("'y' AS b")
+    frame = left.join(right, "a = b", "inner")
+
+    def held(*arrivals):
+        query = Query(frame.plan, QuerySettings("append", "default", {}), ModelCheckpoint(), rules)
+        for arrival in arrivals:
+            query.arrive([arrival])
+            last = [*query.run()][-1]
+        return last.operators[0].state_rows
+
+    assert held({"events": [(1,)]}, {"others": [(1,)]}) == 2
+    assert held({"events": [(1,)], "others": [(1,)]}) == 0

@@ -99,7 +99,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_link_leads_to_a_page_and_a_place(folder: Path) -> None:
     found = {file.resolve(): page for file, page in pages(folder)}
-    assert len(found) == 4 + 3 + 11
+    assert len(found) == 6 + 3 + 11
     for file, page in found.items():
         assert len(page.ids) == len(set(page.ids)), file
         for link in page.links:
@@ -238,10 +238,6 @@ class TestWithoutTheCases:
         assert "This case has changed since it ran" in text
         assert f"<h1>{escape(loaded.cases[0].title)}</h1>" in text
         assert "<h2>Why</h2>" not in text
-
-    def test_one_version(self, tmp_path: Path) -> None:
-        write(Report.of(a.results(tmp_path / "r", {"f/a": {"4.3.0": a.CALM}}), Suite(())), tmp_path / "site")
-        assert "These results have one version" in (tmp_path / "site" / "index.html").read_text()
 
     def test_no_version_at_all(self, tmp_path: Path) -> None:
         results = a.results(tmp_path / "r", {"f/a": {}})

@@ -1,0 +1,107 @@
+"""The pages "Understand" and "A row vanished": which cases answer what people ask most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from conformance.core.data import read_data
+from reports.analysis.output_modes import in_each_mode
+from reports.analysis.report import Report
+from reports.html.ribbon import Ribbon, ribbon
+from reports.html.timeline import Timeline, timeline
+from reports.results.records import Target
+
+NARROW = 400.0
+"""Width of all columns of a picture that stands beside others, in pixels."""
+
+
+@dataclass(frozen=True)
+class Pictured:
+    """A picture on a page of pictures; the template of a timeline reads it as the section of a case."""
+
+    case: str
+    title: str
+    said: str
+    timeline: Timeline
+    targets: tuple[Target, ...]
+    """The version it shows."""
+    difference: None = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a row may be missing."""
+
+    sign: str
+    because: str
+    case: str
+    title: str
+    ribbon: Ribbon
+
+
+@dataclass(frozen=True)
+class UnderstandPage:
+    modes: tuple[Pictured, ...]
+    """The same trace in each output mode, as the reference model predicts it."""
+    modes_title: str
+    pictures: tuple[Pictured, ...]
+
+
+def understand_page(report: Report) -> UnderstandPage | None:
+    """None if the report has nothing to show."""
+    modes, pictures = tuple(_modes(report)), tuple(_pictures(report))
+    if not modes and not pictures:
+        return None
+    return UnderstandPage(modes, report.title(_written()["modes"]["case"]), pictures)
+
+
+def causes(report: Report) -> tuple[Cause, ...]:
+    """Why a row may be missing, most frequent first; empty if none of the cases is in the report."""
+    ran = set(report.matrix.cases)
+    return tuple(
+        Cause(one["sign"], one["because"], one["case"], report.title(one["case"]), ribbon(report, one["case"]))
+        for one in _written()["vanished"]
+        if one["case"] in ran
+    )
+
+
+def named_cases() -> tuple[str, ...]:
+    """Every case that the pages name."""
+    written = _written()
+    return (written["modes"]["case"], *(one["case"] for one in (*written["pictures"], *written["vanished"])))
+
+
+def _modes(report: Report) -> Iterator[Pictured]:
+    written, newest = _written()["modes"], report.versions[-1:]
+    case = report.cases.get(written["case"])
+    version = newest[0].version if newest else None
+    if report.model is None or case is None or version is None:
+        return
+    for changed, prediction in in_each_mode(case, version):
+        drawn = timeline(changed, prediction.observation, fates=prediction.fates, across=NARROW)
+        mode = changed.output_mode
+        if drawn is not None:
+            yield Pictured(case.id, f"{mode.capitalize()} mode", written["said"][mode], drawn, newest)
+
+
+def _pictures(report: Report) -> Iterator[Pictured]:
+    by_name = {target.name: target for target in report.targets}
+    for one in _written()["pictures"]:
+        case, groups = report.cases.get(one["case"]), report.sections(one["case"])
+        cell = groups[0].shown if groups else None
+        if case is None or cell is None or cell.observation is None:
+            continue
+        predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+        drawn = timeline(case, cell.observation, fates=predicted.fates if predicted is not None else ())
+        if drawn is not None:
+            said = report.title(case.id)
+            yield Pictured(case.id, one["title"], said, drawn, (by_name[cell.target],))
+
+
+@cache
+def _written() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_data("reports.html", "guides.yaml")
+    return found

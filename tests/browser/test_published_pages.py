@@ -1,0 +1,119 @@
+"""The published results as people read them: which door, which two versions, which step, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(params=[False, True], ids=["folder", "one file"])
+def opened(request, published_reader, published_file_reader):
+    """Opens a page of the report, in both its forms: ``opened("index")``."""
+    single = request.param
+    reader = (published_file_reader if single else published_reader)()
+
+    def page(key: str, fragment: str = ""):
+        if single:
+            return reader.open(
+                key + (f"{'' if fragment.startswith('?') else ':'}{fragment}" if fragment else ""), single
+            )
+        return reader.open(f"{key.replace('case/', 'cases/')}.html{'#' if fragment else ''}{fragment}")
+
+    return page
+
+
+class TestDoors:
+    def test_the_front_page_says_what_it_is_about(self, opened):
+        page = opened("index")
+        assert page.locator("h1:visible").inner_text() == "How Spark Structured Streaming treats late rows, 3.0 – 4.3"
+        assert "Results of 20" in page.locator("[data-page]:visible").inner_text()
+
+    def test_one_door_leads_to_the_changes(self, opened):
+        page = opened("index")
+        page.get_by_role("link", name="I am upgrading").click()
+        assert page.locator("select[name=from]:visible").count() == 1
+        assert page.locator("h2:visible", has_text="I am upgrading").bounding_box()["y"] < 400
+
+    def test_one_door_explains_lost_rows(self, opened):
+        page = opened("index")
+        page.locator(".doors:visible").get_by_role("link", name="A row vanished").click()
+        page.get_by_role("heading", name="Why did a row vanish?").wait_for()
+        assert page.locator(".causes:visible > li").count() == 10
+        page.get_by_role("link", name="Without a window, a row equal to the watermark is late").click()
+        page.locator("h1:visible", has_text="a row equal to the watermark").wait_for()
+
+    def test_one_door_shows_the_modes_side_by_side_and_ten_pictures(self, opened):
+        page = opened("index")
+        page.get_by_role("link", name="I want to understand").click()
+        page.get_by_role("heading", name="How watermarks work").wait_for()
+        modes = page.locator(".modes:visible > div")
+        assert modes.locator("h3").all_inner_texts() == ["Append mode", "Update mode", "Complete mode"]
+        assert [mode.locator(".scroll svg .f-late").count() for mode in modes.all()] == [1, 1, 0]
+        assert page.locator(".pictured:visible figure .scroll svg").count() == 10
+
+    def test_a_picture_is_a_file_that_needs_no_stylesheet(self, opened):
+        page = opened("understand")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save the picture: Append mode", exact=True).click()
+        assert download.value.suggested_filename == "append-mode.svg"
+        text = download.value.path().read_text(encoding="utf-8")
+        assert text.startswith("<svg")
+        assert 'stroke="rgb(' in text
+        assert "class=" not in text
+
+
+class TestPicker:
+    def test_after_back_it_shows_the_versions_of_the_page(self, opened):
+        page = opened("compare/3.5.9..4.3.0")
+        page.locator("select[name=from]:visible").select_option("3.4.4")
+        page.get_by_role("heading", name="From 3.4.4 to 4.3.0").wait_for()
+        page.go_back()
+        page.get_by_role("heading", name="From 3.5.9 to 4.3.0").wait_for()
+        assert page.locator("select[name=from]:visible").input_value() == "3.5.9"
+
+    def test_only_upgrades_are_compared_and_it_says_so(self, opened):
+        page = opened("compare/3.5.9..4.3.0")
+        page.locator("select[name=to]:visible").select_option("3.4.4")
+        said = page.locator("[data-said]:visible")
+        assert said.inner_text().startswith("Only upgrades are compared, and 3.4.4 is older than 3.5.9.")
+        assert page.locator("h1:visible").inner_text() == "From 3.5.9 to 4.3.0"
+        said.get_by_role("link", name="What changes from 3.4.4 to 3.5.9").click()
+        page.get_by_role("heading", name="From 3.4.4 to 3.5.9").wait_for()
+
+    def test_equal_versions_are_named(self, opened):
+        page = opened("compare/3.5.9..4.3.0")
+        page.locator("select[name=to]:visible").select_option("3.5.9")
+        assert page.locator("[data-said]:visible").inner_text() == "Both are 3.5.9. Choose two versions."
+
+    def test_ticks_survive_a_change_of_version(self, opened):
+        page = opened("compare/3.5.9..4.3.0")
+        page.locator("form[data-features]:visible").get_by_label("update mode").check()
+        page.locator("select[name=from]:visible").select_option("3.4.4")
+        page.get_by_role("heading", name="From 3.4.4 to 4.3.0").wait_for()
+        assert page.locator("form[data-features]:visible").get_by_label("update mode").is_checked()
+
+
+class TestPlaces:
+    CASE = "case/output-modes/append-emits-each-window-once"
+
+    def test_a_link_to_a_step_opens_it(self, opened):
+        page = opened(self.CASE, "A-step-3")
+        assert page.locator("details[id$=A-step-3]").get_attribute("open") is not None
+
+    def test_a_step_says_its_link(self, opened):
+        page = opened(self.CASE)
+        page.get_by_role("link", name="Link to step 2 on").first.click()
+        assert page.url.endswith("A-step-2")
+
+    def test_back_returns_to_where_one_was_in_the_matrix(self, opened):
+        page = opened("matrix")
+        region = page.get_by_role("region", name="Matrix of cases and versions")
+        row = page.locator("[data-row]:visible").nth(200)
+        row.scroll_into_view_if_needed()
+        before = region.evaluate("element => element.scrollTop")
+        assert before > 1000
+        row.locator("th a").click()
+        page.locator("section.behaviour:visible").first.wait_for()
+        page.go_back()
+        page.locator("[data-matrix]:visible").wait_for()
+        page.wait_for_function("top => document.querySelector('.tall').scrollTop > top - 400", arg=before)
+        assert abs(region.evaluate("element => element.scrollTop") - before) < 400

@@ -1,0 +1,105 @@
+"""Many cases and many versions: what is loaded, found, and fits on a screen and on a phone."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.addresses import InAFolder, case_key
+from reports.html.writer import write
+from tests.support import cells as answers
+
+SIXTEEN = [f"3.{line}.{patch}" for line in range(3, 6) for patch in range(4)] + ["4.0.0", "4.0.1", "4.1.0", "4.2.0"]
+PAGES = ("index", "vanished", "understand", "matrix", "behaviours", "about", "compare/3.5.9..4.3.0")
+
+
+class TestOneFile:
+    def test_a_page_is_loaded_when_it_is_shown(self, published_file_reader):
+        page = published_file_reader().open("index", True)
+        count = "document.getElementsByTagName('*').length"
+        before = page.evaluate(count)
+        assert before < 15_000
+        page.get_by_role("link", name="About this run").click()
+        page.get_by_role("heading", name="About this run").wait_for()
+        assert page.evaluate(count) > before
+
+    def test_without_a_script_every_page_is_there(self, published_file_reader, published_report):
+        page = published_file_reader(java_script_enabled=False).open("about", True)
+        assert page.locator("h1:visible").inner_text() == "About this run"
+        assert page.locator(".page > noscript .behaviour").count() > len(published_report.cases)
+
+
+class TestMatrix:
+    def test_sixteen_versions_fit_on_a_screen(self, reader, tmp_path):
+        found = answers.results(tmp_path / "r", {f"f/{at}": dict.fromkeys(SIXTEEN, answers.CALM) for at in range(3)})
+        front = write(Report.of(found, Suite(())), tmp_path / "site")
+        page = reader(viewport={"width": 1440, "height": 900}).page
+        page.goto((front.parent / "matrix.html").as_uri())
+        assert page.locator("thead th[data-version]").count() == 16
+        region = page.get_by_role("region", name="Matrix of cases and versions")
+        assert region.evaluate("element => element.scrollWidth <= element.clientWidth")
+
+    def test_no_ticket_is_cut_off(self, published_reader):
+        page = published_reader(viewport={"width": 1440, "height": 900}).open("matrix.html")
+        cut = page.evaluate(
+            """() => [...document.querySelectorAll("td.turns a")].filter(link => {
+              const cell = link.closest("td").getBoundingClientRect(), own = link.getBoundingClientRect();
+              return own.right > cell.right + 1 || own.left < cell.left;
+            }).map(link => link.textContent)"""
+        )
+        assert page.locator("td.turns a").count() > 50
+        assert cut == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "SPARK-40925",
+            "dropDuplicatesWithinWatermark",
+            "numRowsDroppedByWatermark",
+            "session_window",
+            "AnalysisException",
+        ],
+    )
+    def test_search_finds_tickets_operators_metrics_and_error_classes(self, published_reader, text):
+        page = published_reader().open("matrix.html")
+        total = page.locator("[data-row]").count()
+        page.get_by_label("Text").fill(text)
+        page.wait_for_function("document.querySelector('[data-shown]').textContent.includes(' of ')")
+        assert 0 < page.locator("[data-row]:visible").count() < total
+
+
+class TestBehaviours:
+    def test_the_catalogue_is_searched(self, published_reader):
+        page = published_reader().open("behaviours.html")
+        page.get_by_role("searchbox").fill("SPARK-40925")
+        page.wait_for_function("document.querySelector('[data-shown]').textContent.includes(' of ')")
+        assert page.locator("article:visible").count() > 0
+        assert all("SPARK-40925" in text for text in page.locator("article:visible").all_text_contents())
+        page.get_by_role("searchbox").fill("no such behaviour")
+        page.locator("[data-nothing]").wait_for()
+
+    def test_it_is_small(self, published_folder):
+        assert (published_folder / "behaviours.html").stat().st_size < 800_000
+
+
+class TestPhone:
+    def test_no_page_scrolls_sideways(self, published_reader, published_report):
+        reader, found = published_reader(viewport={"width": 320, "height": 640}), []
+        some = [InAFolder().file(case_key(id)) for id in published_report.matrix.cases[::12]]
+        for file in [*(f"{key}.html" for key in PAGES), *some]:
+            page = reader.open(file)
+            if (width := page.evaluate("document.documentElement.scrollWidth")) > 320:
+                found.append((file, width))
+        assert found == []
+
+    def test_filters_are_folded(self, published_reader):
+        page = published_reader(viewport={"width": 390, "height": 800}).open("matrix.html")
+        assert not page.get_by_label("Family").is_visible()
+        page.locator("summary", has_text="Filters").click()
+        assert page.get_by_label("Family").is_visible()
+
+    def test_on_a_screen_they_are_not(self, published_reader):
+        page = published_reader().open("matrix.html")
+        assert page.get_by_label("Family").is_visible()
+        assert not page.locator("summary", has_text="Filters").is_visible()
