@@ -10,10 +10,10 @@ from conformance.core.observation import BatchSeen, Column, Observation, StepSee
 from conformance.judging.expected import Steps, expected
 from conformance.judging.verdict import judge
 from conformance.judging.wall_clock import reads_the_clock
-from conformance.suite import discovery
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from reports.html.pyspark_script import pyspark_script
+from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 RUNNER = Path(__file__).with_name("scripts_here.py")
@@ -34,7 +34,7 @@ FULL = os.environ.get("CONFORMANCE_TESTS") == "full"
 
 def runnable(target):
     """Case → its script, for the cases whose every step succeeds on the version."""
-    for case in discovery.load().cases:
+    for case in whole_suite().cases:
         wanted = expected(case, target.version)
         if not FULL and case.id not in SAMPLE:
             continue

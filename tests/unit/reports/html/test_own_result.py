@@ -60,3 +60,20 @@ def test_results_of_one_version_are_compared_with_the_published_ones(tmp_path, m
     assert f"Your results: {newest.title}" in text
     assert f"to <b>{newest.title}</b>" in text
     assert len(list(Path("site/compare").iterdir())) > len(everything.header.targets)
+
+
+def test_an_own_build_stands_beside_apaches_release_of_the_same_version(tmp_path: Path) -> None:
+    ran = a.results(tmp_path / "own", {"f/a": {"4.2.1": a.LOST}})
+    target = ran.header.targets[0].model_copy(update={"name": "spark-4.2.1-ours"})
+    own = Results(
+        ran.header.model_copy(update={"targets": (target,)}),
+        tuple(cell.model_copy(update={"target": target.name}) for cell in ran.cells),
+        ran.footer,
+    )
+    released = a.results(tmp_path / "published", {"f/a": dict.fromkeys(("3.5.9", "4.2.1", "4.3.0"), a.CALM)})
+    found = beside(own, released)
+    names = frozenset(one.name for one in released.header.targets)
+    report = Report.of(found, Suite(()), background=names)
+    assert report.front_pair is not None
+    assert (report.front_pair.before.title, report.front_pair.after.title) == ("4.2.1", "4.2.1-ours")
+    assert [change.case for change in report.front_pair.changes] == ["f/a"]
