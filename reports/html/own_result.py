@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
-from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
 from reports.html.ribbon import CellSign
 from reports.results.records import Target
@@ -25,10 +24,23 @@ class ResultCell:
 @dataclass(frozen=True)
 class OwnResult:
     target: Target
-    total: CellTotal
+    applying: int
+    """The number of cases that apply to the version."""
+    bugs: int
+    """How many of them show a known bug."""
     listed: tuple[ResultCell, ...]
     compared: bool
     """Whether there are other versions, of published results, to compare with."""
+
+    @property
+    def good(self) -> int:
+        """How many are as expected, and no known bug."""
+        return self.applying - len(self.listed)
+
+    @property
+    def bad(self) -> int:
+        """How many are not as expected, or have no result."""
+        return len(self.listed) - self.bugs
 
 
 def own_result(report: Report) -> OwnResult | None:
@@ -37,7 +49,8 @@ def own_result(report: Report) -> OwnResult | None:
         return None
     (target,) = report.own
     counts = report.matrix.count(report.matrix.cases, [target.name])
-    return OwnResult(target, CellTotal.of_counts(counts), tuple(_listed(report, target)), bool(report.background))
+    applying = sum(counts.values()) - counts["not-applicable"]
+    return OwnResult(target, applying, counts["bug"], tuple(_listed(report, target)), bool(report.background))
 
 
 def _listed(report: Report, target: Target) -> Iterator[ResultCell]:
