@@ -8,9 +8,11 @@ from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend
 from .channel import Channel
-from .memory import memory
+from .memory import RecentMemory
 from .request import CaseRequest
 from .serve import serve
+
+_memory = RecentMemory()
 
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
@@ -35,7 +37,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
         threading.Event().wait()
     finish(backend, request)
     lost = execution.executors_lost()
-    channel.send("done", case=request.case, columns=execution.columns, memory=memory(), executorsLost=lost)
+    channel.send("done", case=request.case, columns=execution.columns, memory=_memory(), executorsLost=lost)
 
 
 def _sender(channel: Channel, request: CaseRequest) -> Optional[Callable[[int, List[List[Any]]], None]]:

@@ -67,6 +67,7 @@ def find_pyspark() -> None:
 
 
 def _start(arguments: List[str]) -> Backend:
+    from .class_lookups import remember
     from .classic import Classic
     from .connect import Connect
     from .errors import keep_origins
@@ -86,6 +87,7 @@ def _start(arguments: List[str]) -> Backend:
     hidden: Dict[str, str] = json.loads(os.environ.pop("CONFORMANCE_SETTINGS", "{}"))
     if url:
         return Connect(url, storage)
+    remember()
     return Classic(options.work, dict(setting.split("=", 1) for setting in options.settings), storage, hidden)
 
 

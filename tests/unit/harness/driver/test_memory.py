@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.driver import memory as of_engine
-from harness.driver.memory import memory
+from harness.driver.memory import RecentMemory, memory
 
 HOLDING = "held = bytearray(64 << 20); print(len(held), flush=True); input()"
 THROUGH_ANOTHER = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDING!r}])"
@@ -31,3 +31,14 @@ def test_where_nothing_is_told(monkeypatch):
 
     monkeypatch.setattr(of_engine, "_pss", nothing)
     assert memory() is None
+
+
+def test_a_measurement_is_remembered_for_a_while(monkeypatch):
+    measured, now = iter([1, 2, 3]), [0.0]
+    monkeypatch.setattr(of_engine, "memory", lambda: next(measured))
+    monkeypatch.setattr(of_engine.time, "monotonic", lambda: now[0])
+    recent = RecentMemory(5.0)
+    seen = []
+    for now[0] in (0.0, 5.0, 5.1, 10.0, 11.0):
+        seen.append(recent())
+    assert seen == [1, 1, 2, 2, 3]
