@@ -83,7 +83,7 @@ class LocalRuntime:
                 code_path=str(self.code_path) if self.code_path else None,
                 start_timeout=program.START_SECONDS,
                 redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
-                finish=partial(_keep_archive, transport, recording) if recording else None,
+                finish=partial(_keep_archive, target, transport, recording, on_progress) if recording else None,
             )
         except BaseException:
             if recording is not None:
@@ -122,8 +122,11 @@ class LocalRuntime:
         """Nothing: engines share nothing, and each is closed by its user."""
 
 
-def _keep_archive(transport: SubprocessTransport, recording: Recording) -> None:
+def _keep_archive(
+    target: Target, transport: SubprocessTransport, recording: Recording, on_progress: ProgressCallback
+) -> None:
     """Let an engine's JVM exit, and keep the class archive that it then writes."""
+    on_progress(f"{target.name}: writing a class archive, so that later engines start faster")
     if transport.finish(_SECONDS_TO_WRITE_AN_ARCHIVE):
         recording.keep()
     else:

@@ -1,6 +1,7 @@
 """The runtime on this machine."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,3 +114,23 @@ class TestClassArchive:
         before = LocalRuntime(tmp_path).fingerprint(TARGET)
         self.write(environment)
         assert LocalRuntime(tmp_path).fingerprint(TARGET) == before
+
+    @pytest.mark.parametrize("ended", [True, False])
+    def test_what_an_engine_writes_is_kept_if_it_ended_by_itself(self, environment, tmp_path, monkeypatch, ended):
+        """Otherwise it is killed while it writes."""
+        (tmp_path / "lib").mkdir()
+        (tmp_path / "lib" / "modules").write_bytes(b"modules")
+        archive, said, finishing = ClassArchive.of(environment), [], []
+        assert archive.record() is None
+
+        def finish(_timeout):
+            (archive.directory / f"{archive.key}.partial").write_bytes(b"classes")
+            return ended
+
+        monkeypatch.setattr(program, "start", lambda *_, **__: SimpleNamespace(finish=finish))
+        monkeypatch.setattr(local, "DriverEngine", lambda _, finish, **__: finishing.append(finish))
+        LocalRuntime(tmp_path).start(TARGET, on_progress=said.append)
+        finishing[0]()
+        assert (archive.file() is not None) == ended
+        assert said[-1] == "spark-3.5.9: writing a class archive, so that later engines start faster"
+        assert (archive.record() is not None) or ended
