@@ -130,9 +130,11 @@ class DriverEngine:
 
     def close(self) -> None:
         finish, self._finish = self._finish, None
-        if finish and self._answered >= ANSWERED_BEFORE_FINISH and not self._running and not self.ended:
-            finish()
-        self._connection.close()
+        try:
+            if finish and self._answered >= ANSWERED_BEFORE_FINISH and not self._running and not self.ended:
+                finish()
+        finally:  # it may take long enough for a Ctrl-C
+            self._connection.close()
 
 
 def _check_executors(lost: int, request: CaseRequest) -> None:

@@ -205,6 +205,18 @@ class TestFinish:
         engine.close()
         assert engine.finished == []
 
+    def test_an_interrupted_finish_leaves_no_engine_behind(self, start):
+        def interrupted():
+            raise KeyboardInterrupt
+
+        engine = start("right")
+        engine._finish, engine._answered = interrupted, ANSWERED_BEFORE_FINISH
+        with pytest.raises(KeyboardInterrupt):
+            engine.close()
+        assert engine.ended
+        with pytest.raises(ProcessLookupError):
+            os.kill(engine._connection.transport.pid, 0)
+
     def test_not_while_a_case_runs(self, start):
         engine, finished, ends = start("hangs"), [], []
         engine._finish, engine._answered = lambda: finished.append(engine), ANSWERED_BEFORE_FINISH
