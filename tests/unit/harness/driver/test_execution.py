@@ -115,7 +115,7 @@ def test_so_is_a_function_that_the_user_has_not_written(execution, tmp_path):
     ("operation", "error"),
     [
         ({"groupBy": ["k"]}, "AttributeError"),
-        ({"orderBy": ["k"]}, "UnknownOperation"),
+        ({"noSuchOperation": ["k"]}, "UnknownOperation"),
         ({"applyInPandasWithState": {"by": ["k"], "with": "no_such_function"}}, "KeyError"),
         ({"withWatermark": ["t"]}, "ValueError"),
     ],
