@@ -15,7 +15,10 @@ from harness.environments import readiness
 from harness.targets.catalogue import Targets
 from reports.results.reading import Results
 from tests.engine.typed import conformance
+from tests.engine.watched import watched
 from tests.support.whole_suite import whole_suite
+
+SECRET = "hunter2hunter2"
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +96,38 @@ def test_a_checkpoint_is_handed_over(results, newest, chosen, folder):
     assert re.search(r"1 .*resume", done.stdout), done.stdout
 
 
-def test_a_wrong_expectation_is_seen(newest, folder):
-    """A check that cannot fail is a defect: the same case with one wrong row violates, and says which."""
+@pytest.fixture(scope="module")
+def wrong_run(newest, folder, tmp_path_factory):
+    """A run of a case with one wrong row, and with a secret among the settings of its engine."""
     text = (discovery.shipped() / "late-drops" / "window-still-open.yaml").read_text(encoding="utf-8")
     wrong = folder / "wrong" / "cases" / "window-still-open.yaml"
     wrong.parent.mkdir(parents=True)
     wrong.write_text(text.replace('rows: [["12:00", "12:10", 6]]', 'rows: [["12:00", "12:10", 7]]'), encoding="utf-8")
     assert wrong.read_text(encoding="utf-8") != text
-    done = conformance(folder, "run", str(wrong), "--spark", str(newest.version), "-o", "wrong.jsonl")
-    assert done.returncode == 1, done.stdout + done.stderr
+    settings = tmp_path_factory.mktemp("home") / "secret.conf"
+    settings.write_text(f"spark.hadoop.fs.s3a.secret.key  {SECRET}\n", encoding="utf-8")
+    options = ("--spark", str(newest.version), "-o", "wrong.jsonl", "--work", "work")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONFORMANCE_ANSWERS", str(folder / "answers.sqlite"))
+        return watched(folder, "run", str(wrong), *options, "--properties-file", str(settings))
+
+
+def test_a_wrong_expectation_is_seen(wrong_run, folder):
+    """A check that cannot fail is a defect: the same case with one wrong row violates, and says which."""
+    assert wrong_run.returncode == 1, wrong_run.output
     (cell,) = Results.read(folder / "wrong.jsonl").cells
     assert cell.status == "violates"
-    assert "expected, not emitted" in done.stdout
+    assert "expected, not emitted" in wrong_run.output
+
+
+def test_a_secret_reaches_the_engine_and_nobody_else(wrong_run, folder):
+    assert any("java" in arguments for arguments in wrong_run.arguments)
+    assert any(SECRET in variable for variable in wrong_run.variables)
+    assert not [arguments for arguments in wrong_run.arguments if SECRET in arguments]
+    for command in ("report wrong.jsonl", "export json wrong.jsonl -o everything.json"):
+        done = conformance(folder, *command.split(), "--cases", "wrong/cases")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert SECRET not in done.stdout + done.stderr
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"output.txt", "wrong.jsonl", "index.html", "everything.json"} <= {path.name for path in files}
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
