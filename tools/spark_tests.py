@@ -6,8 +6,8 @@
     python -m tools.spark_tests 4.2.0 --show T041   the source of this test, to read beside its case
     python -m tools.spark_tests --jars FOLDER       test-sources jars that are already here
 
-Exits with 1 if the catalogue lacks a test. Python tests are in no jar: the catalogue lists them by hand, as it does tests of
-releases whose jars are not published (`source`).
+Exits with 1 if the catalogue lacks a test, with 3 if the sources cannot be had. Python tests are in no jar: the catalogue lists them
+by hand, as it does tests of releases whose jars are not published (`source`).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def compare(tests: Iterable[ScalaTest], catalogue: Entries) -> Comparison:
 
 
 def entries_for(new: Iterable[ScalaTest], catalogue: Entries) -> str:
-    """YAML for the end of the catalogue: without a mirror, each of them is a hole until somebody judges it."""
+    """YAML for the end of the catalogue: without a mirror, each of them counts as not carried."""
     last = max((int(id[1:4]) for id in catalogue), default=0)
     text = ""
     for number, test in enumerate(new, last + 1):
@@ -104,24 +104,60 @@ def entries_for(new: Iterable[ScalaTest], catalogue: Entries) -> str:
     return text
 
 
-def newest_release() -> str:
-    """The newest release whose test sources are published; previews do not count."""
-    with urllib.request.urlopen(f"{CENTRAL}/{ARTIFACTS[0]}/maven-metadata.xml", timeout=60) as answer:
-        versions = [found.text or "" for found in ElementTree.parse(answer).iter("version")]
+class NoSources(Exception):
+    """The test sources of a release cannot be had."""
+
+
+def newest_release(central: str = CENTRAL) -> str:
+    """The newest release on Maven Central; previews do not count.
+
+    Raises:
+        NoSources: Maven Central does not answer.
+    """
+    versions = [
+        found.text or ""
+        for found in ElementTree.fromstring(_get(f"{central}/{ARTIFACTS[0]}/maven-metadata.xml")).iter("version")
+    ]
     return max((version for version in versions if re.fullmatch(r"\d+\.\d+\.\d+", version)), key=Version)
 
 
-def download(version: str, folder: Path) -> list[Path]:
+def download(version: str, folder: Path, central: str = CENTRAL) -> list[Path]:
+    """The jars with the test sources of a release, in this folder.
+
+    Raises:
+        NoSources: one of them is not there, or Maven Central does not answer.
+    """
     jars = []
     for artifact in ARTIFACTS:
-        jars.append(folder / f"{artifact}-{version}-test-sources.jar")
-        if not jars[-1].exists():
-            with urllib.request.urlopen(f"{CENTRAL}/{artifact}/{version}/{jars[-1].name}", timeout=300) as answer:
-                jars[-1].write_bytes(answer.read())
+        jar = folder / f"{artifact}-{version}-test-sources.jar"
+        jar.write_bytes(_get(f"{central}/{artifact}/{version}/{jar.name}"))
+        jars.append(jar)
     return jars
 
 
-def main(arguments: list[str] | None = None, catalogue_file: Path = CATALOGUE) -> int:
+def _get(address: str) -> bytes:
+    try:
+        with urllib.request.urlopen(address, timeout=300) as answer:
+            return bytes(answer.read())
+    except OSError as error:  # and its kinds: no such file, no network, a timeout
+        raise NoSources(
+            f"cannot download {address} ({error}); download the jars by hand and pass --jars FOLDER"
+        ) from None
+
+
+def _tests(version: str | None, folder: Path | None, central: str) -> tuple[str, tuple[ScalaTest, ...]]:
+    """What was read, and its tests."""
+    if folder is not None:
+        jars = sorted(folder.glob("*.jar"))
+        if not jars:
+            raise NoSources(f"{folder} has no jar: pass a folder with test-sources jars")
+        return str(folder), tuple(all_tests(jars))
+    with tempfile.TemporaryDirectory() as downloaded:
+        release = version or newest_release(central)
+        return f"Spark {release}", tuple(all_tests(download(release, Path(downloaded), central)))
+
+
+def main(arguments: list[str] | None = None, catalogue_file: Path = CATALOGUE, central: str = CENTRAL) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("version", nargs="?", help="a release of Spark; the newest if absent")
     parser.add_argument("--jars", type=Path, help="a folder with test-sources jars; nothing is downloaded")
@@ -129,20 +165,21 @@ def main(arguments: list[str] | None = None, catalogue_file: Path = CATALOGUE) -
     parser.add_argument("--show", metavar="ID", help="print the source of one test")
     given = parser.parse_args(arguments)
     catalogue = yaml.safe_load(catalogue_file.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
-        jars = (
-            sorted(given.jars.glob("*.jar"))
-            if given.jars
-            else download(given.version or newest_release(), Path(folder))
-        )
-        tests = tuple(all_tests(jars))
+    if given.show and given.show not in catalogue:
+        parser.error(f"--show: {given.show} is not in {catalogue_file.name}")
+    try:
+        release, tests = _tests(given.version, given.jars, central)
+    except NoSources as error:
+        print(error, file=sys.stderr)
+        return 3
     if given.show:
         print(*(test.text for test in tests if is_of(test, catalogue[given.show])), sep="\n\n")
         return 0
     found = compare(tests, catalogue)
     listed = sum(map(about_watermarks, tests))
     print(
-        f"{len(tests)} tests, {listed} about watermarks; {len(found.new)} not in the catalogue, {len(found.gone)} gone"
+        f"{release}: {len(tests)} tests, {listed} about watermarks; "
+        f"{len(found.new)} not in the catalogue, {len(found.gone)} gone"
     )
     for test in found.new:
         print(f"  new   {test.suite}: {test.name}")

@@ -195,6 +195,10 @@ def _covered(category: Category) -> Iterator[Text]:
             yield Text.assemble(("  ✗ ", "red"), (id, "bold"), f"  no case: {meaning}")
             if reason := category.reasons.get(id):
                 yield Text(f"      {reason}", style="dim")
+    for one in category.apart:
+        yield Text.assemble(("  – ", "blue"), (one.id, "bold"), f"  apart: {one.sentence}")
+        closest = f" Closest: {', '.join(one.cases)}" if one.cases else ""
+        yield Text(f"      {one.why}{closest}", style="dim")
     yield Text()
 
 
@@ -223,6 +227,7 @@ def _record(loaded: Suite, categories: list[Category], warnings: Sequence[Unstat
                 "holes": one.holes,
                 "reasons": one.reasons,
                 "lost": one.lost,
+                "apart": {other.id: other.why for other in one.apart},
             }
             for one in categories
         ],

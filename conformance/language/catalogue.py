@@ -58,7 +58,17 @@ class Catalogue:
         return frozenset(id for id, entry in self.behaviours.items() if entry.get("reachable", True))
 
     def reachable_spark_tests(self) -> frozenset[str]:
-        """Spark's tests whose outcome is visible from outside the engine."""
+        """Spark's tests whose outcome a streaming query shows."""
+        return self._visible_spark_tests() - self.tests_apart().keys()
+
+    def tests_apart(self) -> Mapping[str, str]:
+        """Id → why no streaming query on a supported Spark can show what the test asserts, though its outcome is visible."""
+        tests = self.spark_tests or {}
+        return {
+            id: str(tests[id]["apart"]) for id in tests if id in self._visible_spark_tests() and "apart" in tests[id]
+        }
+
+    def _visible_spark_tests(self) -> frozenset[str]:
         tests = (self.spark_tests or {}).items()
         return frozenset(id for id, entry in tests if entry.get("visible", "BB") in SHOWN_FROM_PYSPARK)
 

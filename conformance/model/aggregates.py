@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,6 +49,24 @@ def _deviation(rows: Sequence[Operands]) -> float | None:
     return math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
 
 
+def _sample_variance(rows: Sequence[Operands]) -> float | None:
+    values = _present(rows)
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _sample_deviation(rows: Sequence[Operands]) -> float | None:
+    variance = _sample_variance(rows)
+    return None if variance is None else math.sqrt(variance)
+
+
+def _median(rows: Sequence[Operands]) -> float | None:
+    values = _present(rows)
+    return float(statistics.median(values)) if values else None
+
+
 def _by(choose: Callable[..., Operands]) -> Callable[[Sequence[Operands]], Value]:
     def value(rows: Sequence[Operands]) -> Value:
         ordered = [row for row in rows if row[1] is not None]
@@ -85,6 +104,9 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "max": AggregateFunction(lambda rows: max(_present(rows), default=None), _first),
     "avg": AggregateFunction(_mean, lambda _: DOUBLE),
     "stddev_pop": AggregateFunction(_deviation, lambda _: DOUBLE),
+    "stddev": AggregateFunction(_sample_deviation, lambda _: DOUBLE),
+    "variance": AggregateFunction(_sample_variance, lambda _: DOUBLE),
+    "median": AggregateFunction(_median, lambda _: DOUBLE),
     "max_by": AggregateFunction(_by(max), _first),
     "min_by": AggregateFunction(_by(min), _first),
     "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),

@@ -85,12 +85,16 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
     )
 
 
-def check_order(node: Aggregate) -> None:
+def check_functions(node: Aggregate, rules: Rules) -> None:
     """
     Raises:
-        Unpredictable: a function depends on the order of rows, which do not come from one stream in the order of their arrival.
+        Unpredictable: a function depends on the order of rows, which do not come from one stream in the order of their arrival; or it
+            is NaN for one value.
     """
-    functions = BY_ORDER & {call.name for call in _calls(node)}
+    names = {call.name for call in _calls(node)}
+    if names & {"stddev", "variance"} and "NULL as the variance of one value" not in rules.features:
+        raise Unpredictable("the variance of one value, which is NaN on this version")
+    functions = BY_ORDER & names
     if functions and (node.session is not None or not isinstance(beneath(node.child), StreamSource)):
         raise Unpredictable(f"the order of rows for {min(functions)}")
 

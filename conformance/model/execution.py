@@ -293,6 +293,7 @@ def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
         updated=result.updated,
         removed=result.removed,
         duplicates=result.duplicates,
+        timers=result.timers,
         state_rows=result.state_rows,
         state=result.shown,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from conformance.model.columns import WINDOW_MADE, Attribute, Row, Value
-from conformance.model.progress import ComparedRow
+from conformance.model.progress import ComparedRow, TimerCounts
 from conformance.model.rules import Rules
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
@@ -45,6 +45,7 @@ class OperatorResult:
     updated: int = 0
     removed: int = 0
     duplicates: int = 0
+    timers: TimerCounts | None = None
     shown: tuple[ComparedRow, ...] = ()
     """The state, for display."""
 

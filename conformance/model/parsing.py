@@ -42,6 +42,9 @@ _AGGREGATES: Mapping[type[exp.Expr], str] = {
     exp.Max: "max",
     exp.Avg: "avg",
     exp.StddevPop: "stddev_pop",
+    exp.Stddev: "stddev",
+    exp.Variance: "variance",
+    exp.Median: "median",
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
     exp.ArrayUniqueAgg: "collect_set",
@@ -181,6 +184,8 @@ class _ExpressionParser:
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
         if isinstance(tree.this, exp.Distinct):
             raise Unpredictable(f"{name}(DISTINCT …)")
+        if name == "median":
+            self._rules.require(name)
         operands = [] if isinstance(tree.this, exp.Star) else [tree.this, *tree.expressions]
         operands += [tree.expression] if isinstance(tree, exp.ArgMax | exp.ArgMin) else []
         args = tuple(self.read(operand) for operand in operands)

@@ -24,6 +24,15 @@ class ComparedRow:
 
 
 @dataclass(frozen=True)
+class TimerCounts:
+    """The calls of a stateful processor that concern timers, in one micro-batch."""
+
+    registered: int
+    deleted: int
+    """Those that fired included."""
+
+
+@dataclass(frozen=True)
 class OperatorProgress:
     """One stateful operator in one micro-batch."""
 
@@ -41,6 +50,8 @@ class OperatorProgress:
     updated: int
     removed: int
     duplicates: int
+    timers: TimerCounts | None
+    """None if it is not a stateful processor."""
     state_rows: int
     """Rows in its state after the micro-batch."""
     state: tuple[ComparedRow, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from conformance.model.aggregation import check_order
+from conformance.model.aggregation import check_functions
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
 from conformance.model.errors import Unpredictable
@@ -65,6 +65,7 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.codegen.factoryMode",
         "spark.sql.codegen.wholeStage",
         "spark.sql.legacy.interval.enabled",
+        "spark.sql.streaming.aggregation.stateFormatVersion",
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         PROVIDER,
@@ -108,7 +109,7 @@ class Query:
             Refused: Spark refuses it.
             Unpredictable: the model does not know the result.
         """
-        _check_known(plan, settings)
+        _check_known(plan, settings, rules)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise rules.refusal("unknown trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
@@ -349,7 +350,7 @@ def _with_one_watermark(rules: Rules) -> Rules:
     return rules.altered(refusals=kept)
 
 
-def _check_known(plan: Plan, settings: QuerySettings) -> None:
+def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     """
     Raises:
         Unpredictable: a conf, or a construct without a single result.
@@ -369,7 +370,7 @@ def _check_known(plan: Plan, settings: QuerySettings) -> None:
         raise Unpredictable("the order of collect_set")
     for node in walk(plan):
         if isinstance(node, Aggregate):
-            check_order(node)
+            check_functions(node, rules)
 
 
 def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:

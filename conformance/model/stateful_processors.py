@@ -15,6 +15,7 @@ from conformance.model.errors import Unpredictable
 from conformance.model.groups import Group, GroupKey, compared_group, grouped, late_and_fresh
 from conformance.model.operators import OperatorContext, OperatorResult, compared_row, is_late
 from conformance.model.plan import StatefulProcessor, TimeMode
+from conformance.model.progress import TimerCounts
 
 Emitted = Iterator[tuple[Value, ...]]
 """The rows that a processor emits, values in the order of its columns."""
@@ -50,6 +51,8 @@ class ProcessorHandle:
         self.timers = set(state.timers)
         self.updated = 0
         self.removed = 0
+        self.registered = 0
+        self.deleted = 0
         self._time_mode = time_mode
 
     def update(self, key: GroupKey, *value: int) -> None:
@@ -68,9 +71,11 @@ class ProcessorHandle:
         if self._time_mode != "EventTime":
             raise Unpredictable(f"a timer with time mode {self._time_mode}")
         self.timers.add((at_ms, key))
+        self.registered += 1
 
     def delete_timer(self, at_ms: int, key: GroupKey) -> None:
         self.timers.discard((at_ms, key))
+        self.deleted += 1
 
     def expired(self, context: OperatorContext) -> list[tuple[int, GroupKey]]:
         """The timers that fire, in the order of their times."""
@@ -197,6 +202,7 @@ def transform_with_state(
         evicted=tuple(compared_group(node.keys, key, timer_ms, context.evicting_ms) for timer_ms, key in expired),
         updated=handle.updated,
         removed=handle.removed,
+        timers=TimerCounts(handle.registered, handle.deleted),
         shown=tuple(compared_group(node.keys, key, at.get(key), context.evicting_ms) for key in handle.values),
     )
 

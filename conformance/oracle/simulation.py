@@ -274,6 +274,12 @@ class CaseSimulation:
             known["numStateStoreInstances"] = int(partitions) * STATE_STORES.get(one.operator, 1)
         if one.operator.startswith("dedupe"):
             known["customMetrics"] = {"numDroppedDuplicateRows": one.duplicates}
+        if one.timers is not None:
+            known["customMetrics"] = {
+                "numValueStateVars": 1,  # of each processor of the suite
+                "numRegisteredTimers": one.timers.registered,
+                "numDeletedTimers": one.timers.deleted,
+            }
         return {
             key: value
             for key, value in known.items()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from conformance.core.case import Case
 from conformance.language.catalogue import Catalogue
@@ -21,6 +21,17 @@ class Pin:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """A test of Spark that no case can carry, and that is therefore not counted."""
+
+    id: str
+    sentence: str
+    why: str
+    cases: tuple[str, ...]
+    """The cases that come closest."""
+
+
+@dataclass(frozen=True)
 class Category:
     """The coverage of one catalogue."""
 
@@ -34,6 +45,9 @@ class Category:
     """Id → why no case pins it, for holes whose entry gives a ``reason``."""
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id → what of it no case carries, for entries that cases pin in part."""
+    apart: tuple[Apart, ...] = ()
+    of_scala: frozenset[str] = frozenset()
+    """The tests of an API that only Scala has, which cases carry through its counterpart in PySpark."""
     in_part: bool = False
     """Whether a case may pin an entry in part: only Spark's tests, which assert several things."""
 
@@ -47,11 +61,18 @@ class Category:
         """The ids that cases pin, without anything lost."""
         return tuple(id for id in self.pinned if id not in self.lost)
 
+    @property
+    def counterparts(self) -> tuple[str, ...]:
+        """Of ``whole``, the tests of an API of Scala."""
+        return tuple(id for id in self.whole if id in self.of_scala)
+
     def __str__(self) -> str:
         if not self.in_part:
             return f"{self.name} {len(self.pinned)} of {len(self.entries)}"
-        counts = f"{len(self.whole)} faithful, {len(self.lost)} partly, {len(self.holes)} not"
-        return f"{self.name} {counts}, of {len(self.entries)}"
+        scala = f" ({len(self.counterparts)} of a Scala API, through PySpark's)" if self.counterparts else ""
+        counts = f"{len(self.whole)} faithful{scala}, {len(self.lost)} partly, {len(self.holes)} not"
+        apart = f"; {len(self.apart)} apart" if self.apart else ""
+        return f"{self.name} {counts}, of {len(self.entries)}{apart}"
 
 
 def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[Category, ...]:
@@ -69,8 +90,16 @@ def coverage(cases: Iterable[Case | PolicyCase], catalogue: Catalogue) -> tuple[
         found.append(_category("founding statements", known, frozenset(known), mirrors))
     if catalogue.spark_tests is not None:
         tests, reachable = catalogue.spark_tests, catalogue.reachable_spark_tests()
-        found.append(_category("Spark's own tests", tests, reachable, mirrors, in_part=True))
+        category = _category("Spark's own tests", tests, reachable, mirrors)
+        of_scala = frozenset(id for id, entry in tests.items() if entry.get("api") == "scala")
+        found.append(replace(category, apart=tuple(_apart(catalogue, mirrors)), of_scala=of_scala, in_part=True))
     return tuple(found)
+
+
+def _apart(catalogue: Catalogue, mirrors: list[Pin]) -> Iterator[Apart]:
+    tests = catalogue.spark_tests or {}
+    for id, why in catalogue.tests_apart().items():
+        yield Apart(id, _sentence(tests[id]), why, tuple(sorted({pin.case for pin in mirrors if pin.id == id})))
 
 
 def _of_groups(mirrors: list[Pin], catalogue: Catalogue) -> list[Pin]:
@@ -89,8 +118,6 @@ def _category(
     known: Mapping[str, Mapping[str, object]],
     reachable: frozenset[str],
     pins: list[Pin],
-    *,
-    in_part: bool = False,
 ) -> Category:
     entries = {id: _sentence(entry) for id, entry in known.items() if id in reachable}
     pinned: dict[str, set[str]] = {}
@@ -105,7 +132,6 @@ def _category(
         {id: tuple(sorted(pinned[id])) for id in entries if id in pinned},
         {id: str(known[id]["reason"]) for id in entries if id not in pinned and "reason" in known[id]},
         {id: tuple(lost[id]) for id in entries if id in lost},
-        in_part,
     )
 
 

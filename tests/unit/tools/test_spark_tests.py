@@ -10,7 +10,7 @@ import yaml
 
 from conformance.language.catalogue import Catalogue
 from conformance.suite.coverage import coverage
-from tools.spark_tests import all_tests, compare, main
+from tools.spark_tests import ARTIFACTS, all_tests, compare, main
 
 SOURCE = """
 class EventTimeWatermarkSuite extends StreamTest {
@@ -66,7 +66,7 @@ def test_a_name_that_stays_open_is_any_entry_of_its_suite_that_fits(jars: Path) 
 def test_the_command_names_what_is_new(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--jars", str(jars)], catalogue) == 1
     assert capsys.readouterr().out == (
-        "5 tests, 4 about watermarks; 2 not in the catalogue, 1 gone\n"
+        f"{jars}: 5 tests, 4 about watermarks; 2 not in the catalogue, 1 gone\n"
         "  new   EventTimeWatermarkSuite: a new one\n"
         "  new   StreamSuite: keeps a watermark\n"
         "  gone  T003 StreamSuite: an old one\n"
@@ -86,5 +86,54 @@ def test_what_is_added_counts_as_a_hole(jars: Path, catalogue: Path) -> None:
 
 
 def test_the_source_of_one_test(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--jars", str(jars), "--show", "T001"], catalogue) == 0
+    assert capsys.readouterr().out == 'test("append mode") { run() }\n'
+
+
+@pytest.fixture
+def central(tmp_path: Path) -> str:
+    """A repository with two releases, of which one has test sources and a preview is newer."""
+    root = tmp_path / "central"
+    versions = "".join(f"<version>{one}</version>" for one in ("9.9.10", "9.9.9", "10.0.0-preview1"))
+    for artifact in ARTIFACTS:
+        folder = root / artifact / "9.9.10"
+        folder.mkdir(parents=True)
+        with zipfile.ZipFile(folder / f"{artifact}-9.9.10-test-sources.jar", "w") as jar:
+            jar.writestr("Suites.scala", SOURCE if artifact == ARTIFACTS[0] else "")
+    (root / ARTIFACTS[0] / "maven-metadata.xml").write_text(f"<metadata><versions>{versions}</versions></metadata>")
+    return root.as_uri()
+
+
+@pytest.mark.parametrize("release", [[], ["9.9.10"]])
+def test_the_sources_of_a_release_are_downloaded(
+    central: str, catalogue: Path, capsys: pytest.CaptureFixture[str], release: list[str]
+) -> None:
+    assert main(release, catalogue, central) == 1
+    assert capsys.readouterr().out.startswith("Spark 9.9.10: 5 tests, 4 about watermarks; 2 not in the catalogue")
+
+
+def test_a_release_without_test_sources_is_named(
+    central: str, catalogue: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["9.9.9"], catalogue, central) == 3
+    told = capsys.readouterr().err
+    assert f"cannot download {central}/spark-sql_2.13/9.9.9/spark-sql_2.13-9.9.9-test-sources.jar (" in told
+    assert told.endswith("download the jars by hand and pass --jars FOLDER\n")
+
+
+def test_an_unreachable_repository_is_named(catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([], catalogue, "http://127.0.0.1:9") == 3
+    assert "cannot download http://127.0.0.1:9/spark-sql_2.13/maven-metadata.xml" in capsys.readouterr().err
+
+
+def test_a_folder_without_jars_is_named(tmp_path: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--jars", str(tmp_path)], catalogue) == 3
+    assert capsys.readouterr().err == f"{tmp_path} has no jar: pass a folder with test-sources jars\n"
+
+
+def test_only_tests_of_the_catalogue_are_shown(jars: Path, catalogue: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--jars", str(jars), "--show", "T999"], catalogue)
+    assert "--show: T999 is not in spark-tests.yaml" in capsys.readouterr().err
     assert main(["--jars", str(jars), "--show", "T001"], catalogue) == 0
     assert capsys.readouterr().out == 'test("append mode") { run() }\n'

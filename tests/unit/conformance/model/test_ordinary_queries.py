@@ -279,3 +279,39 @@ def test_a_silent_side_of_a_join_without_watermark_tells_the_other_nothing():
 
     assert held({"events": [(1,)]}, {"others": [(1,)]}) == 2
     assert held({"events": [(1,)], "others": [(1,)]}) == 0
+
+
+def statistics_of(version, function, *values):
+    frame = events(version).group_by(["s"], [f"{function}(n) AS found"]).select("found")
+    ((row,), *_), _ = played(frame, [(number, value, "a") for number, value in enumerate(values)], mode="complete")
+    return row[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "found"),
+    [
+        ("variance", (10, 12, 17), 13),
+        ("stddev", (10, 12, 17), 13**0.5),
+        ("variance", (10, None, 10), 0),
+        ("stddev", (10,), None),
+        ("variance", (None, None), None),
+        ("median", (10, 40, 12), 12),
+        ("median", (10, 40), 25),
+        ("median", (None,), None),
+    ],
+)
+def test_statistics_are_those_of_a_sample(function, values, found):
+    assert statistics_of("4.3.0", function, *values) == (None if found is None else pytest.approx(found))
+
+
+@pytest.mark.parametrize("function", ["stddev", "variance"])
+def test_the_variance_of_one_value_was_nan_before_3_1(function):
+    with pytest.raises(Unpredictable, match="the variance of one value, which is NaN on this version"):
+        statistics_of("3.0.3", function, 10, 12)
+    assert statistics_of("3.1.3", function, 10, 10) == 0
+
+
+def test_median_arrived_in_3_4():
+    with pytest.raises(Refused, match="Undefined function: 'median'"):
+        statistics_of("3.3.4", "median", 10)
+    assert statistics_of("3.4.4", "median", 10) == 10

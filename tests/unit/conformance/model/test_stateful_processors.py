@@ -4,6 +4,7 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Refused, Unpredictable
+from conformance.model.progress import TimerCounts
 from tests.support.group_functions import NO_WATERMARK, at, batches, emitted, events, function, processor, started
 
 
@@ -37,6 +38,15 @@ def test_state_updates_and_removals_are_counted() -> None:
     assert counts == [(2, 0, 2), (1, 0, 3), (0, 1, 2)]
     assert [row.time_us for row in third.operators[0].evicted] == [at(12)]
     assert sorted(row.time_us for row in third.operators[0].state) == [at(13), at(22.5)]
+
+
+def test_timers_are_counted_as_they_are_registered_and_deleted_and_those_that_fire_as_deleted() -> None:
+    query = started(processor("count_until_watermark"))
+    found = [
+        one.operators[0].timers for one in batches(query, [(12, "a"), (11, "b")], [(14, "a"), (13, "a")], [(22, "c")])
+    ]
+    registered = [(2, 0), (0, 0), (1, 1), (0, 0), (1, 0), (0, 1)]  # data and no-data micro-batches by turns
+    assert found == [TimerCounts(*counts) for counts in registered]
 
 
 def test_rows_are_numbered_by_event_time_with_nulls_last() -> None:

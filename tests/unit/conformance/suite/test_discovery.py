@@ -9,7 +9,7 @@ import pytest
 
 from conformance.language import InvalidCase
 from conformance.language.catalogue import Catalogue
-from conformance.suite.coverage import Category, coverage
+from conformance.suite.coverage import Apart, Category, coverage
 from conformance.suite.discovery import Suite, load, shipped
 
 CASE = """title: A title
@@ -197,6 +197,21 @@ def test_a_test_that_some_case_carries_in_part_is_not_faithful(tmp_path: Path) -
     assert found.lost == {"T002": ("the metrics",)}
     assert found.pinned == {"T001": ("0",), "T002": ("0", "1", "2")}
     assert (found.holes, found.reasons) == (("T003",), {"T003": "R"})
+
+
+def test_a_test_that_no_streaming_query_can_show_is_listed_apart(tmp_path: Path) -> None:
+    tests = "T001: {suite: S, test: a}\nT002: {suite: S, test: b, apart: W}\nT003: {suite: S, test: c, visible: INT, apart: V}\n"
+    found = spark_tests_covered(tmp_path, tests, "T001", "{test: T002, partly: the rows}")
+    assert str(found) == "Spark's own tests 1 faithful, 0 partly, 0 not, of 1; 1 apart"
+    assert found.apart == (Apart("T002", "S: b", "W", ("1",)),)
+    assert (found.whole, found.lost, found.holes) == (("T001",), {}, ())
+
+
+def test_tests_of_a_scala_api_are_counted_among_the_faithful(tmp_path: Path) -> None:
+    tests = "T001: {suite: S, test: a, api: scala}\nT002: {suite: S, test: b}\nT003: {suite: S, test: c, api: scala}\n"
+    found = spark_tests_covered(tmp_path, tests, "T001", "T002", "{test: T003, partly: the rows}")
+    assert str(found) == "Spark's own tests 2 faithful (1 of a Scala API, through PySpark's), 1 partly, 0 not, of 3"
+    assert found.counterparts == ("T001",)
 
 
 def test_a_case_that_names_a_group_carries_none_of_its_tests(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.core.observation import ErrorSeen
 from conformance.suite import discovery
-from conformance.suite.coverage import Category
+from conformance.suite.coverage import Apart, Category
 from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
@@ -379,6 +379,7 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
         pinned={"T001": ("x",), "T002": ("y",)},
         reasons={"T003": "it needs Scala"},
         lost={"T002": ("the metrics",)},
+        apart=(Apart("T004", "S: d", "it runs a batch query", ("y",)),),
         in_part=True,
     )
     report = replace(
@@ -392,3 +393,4 @@ def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) ->
         assert "1 more in part, 1 not at all." in page
     assert '<code>T002</code> S: b <span class="quiet">Not tested: the metrics</span>' in behaviours
     assert '<code>T003</code> S: c <span class="quiet">it needs Scala</span>' in behaviours
+    assert '<code>T004</code> S: d <span class="quiet">it runs a batch query</span>' in behaviours

@@ -14,6 +14,7 @@ from reports.results.errors import (
     DuplicateCell,
     EmptyResults,
     MissingCells,
+    MissingShards,
     MixedSuites,
     MixedTargets,
     NewerFormat,
@@ -56,6 +57,8 @@ def edited(line: int, **changes: Any) -> Damage:
         (lambda _: ["<html>"], NotJson, "line 1 is not JSON"),
         (lambda lines: ["[1]\n", *lines], NotARecord, "line 1 is not a valid record: not a JSON object"),
         (lambda lines: lines[1:], NotARecord, "line 1 is not a valid record: the first line is the header"),
+        (lambda lines: ['{"record": "target"}\n', *lines], NotARecord, "line 1 .*: the first line is the header"),
+        (lambda lines: ["{}\n", *lines], NotARecord, "line 1 is not a valid record: the first line is the header"),
         (lambda lines: [lines[0], *lines], NotARecord, "line 2 is not a valid record: a second header"),
         (lambda lines: [*lines, lines[1]], NotARecord, "line 7 is not a valid record: the footer is the last line"),
         (edited(1, status="fine"), NotARecord, "line 2 is not a valid record: cell.status"),
@@ -146,3 +149,63 @@ def test_files_with_missing_cells(tmp_path: Path) -> None:
 def test_three_of_the_missing_cells_are_named(count: int, told: str) -> None:
     missing = MissingCells(None, [(f"f/{number}", "spark-3.5.9") for number in reversed(range(count))])
     assert f"{told} of the header without a result" in str(missing)
+
+
+def test_results_that_cannot_be_used_are_a_failure_of_the_harness() -> None:
+    assert UnusableResults.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "told"),
+    [
+        ({"conforms": 2}, {"conforms": 1, "violates": 1}, "2 conforms instead of 1, 0 violates instead of 1"),
+        ({"conforms": 1, "violates": 1}, {"conforms": 2}, "1 conforms instead of 2, 1 violates instead of 0"),
+        ({"conforms": 1}, {"conforms": 0}, "1 conforms instead of 0"),
+        ({"broken": 1, "conforms": 1}, {"broken": 1}, "1 conforms instead of 0"),
+        ({"broken": 0, "conforms": 1}, {"bug": 0}, "1 conforms instead of 0"),
+        ({"bug": 0, "conforms": 1}, {"broken": 0}, "1 conforms instead of 0"),
+    ],
+)
+def test_counts_that_differ_are_named(expected: dict[str, int], found: dict[str, int], told: str) -> None:
+    error = CountsDoNotMatch(Path("r"), expected, found)
+    assert error.problem == f"the footer counts {told}"
+    assert (error.expected, error.found) == (expected, found)
+
+
+@pytest.mark.parametrize(
+    ("absent", "told"),
+    [
+        (range(1, 2), "1/30"),
+        (range(1, 11), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30"),
+        (range(1, 12), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 1 more"),
+        (range(1, 26), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 15 more"),
+        (range(1, 31), "1/30, 2/30, 3/30, 4/30, 5/30, 6/30, 7/30, 8/30, 9/30, 10/30 and 20 more"),
+    ],
+)
+def test_ten_of_the_missing_shards_are_named(absent: range, told: str) -> None:
+    error = MissingShards("spark-3.5.9", 30, list(absent))
+    assert str(error) == f"of the 30 shards of spark-3.5.9, these are missing: {told}; pass the results of all shards"
+    assert (error.target, error.of, error.absent) == ("spark-3.5.9", 30, tuple(absent))
+
+
+def test_errors_carry_what_they_are_about(tmp_path: Path) -> None:
+    path = written(tmp_path / "results.jsonl")
+    lines = path.read_text().splitlines(keepends=True)
+
+    def error(*changed: str) -> Any:
+        path.write_text("".join(changed))
+        with pytest.raises(UnusableResults) as caught:
+            Results.read(path)
+        return caught.value
+
+    truncated = error(*lines[:3])
+    assert (truncated.cells, truncated.expected) == (2, 4)
+    assert error(lines[0], "\n", "{oops\n", *lines[1:]).line == 3
+    unknown = error(lines[0], lines[1].replace("late/a", "late/x"), *lines[2:])
+    assert (unknown.line, unknown.case, unknown.target) == (2, "late/x", "spark-3.5.9")
+    twice = error(*lines[:2], *lines[1:])
+    assert (twice.line, twice.case, twice.target) == (3, "late/a", "spark-3.5.9")
+    assert error(*lines[:2], *lines[3:]).cells == (("late/a", "spark-4.3.0"),)
+    assert error(*lines[:1], "[1]\n").line == 2
+    record = error(*lines, lines[1])
+    assert (record.line, record.reason) == (7, "the footer is the last line")

@@ -1,0 +1,174 @@
+"""A record may not say more than its evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Case
+from conformance.policies.case import TARGET as MODEL
+from reports.results.errors import ContradictoryCell
+from reports.results.evidence import contradiction_in, with_own_behaviour
+from reports.results.records import Cell, Run, UpgradeCell
+from tests.support.observations import batch, observed, step, window
+from tests.support.runs import case_named, cell
+
+TARGET = "spark-3.5.9"
+GREEN = ("conforms", "differs", "bug", "unsupported")
+OPEN = ("violates", "flaky", "broken", "not-run", "not-applicable")
+GREEN_UPGRADES = ("resumes", "differs", "refused", "unsupported")
+OPEN_UPGRADES = ("violates", "broken", "not-run", "not-applicable")
+ONE = observed(step(1, batch(0, window("12:00", "12:10", 1), watermark=5), watermark=7))
+TWO = observed(step(1, batch(0, window("12:00", "12:10", 2), watermark=5), watermark=7))
+WITHOUT_INSTANTS = ONE.digest(instants=False)
+
+
+def changed(one: Cell, **keys: object) -> Cell:
+    return one.model_copy(update=keys)
+
+
+def upgrade(status: str = "resumes", **keys: object) -> UpgradeCell:
+    of: Case = case_named("late/a")
+    about = {
+        "case": of.id,
+        "family": of.family,
+        "case_digest": of.digest,
+        "origin": "spark-3.5.9",
+        "to": "spark-4.3.0",
+        "cut": 2,
+        "status": status,
+        "behaviour": ONE.behaviour_digest,
+        "observation": ONE,
+    }
+    return UpgradeCell(**{**about, **keys})
+
+
+def contradiction(one: Cell | UpgradeCell) -> str:
+    """Why the record is refused; empty if it is accepted."""
+    error = contradiction_in(Path("results.jsonl"), 7, one)
+    return str(error).partition(", but ")[2].partition("; ")[0] if error is not None else ""
+
+
+@pytest.mark.parametrize("status", [*GREEN, *OPEN])
+def test_a_cell_with_its_evidence_is_accepted(status) -> None:
+    assert contradiction(cell("late/a", TARGET, status)) == ""
+
+
+@pytest.mark.parametrize("status", [*GREEN_UPGRADES, *OPEN_UPGRADES])
+def test_a_cell_of_the_upgrade_matrix_with_its_evidence_is_accepted(status) -> None:
+    assert contradiction(upgrade(status)) == ""
+
+
+@pytest.mark.parametrize("status", GREEN)
+def test_a_green_cell_without_an_observation_is_refused(status) -> None:
+    assert contradiction(changed(cell("late/a", TARGET, status), observation=None)) == "nothing was observed"
+
+
+@pytest.mark.parametrize("status", GREEN_UPGRADES)
+def test_a_green_cell_of_the_upgrade_matrix_without_an_observation_is_refused(status) -> None:
+    assert contradiction(upgrade(status, observation=None)) == "nothing was observed"
+
+
+@pytest.mark.parametrize("status", OPEN)
+def test_a_cell_that_is_not_green_needs_no_evidence(status) -> None:
+    findings = cell("late/a", TARGET, "violates").findings
+    assert contradiction(changed(cell("late/a", TARGET, status), observation=None, findings=findings)) == ""
+
+
+@pytest.mark.parametrize("status", OPEN_UPGRADES)
+def test_a_cell_of_the_upgrade_matrix_that_is_not_green_needs_no_evidence(status) -> None:
+    assert contradiction(upgrade(status, observation=None)) == ""
+
+
+@pytest.mark.parametrize("target", ["a-target", MODEL, "spark-3.5.9"])
+@pytest.mark.parametrize("status", GREEN)
+def test_only_a_policy_case_that_conforms_on_the_model_needs_no_observation(target, status) -> None:
+    one = changed(cell("late/a", TARGET, status), observation=None, target=target)
+    expected = "" if (target, status) == (MODEL, "conforms") else "nothing was observed"
+    assert contradiction(one) == expected
+
+
+def test_an_upgrade_is_never_a_policy_case() -> None:
+    assert contradiction(upgrade("differs", observation=None, to=MODEL)) == "nothing was observed"
+
+
+@pytest.mark.parametrize("status", GREEN)
+def test_a_green_cell_with_findings_is_refused(status) -> None:
+    findings = cell("late/a", TARGET, "violates").findings
+    assert contradiction(changed(cell("late/a", TARGET, status), findings=findings)) == "it has findings"
+    assert contradiction(upgrade(findings=findings)) == "it has findings"
+
+
+@pytest.mark.parametrize("status", ["differs", "bug", "unsupported"])
+def test_a_difference_needs_an_entry_of_the_case(status) -> None:
+    assert contradiction(changed(cell("late/a", TARGET, status), differs=None)) == "no entry of the case says so"
+
+
+def test_a_bug_needs_an_entry_that_calls_it_one() -> None:
+    bug = cell("late/a", TARGET, "bug")
+    assert bug.differs is not None
+    entry = bug.differs.model_copy(update={"bug": False})
+    assert contradiction(changed(bug, differs=entry)) == "the entry of the case names no bug"
+    assert contradiction(changed(cell("late/a", TARGET, "conforms"), differs=entry)) == ""
+
+
+@pytest.mark.parametrize("other", ["broken", "violates"])
+def test_each_run_has_the_status_of_its_cell(other) -> None:
+    digest = ONE.behaviour_digest
+    same = Run(status="conforms", behaviour=digest, observation=ONE)
+    one = changed(cell("late/a", TARGET), runs=(same, same), observation=ONE, behaviour=digest)
+    assert contradiction(one) == ""
+    another = same.model_copy(update={"status": other})
+    for runs in ((same, another), (another, same)):
+        assert contradiction(changed(one, runs=runs)) == "its runs have other statuses"
+
+
+def test_runs_of_a_green_cell_showed_the_same() -> None:
+    runs = tuple(Run(status="conforms", behaviour=ONE.behaviour_digest, observation=seen) for seen in (ONE, TWO))
+    one = changed(cell("late/a", TARGET), runs=runs)
+    assert contradiction(one) == "its runs showed different behaviours"
+    assert contradiction(changed(one, runs=runs[:1])) == ""
+
+
+def test_the_message_names_the_line_the_cell_and_the_contradiction() -> None:
+    bad = changed(cell("late/a", TARGET), observation=None)
+    error = contradiction_in(Path("results.jsonl"), 7, bad)
+    assert isinstance(error, ContradictoryCell)
+    assert str(error) == (
+        "results.jsonl: line 7 says that late/a on spark-3.5.9 has the status conforms, but nothing was observed; "
+        "the line was changed after it was written; run again"
+    )
+    assert (error.line, error.cell) == (7, ("late/a", "spark-3.5.9"))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "read"),
+    [
+        ("0" * 64, ONE.behaviour_digest),
+        ("f" * 64, ONE.behaviour_digest),
+        (ONE.behaviour_digest, ONE.behaviour_digest),
+        (WITHOUT_INSTANTS, WITHOUT_INSTANTS),  # of a case that reads the clock
+    ],
+)
+@pytest.mark.parametrize("status", ["conforms", "violates", "flaky"])
+def test_the_digest_is_that_of_the_observation(recorded, read, status) -> None:
+    one = changed(cell("late/a", TARGET), status=status, observation=ONE, behaviour=recorded)
+    assert with_own_behaviour(one) == changed(one, behaviour=read)
+    assert with_own_behaviour(upgrade(behaviour=recorded)) == upgrade(behaviour=read)
+
+
+@pytest.mark.parametrize("status", [*GREEN, "violates"])
+def test_an_answer_without_a_digest_gets_its_own(status) -> None:
+    one = changed(cell("late/a", TARGET, status), observation=ONE, behaviour=None)
+    assert with_own_behaviour(one).behaviour == ONE.behaviour_digest
+
+
+@pytest.mark.parametrize("status", ["flaky", "broken", "not-run", "not-applicable"])
+def test_a_cell_without_an_answer_gets_no_digest(status) -> None:
+    one = changed(cell("late/a", TARGET), status=status, observation=ONE, behaviour=None)
+    assert with_own_behaviour(one) is one
+
+
+def test_a_digest_of_nothing_is_removed() -> None:
+    assert with_own_behaviour(changed(cell("late/a", TARGET), observation=None, behaviour="0" * 64)).behaviour is None

@@ -1,0 +1,87 @@
+"""How much of a results file is read, and what its lines may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import reports.results.record_lines as reading
+from reports.results.errors import NotARecord, NotJson, NotReadable, TruncatedResults
+from reports.results.reading import Results
+from tests.support.runs import written
+
+
+def test_the_limits() -> None:
+    assert (reading.MOST_BYTES, reading.LONGEST_LINE) == (4_294_967_296, 33_554_432)
+
+
+def test_a_file_at_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "r")
+    size = path.stat().st_size
+    monkeypatch.setattr(reading, "MOST_BYTES", size)
+    assert len(Results.read(path).cells) == 4
+    monkeypatch.setattr(reading, "MOST_BYTES", size - 1)
+    with pytest.raises(NotReadable, match=rf"it has {size:,} bytes; at most {size - 1:,} are read"):
+        Results.read(path)
+
+
+def test_a_line_at_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path / "r")
+    longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
+    monkeypatch.setattr(reading, "LONGEST_LINE", longest)
+    assert len(Results.read(path).cells) == 4
+    monkeypatch.setattr(reading, "LONGEST_LINE", longest - 1)
+    with pytest.raises(NotJson, match=rf"it has more than {longest - 1:,} bytes") as caught:
+        Results.read(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert caught.value.line == 1 + next(number for number, line in enumerate(lines) if len(line) == longest)
+
+
+def test_a_folder_is_not_a_results_file(tmp_path: Path) -> None:
+    with pytest.raises(NotReadable, match=r"the file cannot be read \(Is a directory\)"):
+        Results.read(tmp_path)
+
+
+def test_blank_lines_are_skipped_and_counted(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("\n" + "\n \n".join(lines))
+    assert len(Results.read(path).cells) == 4
+    path.write_text("\n" + "\n".join([*lines[:2], lines[1].replace('"status":"conforms"', '"status":"fine"')]))
+    with pytest.raises(NotARecord, match=r"line 6 is not a valid record: cell\.status: Input should be"):
+        Results.read(path)
+
+
+def test_too_deep_nesting_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(NotJson, match="line 1 is not JSON"):
+        Results.read(path)
+
+
+@pytest.mark.parametrize("cells", [0, 1, 3])
+def test_an_interrupted_line_counts_the_cells_before_it(tmp_path: Path, cells: int) -> None:
+    path = written(tmp_path / "r")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: 1 + cells]) + lines[1 + cells][:20])
+    with pytest.raises(TruncatedResults, match=f"interrupted after {cells} of 4 cells") as caught:
+        Results.read(path)
+    assert (caught.value.cells, caught.value.expected) == (cells, 4)
+
+
+@pytest.mark.parametrize("written_format", ["3", '"4"', "null", "2.5"])
+def test_a_header_that_names_no_newer_format_is_judged_as_a_record(tmp_path: Path, written_format: str) -> None:
+    path = written(tmp_path / "r")
+    text = path.read_text().replace('"format":3', f'"format":{written_format},"surprise":1', 1)
+    path.write_text(text)
+    with pytest.raises(NotARecord, match="line 1 is not a valid record: header"):
+        Results.read(path)
+
+
+def test_a_mistake_in_the_record_itself_has_no_path(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], '{"record": "row"}\n', *lines[1:]]))
+    with pytest.raises(NotARecord, match="line 2 is not a valid record: Input tag 'row'"):
+        Results.read(path)
