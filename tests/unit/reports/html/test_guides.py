@@ -1,0 +1,32 @@
+"""The pages for those who lost a row or want to understand: what they name exists, and every mode is drawn."""
+
+from __future__ import annotations
+
+from conformance.core.versions import SparkVersion
+from reports.analysis.output_modes import in_each_mode
+from reports.html.guides import named_cases, named_pictures
+from reports.html.timeline import timeline
+from tests.support.whole_suite import whole_suite
+
+CASES = {case.id: case for case in whole_suite().cases}
+
+
+def test_every_case_that_is_named_is_in_the_suite() -> None:
+    assert [id for id in named_cases() if id not in CASES] == []
+    assert len(set(named_pictures())) == 10
+
+
+def test_one_trace_in_each_output_mode() -> None:
+    # "Output Modes" of the guide: append emits a window once, when it is final; update each change; complete everything.
+    found = {
+        case.output_mode: timeline(case, predicted.observation, fates=predicted.fates)
+        for case, predicted in in_each_mode(CASES[named_cases()[0]], SparkVersion(4, 3, 0))
+    }
+    assert list(found) == ["append", "update", "complete"]
+    fates = {mode: [row.fate for row in line.rows] for mode, line in found.items() if line is not None}
+    assert [fates[mode].count("late") for mode in found] == [1, 1, 0]
+    emissions = {mode: sum(len(bar.emissions) for bar in line.windows) for mode, line in found.items() if line}
+    assert emissions == {"append": 1, "update": 2, "complete": 5}
+    complete = found["complete"]
+    assert complete is not None
+    assert {bar.end for bar in complete.windows} == {"open"}
