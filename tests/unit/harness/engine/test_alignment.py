@@ -18,7 +18,7 @@ ROWS = Partitioned(partitions=((("12:00", 1),),))
 
 def reads(*streams: str) -> Pipeline:
     first, *others = (Pipeline((Operation("from", {"from": stream}),)) for stream in streams)
-    return Pipeline((*first.operations, *(Operation("union", {"union": one.wire()}, one) for one in others)))
+    return Pipeline((*first.operations, *(Operation("union", {"union": one.wire()}, (one,)) for one in others)))
 
 
 BOTH = reads("a", "b")
