@@ -129,7 +129,7 @@ def test_another_container_can_go_on_where_one_stopped(runtime, engine, containe
     asked = request_for(case, engine.new_directory(case.id))
     nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
     with pytest.raises(DriverFailed):  # a case that is not done keeps its directory
-        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=60)
+        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=600)
     other = start(runtime, "4.3.0")
     second = daemon.containers.get(other._connection.transport._container.id)
     checkpoint = f"{asked.directory}/checkpoint"
@@ -149,7 +149,7 @@ def test_files_come_back_as_ones_own(runtime, engine, kept):
     asked = request_for(case, engine.new_directory(case.id))
     nonsense = StepRequest(action="add", batches=({"no-such-stream": (({},),)},))
     with pytest.raises(DriverFailed):
-        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=60)
+        engine.observe(asked.model_copy(update={"steps": (*asked.steps, nonsense)}), step_timeout=600)
     runtime.close()
     here = kept / asked.directory.removeprefix(f"{WORK}/")
     assert (here / "checkpoint" / "metadata").is_file()

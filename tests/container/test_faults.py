@@ -225,9 +225,9 @@ def test_a_full_disk_is_not_taken_for_an_answer_of_spark(daemon, small_disk, spa
     try:
         (case,) = discovery.load([SMOKE]).cases
         with pytest.raises(DriverFailed, match=r"[Nn]o space"):
-            engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=60)
+            engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=600)
         (small_disk / "ballast").unlink()
-        observation = engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=60)
+        observation = engine.observe(request_for(case, engine.new_directory(case.id)), step_timeout=600)
         assert len(observation.steps) == len(case.steps)
     finally:
         runtime.close()

@@ -65,7 +65,7 @@ def crossed(case, first, then):
     after = request_for(case, directory, segment=Segment(CUT, len(case.steps))).model_copy(
         update={"restore": f"{directory}.saved"}
     )
-    return join_segments([first.observe(before, step_timeout=120), then.observe(after, step_timeout=120)])
+    return join_segments([first.observe(before, step_timeout=600), then.observe(after, step_timeout=600)])
 
 
 def test_here_and_in_a_container_give_the_same_answers(engines):

@@ -20,6 +20,6 @@ class Remembering:
 
     def asked(self, runtime, target, cases, *, side_by_side):
         """Run the cases; case id → the digest of its answer, of everything that was ever asked."""
-        limits = Limits(jobs=1, step_timeout=120.0, side_by_side=side_by_side)
+        limits = Limits(jobs=1, step_timeout=600.0, side_by_side=side_by_side)
         Scheduler(runtime, limits, self).run([CellTask(case, (target,)) for case in cases])
         return {id: observation.behaviour_digest for id, observation in self.seen.items()}

@@ -30,7 +30,7 @@ def case_of(tmp_path, text):
 
 def observe(engine, case, code_path=None):
     request = request_for(case, engine.new_directory(case.id), code_path)
-    observation = engine.observe(request, step_timeout=120)
+    observation = engine.observe(request, step_timeout=600)
     check_alignment(case, observation)
     return observation
 

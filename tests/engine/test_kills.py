@@ -99,7 +99,7 @@ def run(runtime, target, directory, kills, seed):
         try:
             if killing:
                 killer.start()
-            seen = engine.observe(request(directory), step_timeout=300)
+            seen = engine.observe(request(directory), step_timeout=600)
         except EngineDied as death:
             killed += 1
             print(f"kill {killed} of {kills}, {len(logged(directory, 'commits'))} micro-batches committed")
