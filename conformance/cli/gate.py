@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +13,20 @@ from conformance.cli import options
 from conformance.cli.console import print_answer
 from conformance.cli.options import OUTPUT, option
 from conformance.core.output_file import write_file
+from conformance.core.wording import counted
+from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.suite import discovery
 from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
-from reports.analysis.gate import WORDS, FailOn, Gate, Ruling, published
+from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedCheckpoint
+from reports.analysis.features import features, named_features
+from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
+from reports.analysis.published import published_results
 from reports.results.reading import Results
+from reports.results.records import DocumentedUpgrade
 from reports.results.status import MARKS
+from reports.results.upgrades import MARKS as UPGRADE_MARKS
 
 EXAMPLES = """
 Examples:
@@ -29,6 +36,9 @@ Examples:
 
   # from your results
   conformance gate results.jsonl --from 3.5 --to 4.0
+
+  # only what concerns a query with these features
+  conformance gate --from 3.5.9 --to 4.3.0 --uses outer-join,deduplication
 
   # only documented results that are lost, added, changed or refused
   conformance gate results.jsonl --from 3.5 --to 4.0 --fail-on guaranteed
@@ -41,7 +51,9 @@ Examples:
   conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
 
-STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim"}
+_MOST_CASES = 3
+
+STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim", "unrelated": "dim"}
 
 
 def gate(
@@ -57,11 +69,16 @@ def gate(
     fail_on: Annotated[
         FailOn,
         option(
-            "any: every change; documented: changes of documented results; guaranteed: documented rows are lost, added or "
-            "changed, or the query is refused.",
+            "running: changes that a query that runs today can meet; any: newly accepted queries and other errors of failing "
+            "ones, too; documented: of the first, those of documented results; guaranteed: documented rows are lost, added "
+            "or changed, or the query is refused.",
             "WHAT",
         ),
-    ] = "any",
+    ] = "running",
+    uses: Annotated[
+        list[str] | None,
+        option("What your query uses: changes of other cases pass. A list, or repeatable.", "FEATURES"),
+    ] = None,
     accept: Annotated[Path | None, option("Changes that may pass, each with a reason.", "FILE")] = None,
     baseline: Annotated[Path | None, option("Earlier results: changes that they have may pass.", "FILE")] = None,
     draft_: Annotated[
@@ -75,13 +92,18 @@ def gate(
     Exits with 0 if every change may pass, 1 if a change fails or an acceptance is stale, 2 for wrong usage, and 3 if cells
     have no answer. To compare two runs of one version use `conformance diff`.
     """
+    used = named_features(uses or ())
+    read = Results.read_all(results) if results else published_results()
+    known = discovery.load(cases).cases
     answer = judged(
-        Results.read_all(results or list(published())),
+        read,
         from_,
         to,
         fail_on=fail_on,
-        # Only the other thresholds need to know how strongly a case is promised.
-        strengths={case.id: case.strength for case in discovery.load(cases).cases} if fail_on != "any" else None,
+        strengths={case.id: case.strength for case in known} if fail_on in ("documented", "guaranteed") else None,
+        uses=used,
+        needs={case.id: features(case) for case in known} if used else None,
+        cases=known,
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )
@@ -93,11 +115,16 @@ def gate(
 
 def _lines(answer: Gate) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
-        rulings = [ruling for ruling in answer.rulings if ruling.change.meaning == meaning]
+        rulings = [
+            ruling for ruling in answer.rulings if ruling.change.meaning == meaning and ruling.passing != "unrelated"
+        ]
+        rulings.sort(key=lambda ruling: ruling.passing != "fails")
         if rulings:
             yield Text(f"{heading.glyph} {heading.title}", style="bold")
         for ruling in rulings:
             yield from _change(ruling)
+    if answer.checkpoints is not None:
+        yield from _checkpoints(answer.checkpoints)
     if answer.bugs:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
@@ -108,6 +135,34 @@ def _lines(answer: Gate) -> Iterator[Text]:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
     yield Text(answer.summary(), style=style)
+
+
+def _checkpoints(found: Checkpoints) -> Iterator[Text]:
+    yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
+    for group in found.groups:
+        mark = UPGRADE_MARKS[group.status]
+        because = f": {group.because}" if group.because else ""
+        ticket = group.entry.ticket if group.entry is not None else ""
+        error = f" with {group.error}" if group.error else ""
+        yield Text(
+            f"  {mark.glyph} {counted(len(group.cells), 'checkpoint')} {mark.word}{error}{because}{ticket}", mark.style
+        )
+        yield from _cases(group.cases, group.entry)
+    by_entry: dict[tuple[UpgradeStatus, str, str], list[DocumentedCheckpoint]] = {}
+    for one in found.documented:
+        by_entry.setdefault((one.status, one.entry.because, one.entry.ticket), []).append(one)
+    for (status, because, ticket), same in by_entry.items():
+        mark = UPGRADE_MARKS[status]
+        told = f"{counted(len(same), 'checkpoint')} {mark.word}, not run between these versions: {because}{ticket}"
+        yield Text(f"  {mark.glyph} {told}", mark.style)
+        yield from _cases([one.case for one in same], same[0].entry)
+
+
+def _cases(cases: Sequence[str], entry: DocumentedUpgrade | None) -> Iterator[Text]:
+    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
+    yield Text(f"      {', '.join(cases[:_MOST_CASES])}{more}")
+    if entry is not None and entry.way_round:
+        yield Text(f"      way round: {entry.way_round}")
 
 
 def _change(ruling: Ruling) -> Iterator[Text]:
@@ -127,6 +182,7 @@ def _record(answer: Gate) -> dict[str, Any]:
         "from": answer.compared.before.spark,
         "to": answer.compared.after.spark,
         "fail_on": answer.fail_on,
+        "uses": sorted(answer.uses),
         "exit_code": answer.exit_code,
         "compared": answer.compared.compared,
         "changes": [_ruling(ruling) for ruling in answer.rulings],
@@ -140,10 +196,34 @@ def _record(answer: Gate) -> dict[str, Any]:
             }
             for one in answer.bugs
         ],
+        "checkpoints": _checkpoint_records(answer.checkpoints),
         "stale": [str(entry) for entry in answer.stale],
         "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.compared.missing],
         "outside": list(answer.compared.outside),
     }
+
+
+def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
+    """Every checkpoint that was tried, or that a case documents, worst first."""
+    if found is None:
+        return []
+    order = list(WORST_FIRST)
+    tried = sorted(found.cells, key=lambda cell: (order.index(cell.status), cell.case, cell.cut))
+    entries = [
+        *((cell.case, cell.status, cell.error.name if cell.error else None, cell.entry) for cell in tried),
+        *((one.case, f"{one.status}, not run", None, one.entry) for one in found.documented),
+    ]
+    return [
+        {
+            "case": case,
+            "status": status,
+            "error": error,
+            "because": entry.because if entry else None,
+            "link": entry.link if entry else None,
+            "way_round": entry.way_round if entry else None,
+        }
+        for case, status, error, entry in entries
+    ]
 
 
 def _ruling(ruling: Ruling) -> dict[str, Any]:

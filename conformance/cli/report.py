@@ -10,8 +10,8 @@ import typer
 from conformance.cli import options
 from conformance.cli.options import OUTPUT, option, output_option
 from conformance.suite import discovery
-from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
+from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.beside import beside
@@ -54,7 +54,7 @@ def report(
     and the run. Results of a single version are compared with the published ones, as far as the cases are the same. The
     same results give the same bytes. What the results say does not change the exit code.
     """
-    found, background = _with_published(Results.read_all(results)) if results else (Results.read_all(published()), [])
+    found, background = _with_published(Results.read_all(results)) if results else (published_results(), [])
     made = Report.of(found, discovery.load(cases), reference_model, frozenset(background))
     typer.echo(str((write_one_file if single_file else write)(made, output)))
 
@@ -64,5 +64,5 @@ def _with_published(own: Results) -> tuple[Results, list[str]]:
     names = {target.name for target in own.header.targets}
     if len(names) != 1 or not own.cells:
         return own, []
-    found = beside(own, Results.read_all(published()))
+    found = beside(own, published_results())
     return found, [target.name for target in found.header.targets if target.name not in names]

@@ -6,7 +6,7 @@ behave differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -25,7 +25,7 @@ from reports.analysis.equivalence import (
 )
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, DocumentedDifference, Target
 
 Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
 
@@ -43,7 +43,9 @@ MEANINGS: Mapping[Meaning, MeaningText] = {
     "rows": MeaningText("✗", "Rows lost, added or with different values", "The same input gives a different result."),
     "refused": MeaningText("⊘", "Refused, or fails", "The query, or its checkpoint, no longer runs."),
     "timing": MeaningText("◷", "Rows emitted later or earlier", "The same rows, in a different micro-batch."),
-    "accepted": MeaningText("+", "Newly accepted", "A query that was refused now runs."),
+    "accepted": MeaningText(
+        "+", "Newly accepted", "A query that was refused, or a feature that did not exist, now runs."
+    ),
     "metric": MeaningText(
         "∘", "Only a metric or an error", "The rows are the same; the watermark, state or counts differ."
     ),
@@ -82,6 +84,19 @@ class Change:
     """The first place where the two differ."""
     reasons: tuple[Reason, ...]
     """Empty if the case does not document the change."""
+
+    @property
+    def met_by_running_queries(self) -> bool:
+        """Whether a query that runs on the earlier version can meet the change.
+
+        It cannot if the earlier version never ran the query, or failed on it and the later one only fails otherwise.
+        """
+        if self.meaning == "accepted":
+            return False
+        before = self.before.observation
+        if before is None or not before.steps or before.steps[-1].error is None:
+            return True
+        return _ran(before) and any(found.what != "error" for found in all_differences(self.before, self.after))
 
     @property
     def brings_a_bug(self) -> bool:
@@ -141,19 +156,19 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
         elif same_behaviour(a, b):
             same.append(case)
         else:
-            found.append(change(a, before, b, after))
+            found.append(change(a, before, b, after, matrix.bugs.get(case, ())))
     order = list(MEANINGS)
     found.sort(key=lambda one: (order.index(one.meaning), one.case))
     return Changes(before, after, tuple(found), tuple(same), tuple(outside), tuple(missing))
 
 
-def change(a: Cell, before: Target, b: Cell, after: Target) -> Change:
-    """The change between two cells of one case with different behaviour."""
+def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
+    """The change between two cells of one case with different behaviour; ``bugs``: all that the case shows on some version."""
     meaning, what = _meaning(a, b)
-    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after)))
+    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after, bugs)))
 
 
-def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason]:
+def _reasons(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference]) -> Iterator[Reason]:
     told: set[tuple[str, str | None]] = set()
     for cell, target in ((a, before), (b, after)):
         entry = cell.differs
@@ -161,7 +176,7 @@ def _reasons(a: Cell, before: Target, b: Cell, after: Target) -> Iterator[Reason
         if entry is None or text is None or (text, entry.link) in told:
             continue
         told.add((text, entry.link))
-        yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark))
+        yield Reason(target.spark, text, entry.link, KnownBug.of(cell, target.spark, bugs))
 
 
 @once_for_each_answer
@@ -173,16 +188,18 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     if errors[1] is not None and errors[0] is None:
         return "refused", _refusal(errors[1])
     if errors[0] is not None and errors[1] is None:
-        return "accepted", f"runs; it {_past_refusal(errors[0])} before"
+        return "accepted", f"runs; {_before(before, errors[0])}"
     if errors[0] is not None and errors[1] is not None and _ran(a) != _ran(b):
         # A feature that only one of the two versions has: no rows are lost or added by that.
         if _ran(a):
             return "refused", _refusal(errors[1])
-        return "accepted", f"starts, then {_refusal(errors[1])}; it {_past_refusal(errors[0])} before"
+        return "accepted", f"starts, then {_refusal(errors[1])}; {_before(before, errors[0])}"
     schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
     lost, added = map(len, different_rows(_rows(a), _rows(b), schemas))
     if lost or added:
         return _other_rows(a, b, lost, added)
+    if errors[0] is not None and errors[1] is not None and _is_absent(before) and not _is_absent(after):
+        return "metric", f"{_refusal(errors[1])}; {_before(before, errors[0])}"
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
         return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
     if errors[0] is not None and errors[1] is not None and errors[0].name != errors[1].name:
@@ -190,6 +207,52 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
+
+
+def contrast(own: Cell, other: Cell, name: str) -> str:
+    """What a cell does and what another of the same case does, whichever is older; ``name``: of the other's version."""
+    a, b = own.observation, other.observation
+    if a is None or b is None:
+        return "no observation was recorded"
+    mine, theirs = (one.steps[-1].error if one.steps else None for one in (a, b))
+    only_one_ran = _ran(a) != _ran(b)
+    if (mine is None) != (theirs is None) or (mine is not None and only_one_ran):
+        return f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
+    schemas = OutputSchema.of(a.columns), OutputSchema.of(b.columns)
+    only_here, only_there = map(len, different_rows(_rows(a), _rows(b), schemas))
+    if only_here or only_there:
+        return _rows_apart(a, b, only_here, only_there, name)
+    if mine is not None and theirs is not None and (mine.stage, mine.name) != (theirs.stage, theirs.name):
+        return f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
+    if moved := _moved(b, a):
+        return f"{moved}, compared with {name}"
+    return _metrics(own, other)
+
+
+def _outcome(observation: Observation, cell: Cell) -> str:
+    error = observation.steps[-1].error if observation.steps else None
+    if error is None:
+        return "runs"
+    if _is_absent(cell):
+        return f"uses a feature that is not available ({_class(error)})"
+    return f"starts, then {_refusal(error)}" if _ran(observation) else _refusal(error)
+
+
+def _rows_apart(a: Observation, b: Observation, only_here: int, only_there: int, name: str) -> str:
+    if only_here == only_there:
+        return f"{counted(only_here, 'row')} {'has' if only_here == 1 else 'have'} other values here than on {name}"
+    parts = [f"{counted(only_here, 'row')} emitted only here"] if only_here else []
+    parts += [f"{counted(only_there, 'row')} emitted only on {name}"] if only_there else []
+    if more := _dropped(a) - _dropped(b):
+        parts.append(f"{abs(more)} more dropped as late {'here' if more > 0 else f'on {name}'}")
+    elif _held(a) != _held(b):
+        parts.append(f"state at the end: {counted(_held(a), 'row')} here, {_held(b)} on {name}")
+    return ", ".join(parts)
+
+
+def _is_absent(cell: Cell) -> bool:
+    """Whether the version lacks the feature, as the case documents."""
+    return cell.differs is not None and cell.differs.unsupported is not None
 
 
 def _ran(observation: Observation) -> bool:
@@ -201,9 +264,11 @@ def _refusal(error: ErrorSeen) -> str:
     return f"{verb}: {_class(error)}"
 
 
-def _past_refusal(error: ErrorSeen) -> str:
+def _before(cell: Cell, error: ErrorSeen) -> str:
+    if _is_absent(cell):
+        return f"not available before ({_class(error)})"
     verb = "failed while it ran" if error.stage == "run" else f"was refused at {error.stage}"
-    return f"{verb} ({_class(error)})"
+    return f"it {verb} ({_class(error)}) before"
 
 
 def _class(error: ErrorSeen) -> str:

@@ -9,28 +9,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Strength
+from conformance.core.case import Case, Strength
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
 from reports.analysis.acceptances import Acceptance
 from reports.analysis.change import Change, Changes, changes
+from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
+from reports.analysis.features import relevance
 from reports.analysis.matrix import Matrix
+from reports.analysis.published import published
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Target
 
-FailOn: TypeAlias = Literal["any", "documented", "guaranteed"]
-Passing: TypeAlias = Literal["fails", "accepted", "known", "tolerated"]
+FailOn: TypeAlias = Literal["running", "any", "documented", "guaranteed"]
+Passing: TypeAlias = Literal["fails", "accepted", "known", "tolerated", "unrelated"]
 
 WORDS: Mapping[Passing, str] = {
     "fails": "fails the gate",
     "accepted": "accepted",
     "known": "in the baseline",
     "tolerated": "below the --fail-on threshold",
+    "unrelated": "unrelated to --uses",
 }
 
 
@@ -93,6 +96,12 @@ class Gate:
     """Acceptances that match no change."""
     bugs: tuple[StandingBug, ...] = ()
     """Known bugs that both versions have; no change, but worth knowing."""
+    uses: frozenset[str] = frozenset()
+    """The features of the query; empty if any query is meant."""
+    concerned: int = 0
+    """How many of the compared cases use one of them."""
+    checkpoints: Checkpoints | None = None
+    """What is known about the earlier version's checkpoints on the later one; they do not fail the gate."""
 
     @property
     def failing(self) -> tuple[Ruling, ...]:
@@ -117,6 +126,8 @@ class Gate:
         told = [f"{counted(len(self.rulings), 'change')}: {', '.join(parts)}" if parts else "nothing changes"]
         told += [counted(len(self.stale), "stale acceptance")] if self.stale else []
         told += [f"{counted(len(self.bugs), 'known bug')} in both"] if self.bugs else []
+        told += [f"checkpoints: {self.checkpoints.summary()}"] if self.checkpoints and self.checkpoints.tried else []
+        told += [f"{counted(self.concerned, 'compared case')} related to --uses"] if self.uses else []
         missing = len(self.compared.missing)
         told += [f"{counted(missing, 'cell')} without a result"] if missing else []
         return f"{pair}: {counted(self.compared.compared, 'case')} compared, {'; '.join(told)}."
@@ -127,21 +138,29 @@ def gate(
     before: str,
     after: str,
     *,
-    fail_on: FailOn = "any",
+    fail_on: FailOn = "running",
     strengths: Mapping[str, Strength] | None = None,
+    uses: frozenset[str] = frozenset(),
+    needs: Mapping[str, Sequence[str]] | None = None,
     accepted: Sequence[Acceptance] = (),
     baseline: Results | None = None,
+    cases: Sequence[Case] = (),
 ) -> Gate:
     """Compare two versions and decide on every change.
 
     Args:
         before: the current version: ``3.5.9``, a line (``3.5``) or the name of a target.
         after: the version to upgrade to.
-        fail_on: ``any`` change; only changes of ``documented`` behaviour; or only changes of ``guaranteed`` results: rows
-            lost, added or altered, or the query refused, in documented behaviour. A known bug that only the later version
-            has always fails.
-        strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``any``.
+        fail_on: changes that ``running`` queries can meet; ``any`` change, newly accepted queries and other errors of
+            failing ones included; of the first, only changes of ``documented`` behaviour; or of those, only changes of
+            ``guaranteed`` results: rows lost, added or altered, or the query refused. A known bug that only the later
+            version has always fails.
+        strengths: case id → whether its behaviour is documented; a missing case counts as documented. Not needed for ``running``
+            and ``any``.
+        uses: features of the query; changes of cases that need none of them pass. Empty: any query.
+        needs: case id → the features that it needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
+        cases: those that may document what becomes of checkpoints which no result is about, if they ran.
 
     Raises:
         NoSuchVersion: one of the versions is not in the results, or not in the baseline.
@@ -159,7 +178,9 @@ def gate(
         covering = [entry for entry in about if entry.covers(change)]
         used.update(covering)
         passing: Passing = "fails"
-        if earlier is not None and earlier.has(change):
+        if not _concerns(change.case, uses, needs or {}):
+            passing = "unrelated"
+        elif earlier is not None and earlier.has(change):
             passing = "known"
         elif covering:
             passing = "accepted"
@@ -167,13 +188,45 @@ def gate(
             passing = "tolerated"
         rulings.append(Ruling(change, strength, passing, covering[0].because if passing == "accepted" else None))
     stale = tuple(entry for entry in about if entry not in used)
-    return Gate(compared, fail_on, tuple(rulings), stale, tuple(_standing_bugs(matrix, compared)))
+    ran = set(matrix.cases)
+    both = (*compared.same, *(change.case for change in compared.changes))
+    return Gate(
+        compared,
+        fail_on,
+        tuple(rulings),
+        stale,
+        tuple(bug for bug in standing_bugs(matrix, compared) if _concerns(bug.case, uses, needs or {})),
+        uses,
+        sum(_concerns(case, uses, needs or {}) for case in both),
+        _checkpoints(results, [case for case in cases if case.id in ran], pair, uses, needs or {}),
+    )
 
 
-def _standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
+def _checkpoints(
+    results: Results,
+    cases: Sequence[Case],
+    pair: tuple[Target, Target],
+    uses: frozenset[str],
+    needs: Mapping[str, Sequence[str]],
+) -> Checkpoints | None:
+    """Those of the cases that concern the query."""
+    return checkpoints(
+        [cell for cell in results.upgrades if _concerns(cell.case, uses, needs)],
+        [case for case in cases if _concerns(case.id, uses, needs)],
+        *pair,
+    )
+
+
+def _concerns(case: str, uses: frozenset[str], needs: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a case needs something that the query uses, as far as is known."""
+    return not uses or case not in needs or relevance(needs[case], uses) != "none"
+
+
+def standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
+    """The known bugs of cases that behave the same on both versions."""
     for case in compared.same:
         cell = matrix.cells[case, compared.after.name]
-        bug = KnownBug.of(cell, compared.after.spark)
+        bug = matrix.known_bug(case, compared.after)
         if bug is not None and cell.differs is not None:
             yield StandingBug(case, cell.differs.because or "", bug)
 
@@ -182,6 +235,8 @@ def fails(change: Change, strength: Strength | None, fail_on: FailOn) -> bool:
     """Whether a change reaches the ``--fail-on`` threshold."""
     if fail_on == "any" or change.brings_a_bug:
         return True
+    if fail_on == "running" or not change.met_by_running_queries:
+        return change.met_by_running_queries
     return strength != "observed" and (fail_on == "documented" or change.meaning in ("rows", "refused"))
 
 
@@ -242,11 +297,6 @@ class _Earlier:
             old is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
             for old, new in zip(then, (change.before, change.after), strict=True)
         )
-
-
-def published() -> tuple[Path, ...]:
-    """The published results, which come with the suite."""
-    return tuple(sorted((Path(__file__).parents[1] / "baselines").glob("*.jsonl")))
 
 
 def _newest(targets: Sequence[Target]) -> list[Target]:

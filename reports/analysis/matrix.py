@@ -9,29 +9,41 @@ from functools import cached_property
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
+from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
-from reports.results.records import Cell, Target
-from reports.results.status import DOES_NOT_CONFORM, GREEN, NO_RESULT
+from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
 
 
 @dataclass(frozen=True)
 class CellTotal:
-    """How many of the cells that count are as expected: those that apply to their version."""
+    """How many of the cells that count, those that apply to their version, are as expected, and how many show a known bug."""
 
     good: int
+    """As expected, without those that show a known bug."""
     of: int
+    bugs: int = 0
 
     @classmethod
     def of_counts(cls, counts: Counter[Status]) -> CellTotal:
         outside = counts["not-applicable"]
-        return cls(sum(counts[status] for status in GREEN) - outside, sum(counts.values()) - outside)
+        bugs = counts["bug"]
+        return cls(sum(counts[status] for status in GREEN) - outside - bugs, sum(counts.values()) - outside, bugs)
+
+    @property
+    def missing(self) -> int:
+        """How many are neither as expected nor a known bug."""
+        return self.of - self.good - self.bugs
 
     @property
     def complete(self) -> bool:
-        return self.good == self.of
+        return self.missing == 0
 
     def __str__(self) -> str:
-        return f"{self.good}/{self.of}"
+        """``447/447``; with known bugs ``434 · ▲ 13``, and ``430/447 · ▲ 13`` if that is not all."""
+        if not self.bugs:
+            return f"{self.good}/{self.of}"
+        return f"{self.good}{'' if self.complete else f'/{self.of}'} · {MARKS['bug'].glyph} {self.bugs}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,19 @@ class Matrix:
         for case in self.cases:
             found.setdefault(case.rpartition("/")[0], []).append(case)
         return {family: tuple(cases) for family, cases in found.items()}
+
+    @cached_property
+    def bugs(self) -> Mapping[str, tuple[DocumentedDifference, ...]]:
+        """Case → the known bugs that it shows on some version, each once; without cases that show none."""
+        found: dict[str, dict[DocumentedDifference, None]] = {}
+        for (case, _), cell in self.cells.items():
+            if cell.status == "bug" and cell.differs is not None:
+                found.setdefault(case, {})[cell.differs] = None
+        return {case: tuple(entries) for case, entries in found.items()}
+
+    def known_bug(self, case: str, target: Target) -> KnownBug | None:
+        """The known bug that a case shows on a version."""
+        return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
 
     @cached_property
     def totals(self) -> Counter[Status]:

@@ -15,6 +15,7 @@ from conformance.suite.discovery import Suite
 from conformance.variants.variant import MARK
 from reports.analysis.change import Changes, changes
 from reports.analysis.equivalence import Behaviour, behaviours
+from reports.analysis.features import features
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
 from reports.results.reading import Results
@@ -110,6 +111,11 @@ class Report:
         title = " ".join(case.title.split())
         variant = id.removeprefix(case.id).removeprefix(MARK)
         return f"{title} ({variant})" if variant else title
+
+    @cached_property
+    def features(self) -> Mapping[str, tuple[str, ...]]:
+        """Case id → the features of its query; without cases that were not found or changed since."""
+        return {id: features(case) for id, case in self.cases.items()}
 
     @cached_property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.gate import find
 from reports.analysis.matrix import CellTotal
@@ -26,13 +27,14 @@ def badge(results: Results, version: str | None = None) -> str:
     total = CellTotal.of_counts(counts)
     bad = sum(counts[status] for status in DOES_NOT_CONFORM)
     open_ = sum(counts[status] for status in NO_RESULT)
-    color = "red" if bad else "yellow" if open_ or not total.of else "brightgreen"
+    color = "red" if bad else "yellow" if open_ or total.bugs or not total.of else "brightgreen"
+    message = f"{total.good} of {total.of}" + (f", {counted(total.bugs, 'known bug')}" if total.bugs else "")
     return (
         json.dumps(
             {
                 "schemaVersion": 1,
                 "label": f"{LABEL}, Spark {target.spark}" if target is not None else LABEL,
-                "message": f"{total.good} of {total.of}" if total.of else "no results",
+                "message": message if total.of else "no results",
                 "color": color,
                 "isError": color == "red",
             },

@@ -158,13 +158,14 @@ def _case(report: Report, id: str) -> ExportedCase:
         behaviours=case.behaviour if case is not None else (),
         tags=case.tags if case is not None else (),
         links=case.links if case is not None else (),
-        cells=tuple(_cell(cell, numbers.get(cell.target), by_name[cell.target]) for cell in cells),
+        cells=tuple(
+            _cell(cell, numbers.get(cell.target), report.matrix.known_bug(id, by_name[cell.target])) for cell in cells
+        ),
     )
 
 
-def _cell(cell: Cell, behaviour: int | None, target: Target) -> ExportedCell:
+def _cell(cell: Cell, behaviour: int | None, bug: KnownBug | None) -> ExportedCell:
     entry = cell.differs
-    bug = KnownBug.of(cell, target.spark)
     return ExportedCell(
         target=cell.target,
         status=cell.status,

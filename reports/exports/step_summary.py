@@ -10,7 +10,6 @@ from conformance.core.wording import counted
 from conformance.judging.finding import described
 from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary
-from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS
 
@@ -65,7 +64,7 @@ def _known_bugs(matrix: Matrix) -> Iterator[str]:
     for case in matrix.cases:
         for target in matrix.targets:
             cell = matrix.cells.get((case, target.name))
-            bug = KnownBug.of(cell, target.spark)
+            bug = matrix.known_bug(case, target)
             if cell is not None and cell.differs is not None and bug is not None:
                 why = f"{cell.differs.because}{bug.ticket}"
                 until = f", fixed in {bug.gone_in}" if bug.gone_in else ""

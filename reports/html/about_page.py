@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
@@ -17,7 +16,7 @@ class EngineRun:
 
     target: Target
     total: CellTotal
-    seconds: float
+    lasted: str
     """Time of all its cells; for cached results, the time of the run that produced them."""
     reused: int
     """How many of its results were cached."""
@@ -46,7 +45,7 @@ def about_page(report: Report) -> AboutPage:
     return AboutPage(
         started=f"{header.started:%Y-%m-%d %H:%M} UTC",
         finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
-        lasted=_lasted(footer.finished - header.started),
+        lasted=_lasted(int((footer.finished - header.started).total_seconds())),
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
@@ -64,11 +63,14 @@ def _engines(report: Report) -> Iterator[EngineRun]:
     for target in report.own:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
         counts = report.matrix.count(report.matrix.cases, [target.name])
-        seconds = round(sum(cell.duration_ms for cell in cells) / 1000, 1)
-        yield EngineRun(target, CellTotal.of_counts(counts), seconds, sum(cell.reused for cell in cells))
+        lasted = _lasted(sum(cell.duration_ms for cell in cells) // 1000)
+        yield EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))
 
 
-def _lasted(span: timedelta) -> str:
-    minutes, seconds = divmod(max(int(span.total_seconds()), 0), 60)
+def _lasted(whole: int) -> str:
+    """A number of seconds as ``2 h 5 min``, ``3 min 4 s`` or ``5 s``."""
+    minutes, seconds = divmod(max(whole, 0), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

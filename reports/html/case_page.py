@@ -13,10 +13,11 @@ from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import described
 from conformance.policies.case import PolicyCase
-from reports.analysis.change import change
+from reports.analysis.change import contrast
 from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
+from reports.html.checkpoints import CaseCheckpoint, checkpoints_of_case
 from reports.html.comparison import readable
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
@@ -88,6 +89,7 @@ class CasePage:
     sections: tuple[CaseSection, ...]
     silent: tuple[tuple[Target, CellSign, tuple[str, ...]], ...]
     """Versions without a behaviour, and the reason if it is known."""
+    checkpoints: tuple[CaseCheckpoint, ...]
     previous: str | None
     next: str | None
 
@@ -114,6 +116,7 @@ def case_page(report: Report, id: str) -> CasePage:
         ribbon=ribbon(report, id),
         sections=tuple(_sections(report, id, case)),
         silent=tuple(_silent(report, id)),
+        checkpoints=checkpoints_of_case(report, id),
         previous=around[at - 1] if at else None,
         next=around[at + 1] if at + 1 < len(around) else None,
     )
@@ -162,7 +165,7 @@ def _section(
         sign=CellSign.of(cell, target),
         reason=entry,
         source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
-        difference=_first_difference(cell, target, compared, by_name) if compared is not None else None,
+        difference=_first_difference(cell, compared, by_name) if compared is not None else None,
         findings=tuple(cut(line) for line in described(cell.findings)),
         notes=cell.notes,
         timeline=timeline(
@@ -190,11 +193,12 @@ def _table(
     return step_table(case, version, cell, predicted)
 
 
-def _first_difference(cell: Cell, target: Target, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
+def _first_difference(cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
     other = by_name[newest.target]
-    found = change(newest, other, cell, target)
-    others, own = readable(found.where)
-    return FirstDifference(other.title, found.what, found.where.place, found.where.what.replace("_", " "), own, others)
+    where = first_difference(newest, cell)
+    others, own = readable(where)
+    what = contrast(cell, newest, other.title)
+    return FirstDifference(other.title, what, where.place, where.what.replace("_", " "), own, others)
 
 
 def _silent(report: Report, id: str) -> Iterator[tuple[Target, CellSign, tuple[str, ...]]]:

@@ -1,21 +1,21 @@
-"""What happens to the checkpoints of one version on another, for the page that compares the two."""
+"""What happens to the checkpoints of one version on another, for the page that compares the two and for the page of a case."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from conformance.judging.finding import described
 from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.change import Changes
+from reports.analysis.checkpoints import NORMAL, CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.report import Report
 from reports.html.sources import SourceLink
 from reports.html.visible import cut
-from reports.results.records import UpgradeCell
+from reports.results.records import DocumentedUpgrade, UpgradeCell
 from reports.results.upgrades import BUG, MARKS
 
-NORMAL: tuple[UpgradeStatus, ...] = ("resumes", "not-applicable")
-_KINDS = {"resumes": "conforms"}
+_KINDS = {"resumes": "conforms", "not-run": "not-run"}
+_LONGEST = 600
 
 
 @dataclass(frozen=True)
@@ -34,59 +34,139 @@ class CheckpointStatus:
 
 
 @dataclass(frozen=True)
-class HandedCheckpoint:
-    """A checkpoint that does not resume normally."""
+class CheckpointCase:
+    """A case whose checkpoint does not resume normally."""
 
     case: str
     title: str
-    cut: int
-    """The number of the step before which the versions changed."""
-    status: CheckpointStatus
-    because: str
-    source: SourceLink | None
+    cuts: tuple[int, ...]
+    """The numbers of the steps before which the versions changed."""
     has_page: bool
     """Whether the case has a page."""
 
 
 @dataclass(frozen=True)
+class CheckpointReason:
+    """Checkpoints that meet the same for the same reason."""
+
+    status: CheckpointStatus
+    error: str
+    because: str
+    source: SourceLink | None
+    way_round: str
+    cases: tuple[CheckpointCase, ...]
+
+
+@dataclass(frozen=True)
 class CheckpointSection:
+    """All that is known about the checkpoints of one version on another."""
+
+    summary: str
     counts: tuple[tuple[CheckpointStatus, int], ...]
-    listed: tuple[HandedCheckpoint, ...]
+    groups: tuple[CheckpointReason, ...]
     """Those that do not resume normally, worst first."""
+    documented: tuple[CheckpointReason, ...]
+    """What cases without a result between these versions document for them."""
+    known: int
+    """How many cases these are."""
+    tried: int
+    abnormal: int
+    """How many of the tried ones do not resume normally."""
 
 
-def checkpoints(report: Report, pair: Changes) -> CheckpointSection | None:
-    """How the older version's checkpoints resume on the newer one; None if there are no results for that."""
-    cells = [cell for cell in report.results.upgrades if (cell.origin, cell.to) == (pair.before.name, pair.after.name)]
-    if not cells:
+def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | None:
+    """How the older version's checkpoints resume on the newer one; None if nothing is known about that."""
+    found = checkpoints(report.results.upgrades, report.cases.values(), pair.before, pair.after)
+    if found is None:
         return None
-    order = ["violates", "refused", "differs", "broken", "not-run", "unsupported"]
-    counts = Counter(cell.status for cell in cells)
-    listed = sorted(
-        (cell for cell in cells if cell.status not in NORMAL),
-        key=lambda cell: (order.index(cell.status), cell.case, cell.cut),
-    )
-    ran = set(report.matrix.cases)
     return CheckpointSection(
-        tuple((CheckpointStatus.of(status), counts[status]) for status in MARKS if counts[status]),
+        summary=found.summary(),
+        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in MARKS if found.count(status)),
+        groups=tuple(_reason(report, group) for group in found.groups),
+        documented=tuple(_documented(report, found)),
+        known=len(found.documented),
+        tried=found.tried,
+        abnormal=sum(len(group.cells) for group in found.groups),
+    )
+
+
+def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
+    return CheckpointReason(
+        CheckpointStatus.of(group.status),
+        group.error,
+        cut(_text(group.because, group.entry), _LONGEST),
+        _source(group.entry),
+        (group.entry.way_round or "") if group.entry is not None else "",
         tuple(
-            HandedCheckpoint(
-                case=cell.case,
-                title=report.title(cell.case),
-                cut=cell.cut,
-                status=CheckpointStatus.of(cell.status),
-                because=cut(_because(cell), 600),
-                source=SourceLink.of(cell.entry.link) if cell.entry is not None and cell.entry.link else None,
-                has_page=cell.case in ran,
-            )
-            for cell in listed
+            _case(report, case, tuple(cell.cut for cell in group.cells if cell.case == case)) for case in group.cases
         ),
     )
 
 
-def _because(cell: UpgradeCell) -> str:
-    if cell.entry is None:
-        return "; ".join([*described(cell.findings), *cell.notes])
-    if not cell.entry.bug:
-        return cell.entry.because
-    return f"{BUG.glyph} known bug: {cell.entry.because}{'' if cell.entry.link else cell.entry.ticket}"
+def _documented(report: Report, found: Checkpoints) -> Iterator[CheckpointReason]:
+    by_entry: dict[tuple[UpgradeStatus, DocumentedUpgrade], list[str]] = {}
+    for one in found.documented:
+        same = one.entry.model_copy(update={"from_": None, "to": None})
+        by_entry.setdefault((one.status, same), []).append(one.case)
+    for (status, entry), cases in sorted(by_entry.items(), key=lambda one: (one[0][0] != "refused", -len(one[1]))):
+        yield CheckpointReason(
+            CheckpointStatus.of(status),
+            "",
+            cut(_text(entry.because, entry), _LONGEST),
+            _source(entry),
+            entry.way_round or "",
+            tuple(_case(report, case, ()) for case in cases),
+        )
+
+
+def _case(report: Report, case: str, cuts: tuple[int, ...]) -> CheckpointCase:
+    return CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
+
+
+def _text(because: str, entry: DocumentedUpgrade | None) -> str:
+    if entry is None or not entry.bug:
+        return because
+    return f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
+
+
+def _source(entry: DocumentedUpgrade | None) -> SourceLink | None:
+    return SourceLink.of(entry.link) if entry is not None and entry.link else None
+
+
+@dataclass(frozen=True)
+class CaseCheckpoint:
+    """What became of the checkpoint of one case between two versions."""
+
+    origin: str
+    to: str
+    cut: int
+    status: CheckpointStatus
+    error: str
+    because: str
+    source: SourceLink | None
+    way_round: str
+
+
+def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:
+    """What became of the checkpoints of a case, those that did not resume normally first."""
+    titles = {target.name: target.title for target in report.targets}
+    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in _TOLD]
+    cells.sort(key=lambda cell: cell.status in NORMAL)
+    return tuple(_of_case(cell, titles) for cell in cells)
+
+
+_TOLD = frozenset(MARKS) - {"not-run", "not-applicable"}
+
+
+def _of_case(cell: UpgradeCell, titles: dict[str, str]) -> CaseCheckpoint:
+    entry = cell.entry
+    return CaseCheckpoint(
+        titles.get(cell.origin, cell.origin),
+        titles.get(cell.to, cell.to),
+        cell.cut,
+        CheckpointStatus.of(cell.status),
+        cell.error.name if cell.error is not None else "",
+        cut(_text(entry.because, entry), _LONGEST) if entry is not None else "",
+        _source(entry),
+        (entry.way_round or "") if entry is not None else "",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +12,14 @@ from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason
 from reports.analysis.equivalence import has_behaviour, same_behaviour
+from reports.analysis.features import FEATURES
+from reports.analysis.gate import standing_bugs
 from reports.analysis.report import Report
-from reports.html.features import features
+from reports.analysis.since import Since, since
 from reports.html.ribbon import CellSign
 from reports.html.sources import SourceLink
 from reports.html.visible import cut
-from reports.results.records import Target
+from reports.results.records import Cell, Target
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -37,8 +40,8 @@ class ChangedCase:
     aspect: str
     values: tuple[str, str]
     """The two values there."""
-    since: tuple[Target, ...]
-    """The versions after the first, up to the second, where the behaviour changes."""
+    since: tuple[Since, ...]
+    """The releases after the first version, up to the second, where the behaviour changes."""
     features: tuple[str, ...]
 
 
@@ -50,10 +53,6 @@ class ReasonGroup:
     """Empty if no case documents one."""
     sources: tuple[SourceLink, ...]
     items: tuple[ChangedCase, ...]
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(feature for item in self.items for feature in item.features))
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,31 @@ class MeaningGroup:
 
 
 @dataclass(frozen=True)
+class SharedBug:
+    """A known bug that both versions have."""
+
+    case: str
+    title: str
+    because: str
+    until: str
+    """``known bug, fixed in 4.2.0``"""
+    source: SourceLink | None
+    ticket: str
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Everything on the page of two versions."""
 
     pair: Changes
     groups: tuple[MeaningGroup, ...]
     """Every kind, worst first; without entries if there are no such changes."""
+    bugs: tuple[SharedBug, ...]
+    """Known bugs of cases that behave the same on both."""
     features: tuple[str, ...]
+    """Those of the compared cases, in display order."""
+    compared: tuple[tuple[str, int], ...]
+    """Features, separated by ``|``, and how many of the compared cases have exactly these."""
 
     @property
     def count(self) -> int:
@@ -91,8 +108,21 @@ def comparison(report: Report, pair: Changes) -> Comparison:
         MeaningGroup(meaning, heading, tuple(_entries(report, pair, pair.of(meaning))))
         for meaning, heading in MEANINGS.items()
     )
-    used = [feature for group in groups for entry in group.entries for feature in entry.features]
-    return Comparison(pair, groups, features=tuple(sorted(set(used))))
+    both = (*pair.same, *(change.case for change in pair.changes))
+    needs = Counter(report.features.get(case, ()) for case in both)
+    return Comparison(
+        pair,
+        groups,
+        tuple(_shared_bugs(report, pair)),
+        features=tuple(feature for feature in FEATURES if any(feature in each for each in needs)),
+        compared=tuple(sorted(("|".join(each), count) for each, count in needs.items())),
+    )
+
+
+def _shared_bugs(report: Report, pair: Changes) -> Iterator[SharedBug]:
+    for one in standing_bugs(report.matrix, pair):
+        source = SourceLink.of(one.bug.link) if one.bug.link else None
+        yield SharedBug(one.case, report.title(one.case), one.because, str(one.bug), source, one.bug.ticket)
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
@@ -110,32 +140,32 @@ def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterat
 
 def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
     where = change.where
-    case = report.cases.get(change.case)
+    bugs = report.matrix.bugs.get(change.case, ())
     return ChangedCase(
         case=change.case,
         title=report.title(change.case),
         what=change.what,
-        before=CellSign.of(change.before, pair.before),
-        after=CellSign.of(change.after, pair.after),
+        before=CellSign.of(change.before, pair.before, bugs),
+        after=CellSign.of(change.after, pair.after, bugs),
         where=where.place,
         aspect=where.what.replace("_", " "),
         values=readable(where),
         since=tuple(_since(report, pair, change.case)),
-        features=features(case) if case is not None else (),
+        features=report.features.get(change.case, ()),
     )
 
 
-def _since(report: Report, pair: Changes, case: str) -> Iterator[Target]:
+def _since(report: Report, pair: Changes, case: str) -> Iterator[Since]:
     targets = report.targets
     between = targets[targets.index(pair.before) : targets.index(pair.after) + 1]
-    previous = None
+    previous: tuple[Cell, Target] | None = None
     for target in between:
         cell = report.matrix.cells.get((case, target.name))
         if cell is None or not has_behaviour(cell):
             continue
-        if previous is not None and not same_behaviour(previous, cell):
-            yield target
-        previous = cell
+        if previous is not None and not same_behaviour(previous[0], cell):
+            yield since(*previous, cell, target)
+        previous = cell, target
 
 
 def readable(where: Divergence) -> tuple[str, str]:

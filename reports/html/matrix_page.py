@@ -50,6 +50,7 @@ class LegendEntry:
 @dataclass(frozen=True)
 class MatrixPage:
     targets: tuple[Target, ...]
+    """Newest first."""
     families: tuple[FamilyRows, ...]
     totals: tuple[CellTotal, ...]
     total: CellTotal
@@ -59,7 +60,8 @@ class MatrixPage:
 
 def matrix_page(report: Report) -> MatrixPage:
     matrix = report.matrix
-    names = [target.name for target in report.targets]
+    targets = report.targets[::-1]
+    names = [target.name for target in targets]
     families = tuple(
         FamilyRows(
             family or "(no family)",
@@ -71,7 +73,7 @@ def matrix_page(report: Report) -> MatrixPage:
     )
     rows = [row for family in families for row in family.rows]
     return MatrixPage(
-        targets=report.targets,
+        targets=targets,
         families=families,
         totals=tuple(CellTotal.of_counts(matrix.count(matrix.cases, [name])) for name in names),
         total=CellTotal.of_counts(matrix.totals),
@@ -81,7 +83,7 @@ def matrix_page(report: Report) -> MatrixPage:
 
 
 def _row(report: Report, id: str) -> MatrixRow:
-    found = ribbon(report, id)
+    found = ribbon(report, id, newest_first=True)
     case = report.case(id)
     return MatrixRow(
         ribbon=found,

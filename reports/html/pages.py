@@ -10,23 +10,24 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from conformance.core.wording import counted
 from reports.analysis.change import Changes
+from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
 from reports.analysis.report import Report
 from reports.html.about_page import about_page
 from reports.html.addresses import Addresses, case_key, compare_key, short, slug
 from reports.html.arrivals import FATES
 from reports.html.behaviours_page import behaviours_page
+from reports.html.bugs_page import bugs_page
 from reports.html.case_page import case_page
-from reports.html.checkpoints import checkpoints
+from reports.html.checkpoints import checkpoint_section
 from reports.html.comparison import comparison
 from reports.html.guides import causes, understand_page
+from reports.html.headline import headline
 from reports.html.matrix_page import matrix_page
 from reports.html.own_result import own_result
 from reports.html.timeline import COUNTS
 from reports.html.visible import cut, visible
-from reports.results.known_bug import KnownBug
 from reports.results.records import Target
 
 TABS = (
@@ -34,9 +35,12 @@ TABS = (
     ("vanished", "A row vanished"),
     ("understand", "Understand"),
     ("matrix", "Matrix"),
+    ("bugs", "Known bugs"),
     ("behaviours", "Behaviours"),
     ("about", "About this run"),
 )
+
+_FEW_CASES = 2
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
-    found.filters.update(short=short, slug=slug, px=_pixels, cut=cut)
+    found.filters.update(capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut)
     return found
 
 
@@ -88,6 +92,7 @@ def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
     yield renderer.vanished()
     yield renderer.understand()
     yield renderer.matrix()
+    yield renderer.bugs()
     yield renderer.behaviours()
     yield renderer.about()
     yield from (renderer.compare(pair) for pair in report.pairs)
@@ -115,7 +120,7 @@ class _Renderer:
     def compare(self, pair: Changes) -> Page:
         key = compare_key(pair.before.name, pair.after.name)
         title = f"From {pair.before.title} to {pair.after.title}"
-        return self._comparison(key, title, pair, headline="", front=False, subject="", own=None)
+        return self._comparison(key, title, pair, headline=None, front=False, subject="", own=None)
 
     def vanished(self) -> Page:
         return self._page(
@@ -136,6 +141,10 @@ class _Renderer:
     def matrix(self) -> Page:
         page = matrix_page(self._report)
         return self._page("matrix", "Matrix", "matrix", "matrix.html", page=page, summary=self._summary)
+
+    def bugs(self) -> Page:
+        page = bugs_page(self._report)
+        return self._page("bugs", "Known bugs", "bugs", "bugs.html", page=page, few=_FEW_CASES)
 
     def behaviours(self) -> Page:
         sections = behaviours_page(self._report)
@@ -172,10 +181,11 @@ class _Renderer:
             "index",
             "compare.html",
             comparison=comparison(self._report, pair) if pair is not None else None,
-            checkpoints=checkpoints(self._report, pair) if pair is not None else None,
+            checkpoints=checkpoint_section(self._report, pair) if pair is not None else None,
             targets=self._report.versions,
             grid=self._grid(key, pair),
             pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self._report.pairs],
+            rule=RULE,
             pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
         )
@@ -223,6 +233,10 @@ class _Renderer:
         return Page(key, title, tab, Markup(body))
 
 
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _pixels(number: float) -> str:
     """A length, to a tenth of a pixel."""
     return f"{number:.1f}".removesuffix(".0")
@@ -233,42 +247,3 @@ def subject(report: Report) -> str:
     lines = list(dict.fromkeys(version.line for target in report.versions if (version := target.version) is not None))
     between = f", {lines[0]} – {lines[-1]}" if len(lines) > 1 else f", {lines[0]}" if lines else ""
     return f"How Spark Structured Streaming treats late rows{between}"
-
-
-def headline(report: Report, pair: Changes | None) -> str:
-    """The report in one sentence.
-
-    ``16 Spark versions, 214 cases: 11 results change between 3.3.4 and 4.3.0; 6 releases have known bugs that a later release
-    fixes.``
-    """
-    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(report.matrix.cases), 'case')}"
-    parts = []
-    if pair is not None and pair.compared:
-        count = len(pair.changes)
-        between = f"between {pair.before.title} and {pair.after.title}"
-        parts.append(
-            f"{counted(count, 'result')} change{'s' * (count == 1)} {between}"
-            if count
-            else f"nothing changes {between}"
-        )
-    handed = checkpoints(report, pair) if pair is not None else None
-    if handed is not None and handed.listed:
-        parts.append(f"{counted(len(handed.listed), 'checkpoint')} that do not resume normally")
-    bugs = len(releases_with_bugs(report))
-    if bugs:
-        parts.append(
-            f"{counted(bugs, 'release')} {'has' if bugs == 1 else 'have'} known bugs that a later release fixes"
-        )
-    counts = report.matrix.totals
-    if counts["violates"]:
-        parts.append(f"{counted(counts['violates'], 'cell')} not as expected")
-    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
-        parts.append(f"{counted(open_, 'cell')} without a result")
-    return f"{size}: {'; '.join(parts)}." if parts else f"{size}."
-
-
-def releases_with_bugs(report: Report) -> tuple[str, ...]:
-    """Names of the targets with a known bug that a later release fixes."""
-    spark = {target.name: target.spark for target in report.targets}
-    bugs = ((cell.target, KnownBug.of(cell, spark[cell.target])) for cell in report.matrix.cells.values())
-    return tuple(sorted({name for name, bug in bugs if bug is not None and bug.gone_in is not None}))

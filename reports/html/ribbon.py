@@ -9,9 +9,10 @@ from conformance.judging.verdict import Status
 from reports.analysis.change import change
 from reports.analysis.equivalence import Behaviour, has_behaviour, same_behaviour
 from reports.analysis.report import Report
+from reports.analysis.since import Since, since
 from reports.html.sources import SourceLink
 from reports.results.known_bug import KnownBug
-from reports.results.records import Cell, Target
+from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import MARKS
 
 
@@ -27,15 +28,15 @@ class CellSign:
     """The status and its reason, in a sentence."""
 
     @classmethod
-    def of(cls, cell: Cell | None, target: Target) -> CellSign:
-        """The sign of a cell; a missing cell has not run."""
+    def of(cls, cell: Cell | None, target: Target, bugs: Sequence[DocumentedDifference] = ()) -> CellSign:
+        """The sign of a cell; a missing cell has not run. ``bugs``: all that its case shows on some version."""
         status: Status = cell.status if cell is not None else "not-run"
         mark = MARKS[status]
         entry = cell.differs if cell is not None else None
         reason = ""
         if entry is not None and status in ("differs", "bug", "unsupported"):
             reason = f": {entry.because or entry.unsupported}{entry.ticket}"
-        bug = KnownBug.of(cell, target.spark)
+        bug = KnownBug.of(cell, target.spark, bugs)
         return cls(status, mark.glyph, WORDS[status], f"{bug or mark.word}{reason}")
 
 
@@ -59,9 +60,9 @@ class RibbonCell:
     target: Target
     sign: CellSign
     joined: bool
-    """Whether it behaves like the version before it."""
+    """Whether it behaves like the version shown before it."""
     breaks: bool
-    """Whether it behaves differently from the version before it."""
+    """Whether it behaves differently from the version shown before it."""
     behaviour: int | None
     """The number of its behaviour among those of the case, from 0, newest first; None if it has no result."""
 
@@ -70,7 +71,7 @@ class RibbonCell:
 class RibbonChange:
     """A version where the behaviour of a case changes."""
 
-    target: Target
+    since: Since
     sources: tuple[SourceLink, ...]
 
 
@@ -86,17 +87,22 @@ class Ribbon:
         return len({cell.behaviour for cell in self.cells if cell.behaviour is not None}) > 1
 
 
-def ribbon(report: Report, case: str) -> Ribbon:
+def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
+    """The cells of a case, oldest version first unless said otherwise; the changes are always in the order of versions."""
     cells = [report.matrix.cells.get((case, target.name)) for target in report.targets]
+    shown = (report.targets[::-1], cells[::-1]) if newest_first else (report.targets, cells)
     return Ribbon(
         case,
-        tuple(_cells(report.targets, cells, report.behaviours[case])),
+        tuple(_cells(*shown, report.behaviours[case], report.matrix.bugs.get(case, ()))),
         tuple(_changes(report.targets, cells)),
     )
 
 
 def _cells(
-    targets: Sequence[Target], cells: Sequence[Cell | None], behaviours: Sequence[Behaviour]
+    targets: Sequence[Target],
+    cells: Sequence[Cell | None],
+    behaviours: Sequence[Behaviour],
+    bugs: Sequence[DocumentedDifference],
 ) -> Iterator[RibbonCell]:
     numbers = {name: number for number, behaviour in enumerate(behaviours) for name in behaviour.targets}
     previous: int | None = None
@@ -104,7 +110,7 @@ def _cells(
         number = numbers.get(target.name)
         both = number is not None and previous is not None
         yield RibbonCell(
-            target, CellSign.of(cell, target), both and number == previous, both and number != previous, number
+            target, CellSign.of(cell, target, bugs), both and number == previous, both and number != previous, number
         )
         previous = number
 
@@ -117,5 +123,5 @@ def _changes(targets: Sequence[Target], cells: Sequence[Cell | None]) -> Iterato
         if before is not None and not same_behaviour(before[1], cell):
             found = change(before[1], before[0], cell, target)
             links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
-            yield RibbonChange(target, tuple(SourceLink.of(link) for link in links))
+            yield RibbonChange(since(before[1], before[0], cell, target), tuple(SourceLink.of(link) for link in links))
         before = target, cell

@@ -30,6 +30,8 @@ class UnusableResults(Exception):
 class NoResultsFile(UnusableResults):
     """There is no such file."""
 
+    exit_code = 2
+
     def __init__(self, path: Path) -> None:
         part = path.with_name(f"{path.name}.part")
         unfinished = part.is_file()
@@ -45,6 +47,8 @@ class NoResultsFile(UnusableResults):
 class NotReadable(UnusableResults):
     """The file cannot be read."""
 
+    exit_code = 2
+
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(path, f"the file cannot be read ({why})", "pass the results.jsonl that a run wrote")
 
@@ -54,6 +58,16 @@ class ChangedResults(UnusableResults):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "the file changed while it was read", "try again when no run writes it")
+
+
+class NotResults(UnusableResults):
+    """The file is another one: its first line is not the header of a results file."""
+
+    exit_code = 2
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, f"not a results file: line 1 {reason}", "pass the results.jsonl that a run wrote")
+        self.reason = reason
 
 
 class EmptyResults(UnusableResults):

@@ -17,6 +17,7 @@ from reports.results.errors import (
     NotARecord,
     NotJson,
     NotReadable,
+    NotResults,
     TruncatedResults,
 )
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Header, UpgradeCell
@@ -100,9 +101,14 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 def _check_first(path: Path, number: int, line: str) -> None:
     """It is a header, in a format this code reads: what is in a newer one nobody here can know."""
-    content = _object(path, number, line)
+    try:
+        content = _object(path, number, line)
+    except NotJson as error:
+        raise NotResults(path, f"is not JSON ({error.reason})") from None
+    except NotARecord as error:
+        raise NotResults(path, f"is {error.reason}") from None
     if content.get("record") != "header":
-        raise NotARecord(path, number, "the first line is the header")
+        raise NotResults(path, "is not a header")
     written = content.get("format")
     if isinstance(written, int) and written > FORMAT:
         raise NewerFormat(path, written, FORMAT)

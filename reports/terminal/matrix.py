@@ -115,7 +115,7 @@ def _parts(matrix: Matrix, width: int) -> Iterator[_Columns]:
         yield wide
         return
     totals = map(CellTotal.of_counts, counts)
-    feet = tuple(str(total.of - total.good) for total in totals)
+    feet = tuple(str(total.missing) for total in totals)
     narrow = _Columns(names, _short_heads(matrix.targets), feet, NOT_AS_EXPECTED, wanted, " ")
     wanted = max(wanted, len(NOT_AS_EXPECTED))
     least = min(wanted, max(len(NOT_AS_EXPECTED), width // 4))

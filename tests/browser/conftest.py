@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
-from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
+from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
@@ -72,7 +72,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def published_report() -> Report:
-    return Report.of(Results.read_all(list(published())), whole_suite(), reference_model)
+    return Report.of(published_results(), whole_suite(), reference_model)
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reports.analysis.gate import published
 from reports.analysis.model_agreement import reference_model
+from reports.analysis.published import published_results
 from reports.analysis.report import Report
 from reports.html.writer import write
-from reports.results.reading import Results
 from tests.browser.conftest import NAMES, QUIET
 from tests.support.whole_suite import whole_suite
 
@@ -26,9 +25,7 @@ def main(out: Path) -> None:
 
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        front = write(
-            Report.of(Results.read_all(list(published())), whole_suite(), reference_model), Path(folder) / "site"
-        )
+        front = write(Report.of(published_results(), whole_suite(), reference_model), Path(folder) / "site")
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         page = browser.new_page(viewport=SIZE)
         page.goto(front.as_uri())

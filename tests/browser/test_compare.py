@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+from reports.analysis.features import relevance
+from reports.analysis.gate import standing_bugs
 
 BOTH = pytest.mark.parametrize("single", [False, True], ids=["folder", "one file"])
 
@@ -23,7 +28,7 @@ def test_the_front_page_answers_in_a_sentence(reader, single):
     ]
     lost = page.locator("[data-group]:visible").first
     assert "SPARK-50046" in lost.inner_text()
-    assert "since 4.3.0" in lost.inner_text()
+    assert "since 4.0 (seen on 4.3.0)" in lost.inner_text()
 
 
 @BOTH
@@ -42,16 +47,91 @@ def test_a_cell_without_an_answer_is_told_before_the_changes(reader):
 
 
 @BOTH
-def test_features_of_ones_own_query_narrow_the_list_and_are_a_link(reader, single):
+def test_features_of_ones_own_query_rank_the_changes_and_are_a_link(reader, single):
     page = reader().open("index" if single else "index.html", single)
-    page.locator("form[data-features]:visible").get_by_label("semi join").check()
-    assert page.locator("[data-item]:visible").count() == 1
-    assert page.locator("[role=status]:visible").inner_text() == "1 of 3 changes"
+    form = page.locator("form[data-features]:visible")
+    form.get_by_label("semi join").check()
+    # A join has several watermarks, which the other two changes need as well.
+    told = "1 change with only what you ticked, 2 with some of it, 0 with none; "
+    assert page.locator("[role=status]:visible").inner_text().startswith(told)
+    assert page.locator("[data-item]:visible").count() == 3
     other = reader().page
     other.goto(page.url)
-    assert other.locator("[data-item]:visible").count() == 1
+    assert other.locator("[role=status]:visible").inner_text().startswith(told)
+    # A case that has the operator in another output mode still concerns the query.
     other.locator("form[data-features]:visible").get_by_label("update mode").check()
-    assert other.locator("[data-nothing]:visible").inner_text().startswith("No change affects")
+    assert other.locator("[data-item]:visible", has_text="semi join").count() == 1
+
+
+@BOTH
+def test_the_tiles_follow_what_is_ticked_and_the_others_can_be_shown(reader, single):
+    page = reader().open("index" if single else "index.html", single)
+
+    def tiles():
+        return [int(text) for text in page.locator("[data-tile-count]:visible").all_inner_texts()]
+
+    before = tiles()
+    form = page.locator("form[data-features]:visible")
+    form.get_by_label("window aggregation").check()
+    assert (sum(before), sum(tiles())) == (3, 1)
+    assert page.locator("[data-item]:visible").count() == 1
+    form.get_by_label("show the others").check()
+    assert page.locator("[data-item]:visible").count() == 3
+    assert sum(tiles()) == 1
+    form.get_by_label("window aggregation").uncheck()
+    assert tiles() == before
+
+
+class TestPublished:
+    """On all published results, as a user meets them."""
+
+    TICKS = ("outer join", "deduplication", "window aggregation", "append mode")
+
+    def test_no_false_all_clear_from_3_5_to_4_1(self, reader, published_folder):
+        page = reader().page
+        page.goto((published_folder / "compare" / "3.5.9..4.1.4.html").as_uri())
+        for feature in self.TICKS:
+            page.locator("form[data-features]").get_by_label(feature, exact=True).check()
+        assert page.locator("[data-nothing]").is_hidden()
+        # SPARK-50046 concerns every query with two watermarks, so every join.
+        assert "SPARK-50046" in page.locator("[data-group=rows] [data-entry]:visible").first.inner_text()
+        told = r"(\d+) changes? with only what you ticked, (\d+) with some of it, (\d+) with none;"
+        only, some, none = map(int, re.search(told, page.locator("[role=status]").inner_text()).groups())
+        assert only > 0
+        assert sum(int(text) for text in page.locator("[data-tile-count]").all_inner_texts()) == only + some
+        assert page.locator("[data-item]:visible").count() == only + some
+        assert none == page.locator("[data-item]").count() - only - some
+
+    def test_what_concerns_no_change_is_told_with_what_was_compared(self, reader, published_folder):
+        page = reader().page
+        page.goto((published_folder / "compare" / "4.2.1..4.3.0.html").as_uri())
+        needs = page.locator("[data-item]").evaluate_all("found => found.map(one => one.dataset.features.split('|'))")
+        known = page.locator("[name=uses]").evaluate_all("boxes => boxes.map(one => one.value)")
+        calm = [one for one in known if all(relevance(each, frozenset([one])) == "none" for each in needs)]
+        assert calm
+        page.locator("form[data-features]").get_by_label(calm[0], exact=True).check()
+        said = page.locator("[data-nothing]").inner_text()
+        assert re.fullmatch(
+            r"No change in what you ticked: [1-9]\d* of \d+ compared cases use some of it, and all of them behave the same "
+            r"on both versions\.",
+            said,
+        ), said
+        assert page.locator("[data-item]:visible").count() == 0
+
+    def test_the_page_ranks_as_the_gate_does(self, reader, published_folder):
+        page = reader().page
+        page.goto((published_folder / "compare" / "3.5.9..4.1.4.html").as_uri())
+        items = page.locator("[data-item]").evaluate_all(
+            "found => found.map(one => [one.dataset.features, one.querySelector('a.title').textContent])"
+        )
+        for chosen in (self.TICKS, ("inner join",), ("update mode",), ("session windows", "restart"), ("union", "SQL")):
+            page.locator("form[data-features]").evaluate(
+                "form => { for (const one of form.elements) one.checked = false }"
+            )
+            for feature in chosen:
+                page.locator("form[data-features]").get_by_label(feature, exact=True).check()
+            expected = sum(relevance(needs.split("|"), frozenset(chosen)) != "none" for needs, _ in items)
+            assert page.locator("[data-item]:visible").count() == expected, chosen
 
 
 @BOTH
@@ -67,3 +147,95 @@ def test_any_two_versions_are_one_click_away(reader):
     page.locator("table.grid a").first.click()
     page.locator("h1", has_text="From 3.3.4").wait_for()
     assert page.locator("h1").inner_text() == "From 3.3.4 to 3.5.9"
+
+
+class TestKnownBugs:
+    def test_the_headline_counts_every_release_that_has_one_and_leads_to_them(
+        self, reader, published_folder, published_report
+    ):
+        page = reader().page
+        page.goto((published_folder / "index.html").as_uri())
+        having = {cell.target for cell in published_report.matrix.cells.values() if cell.status == "bug"}
+        told = (
+            f"all {len(having)} releases have known bugs"
+            if len(having) == len(published_report.versions)
+            else f"{len(having)} of {len(published_report.versions)} releases have known bugs"
+        )
+        page.locator(".headline").get_by_role("link", name=told).click()
+        page.locator("h1", has_text="Known bugs of each release").wait_for()
+        counts = page.locator("thead tr").nth(1).locator("td.n").all_inner_texts()
+        assert [text != "–" for text in counts] == [one.name in having for one in published_report.versions]
+
+    def test_each_bug_says_which_releases_have_it_and_which_case_shows_it(self, reader, published_folder):
+        page = reader().page
+        page.goto((published_folder / "bugs.html").as_uri())
+        row = page.locator("[data-bug]", has_text="SPARK-50046")
+        cells = row.locator("td.n").all_inner_texts()
+        heads = page.locator("thead tr").first.locator("th.n").all_inner_texts()
+        # SPARK-50046 was introduced by the optimizer rule of 3.2 and fixed in 4.0.0.
+        assert {head for head, text in zip(heads, cells, strict=True) if "▲" in text} == {
+            head for head in heads if head.startswith(("3.2", "3.3", "3.4", "3.5"))
+        }
+        assert "4.0.0" in row.inner_text()
+        row.get_by_role("link").last.click()
+        page.locator("h1", has_text="silent").wait_for()
+
+    def test_those_of_both_versions_are_listed_as_by_the_gate(self, reader, published_folder, published_report):
+        pair = next(
+            one for one in published_report.pairs if (one.before.title[:3], one.after.title[:3]) == ("3.5", "4.3")
+        )
+        page = reader().page
+        page.goto((published_folder / "compare" / f"{pair.before.title}..{pair.after.title}.html").as_uri())
+        listed = page.locator("section", has=page.get_by_role("heading", name="Known bugs both have")).locator("li")
+        assert listed.count() == len(list(standing_bugs(published_report.matrix, pair))) > 0
+
+    def test_totals_set_known_bugs_apart(self, reader, published_folder, published_report):
+        page = reader().page
+        page.goto((published_folder / "matrix.html").as_uri())
+        texts = page.locator("tr.totals td").all_inner_texts()
+        for target, text in zip(published_report.targets, texts, strict=False):
+            counts = published_report.matrix.count(published_report.matrix.cases, [target.name])
+            assert ("▲" in text) == (counts["bug"] > 0)
+            if counts["bug"]:
+                assert text.split()[-1] == str(counts["bug"])
+
+
+class TestCheckpoints:
+    """SPARK-57003: from 4.0 on the key of a join is nullable in the schema of the state."""
+
+    WAY = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+
+    def test_a_pair_that_was_run(self, reader, published_folder):
+        page = reader().page
+        page.goto((published_folder / "compare" / "3.5.9..4.3.0.html").as_uri())
+        page.locator(".lead").get_by_role("link", name="Will my checkpoints resume?").click()
+        section = page.locator("section", has=page.get_by_role("heading", name="Will my checkpoints resume?"))
+        first = section.locator(".handover").first.inner_text()
+        assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in first
+        assert "SPARK-57003" in first
+        assert self.WAY in first
+        assert re.search(r"of \d+ tried checkpoints, \d+ are refused", section.inner_text())
+
+    def test_a_pair_that_was_not_run_says_what_is_documented(self, reader, published_folder, published_report):
+        ran = {(cell.origin, cell.to) for cell in published_report.results.upgrades}
+        pair = next(
+            one
+            for one in published_report.pairs
+            if one.before.title.startswith("3.5")
+            and one.after.title.startswith("4.")
+            and (one.before.name, one.after.name) not in ran
+        )
+        page = reader().page
+        page.goto((published_folder / "compare" / f"{pair.before.title}..{pair.after.title}.html").as_uri())
+        section = page.locator("section", has=page.get_by_role("heading", name="Will my checkpoints resume?"))
+        assert "not run between these versions" in section.inner_text()
+        assert self.WAY in section.inner_text()
+
+    def test_the_page_of_a_case(self, reader, published_folder):
+        page = reader().page
+        page.goto(
+            (published_folder / "cases" / "chained-aggregations" / "equality-join-then-aggregation.html").as_uri()
+        )
+        line = page.locator("[data-checkpoint]", has_text="4.3.0").first.inner_text()
+        assert "refused" in line
+        assert self.WAY in line

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.runtimes.local import LocalRuntime
-from reports.analysis.gate import published
+from reports.analysis.published import published
 from reports.results.reading import Results
 from tests.engine.remembering import Remembering
 from tests.support.effort import sample

@@ -47,6 +47,12 @@ def test_it_knows_the_suite(installed, tmp_path):
     assert "no problems" in done.stderr + done.stdout
 
 
+def test_it_has_the_published_results(installed, tmp_path):
+    done = call(installed, tmp_path, "gate", "--from", "3.5.9", "--to", "4.3.0")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "way round: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
+
+
 def test_it_runs_the_suite_on_an_engine(installed, tmp_path):
     done = call(installed, tmp_path, "run", "--spark", "3.5", "--tag", "smoke", "--shard", f"1/{number(12, 1)}")
     assert done.returncode == 0, done.stdout + done.stderr

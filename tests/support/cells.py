@@ -35,7 +35,10 @@ UNCOUNTED = seen(step(1, batch(0, FIRST, dropped=None), batch(1, SECOND, kind="n
 REFUSED = seen(failed(1, "AnalysisException", stage="start", message="no"))
 REFUSED_OTHERWISE = seen(failed(1, "ParseException", stage="start", message="no"))
 FAILED = seen(failed(1, "SparkException", stage="run", message="boom"))
+FAILED_OTHERWISE = seen(failed(1, "SparkRuntimeException", stage="run", message="boom"))
 FAILED_LATER = seen(step(1, batch(0, FIRST), error=FAILED.steps[0].error))
+FAILED_LATER_OTHERWISE = seen(step(1, batch(0, FIRST), error=FAILED_OTHERWISE.steps[0].error))
+FAILED_LATER_FULLER = seen(step(1, batch(0, FIRST, state=(7,)), error=FAILED_OTHERWISE.steps[0].error))
 BROKEN, NOT_RUN, OUTSIDE = "broken", "not run", "outside"
 
 

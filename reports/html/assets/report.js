@@ -164,25 +164,64 @@
     return () => { form.reset(); say.textContent = ""; };
   };
 
-  // Features of one's own query: what uses all that is ticked.
+  // Features of one's own query rank the changes: first those that need only what is ticked, then those that need some of it.
   const features = (form) => {
-    const root = pageOf(form);
-    const items = all("[data-item]", root).map((item) => ({ item, uses: item.dataset.features.split("|") }));
+    const root = pageOf(form), rule = JSON.parse(form.dataset.features);
+    const split = (text) => text.split("|").filter((one) => one);
+    const compared = JSON.parse(form.dataset.compared).map(([needs, count]) => ({ needs: split(needs), count }));
+    const total = compared.reduce((sum, one) => sum + one.count, 0);
+    const items = all("[data-item]", root).map((item, at) => ({
+      item, at, needs: split(item.dataset.features), fit: item.querySelector("[data-fit]"), list: item.parentElement,
+    }));
+    const entries = all("[data-entry]", root).map((entry, at) => ({ entry, at, group: entry.parentElement }));
+    // As reports/analysis/features.py says; a case of which nothing is known may need anything.
+    const implied = (uses) => new Set([...uses, ...uses.flatMap((one) => rule.implied[one] || []),
+      ...(uses.filter((one) => rule.stateful.includes(one)).length > 1 ? ["chained operators"] : [])]);
+    const rank = (needs, uses) => {
+      const modes = uses.filter((one) => rule.modes.includes(one)), used = implied(uses);
+      const needed = needs.filter((one) => !rule.always.includes(one) && (modes.length || !rule.modes.includes(one)));
+      const others = needed.filter((one) => !used.has(one));
+      if (!needs.length) return { place: 1, others };
+      if (!others.length) return { place: 0, others };
+      const shared = needed.filter((one) => used.has(one));
+      const relevant = shared.some((one) => !modes.includes(one)) || (shared.length > 0 && modes.length === uses.length);
+      return { place: relevant ? 1 : 2, others };
+    };
+    const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
     const apply = () => {
-      const wanted = written(form).getAll("uses");
-      let shown = 0;
+      const uses = written(form).getAll("uses"), others = form.elements.others.checked;
       for (const one of items) {
-        one.item.hidden = !wanted.every((feature) => one.uses.includes(feature));
-        shown += !one.item.hidden;
+        const found = uses.length ? rank(one.needs, uses) : { place: 0, others: [] };
+        one.place = found.place;
+        one.item.hidden = one.place > 1 && !others;
+        if (one.fit) one.fit.textContent = !uses.length ? "" : one.place === 0 ? " · only what you ticked" : ` · also ${found.others.join(", ")}`;
       }
-      for (const entry of all("[data-entry]", root)) entry.hidden = !entry.querySelector("[data-item]:not([hidden])");
+      for (const one of [...items].sort((a, b) => a.place - b.place || a.at - b.at)) one.list.append(one.item);
+      for (const one of entries) {
+        const own = items.filter((item) => one.entry.contains(item.item));
+        one.place = Math.min(...own.map((item) => item.place));
+        one.entry.hidden = own.every((item) => item.item.hidden);
+      }
+      for (const one of [...entries].sort((a, b) => a.place - b.place || a.at - b.at)) one.group.append(one.entry);
       for (const group of all("[data-group]", root)) {
-        const count = all("[data-item]:not([hidden])", group).length;
-        group.hidden = !count;
+        const own = items.filter((one) => group.contains(one.item));
+        const count = own.filter((one) => one.place < 2).length;
+        group.hidden = own.every((one) => one.item.hidden);
         group.querySelector("[data-count]").textContent = count;
+        const tile = root.querySelector(`[data-tile="${group.dataset.group}"]`);
+        tile.querySelector("[data-tile-count]").textContent = count;
+        tile.classList.toggle("none", !count);
       }
-      form.querySelector("[data-shown]").textContent = wanted.length ? `${shown} of ${items.length} changes` : "";
-      root.querySelector("[data-nothing]").hidden = shown > 0;
+      const count = (place) => items.filter((one) => one.place === place).length;
+      const covered = compared.filter((one) => rank(one.needs, uses).place < 2).reduce((sum, one) => sum + one.count, 0);
+      const basis = `${covered} of ${plural(total, "compared case")} use some of it`;
+      form.querySelector("[data-shown]").textContent = !uses.length ? ""
+        : `${plural(count(0), "change")} with only what you ticked, ${count(1)} with some of it, ${count(2)} with none; ${basis}.`;
+      form.querySelector("[data-others]").hidden = !uses.length || !count(2);
+      const nothing = root.querySelector("[data-nothing]");
+      nothing.hidden = items.some((one) => one.place < 2);
+      nothing.textContent = covered ? `No change in what you ticked: ${basis}, and all of them behave the same on both versions.`
+        : "No compared case uses any of this, so these results say nothing about such a query.";
     };
     form.addEventListener("input", () => { apply(); keep(root.dataset.page, written(form)); });
     return () => { if (shows(form)) { read(form, parts().state); apply(); } };

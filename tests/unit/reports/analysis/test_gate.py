@@ -11,8 +11,8 @@ from conformance.cli.main import main
 from conformance.language.problem import InvalidCase
 from reports.analysis.acceptances import Acceptance, draft, read_accepted
 from reports.analysis.change import Change, changes
-from reports.analysis.gate import fails, published
 from reports.analysis.matrix import Matrix
+from reports.analysis.published import published
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -57,7 +57,7 @@ def test_nothing_changes(capsys, tmp_path) -> None:
     assert (code, out.strip()) == (0, "3.5.9 → 4.3.0: 1 case compared, nothing changes.")
 
 
-@pytest.mark.parametrize(("fail_on", "failing"), [("any", 2), ("documented", 2), ("guaranteed", 1)])
+@pytest.mark.parametrize(("fail_on", "failing"), [("any", 2), ("running", 2), ("documented", 2), ("guaranteed", 1)])
 def test_what_it_fails_on(capsys, fail_on, failing) -> None:
     code, out = gate(capsys, *PAIR, "--fail-on", fail_on, "--json")
     assert code == 1
@@ -267,26 +267,6 @@ class TestWhatAnAcceptanceCovers:
         assert (answer.stale, [one.change.case for one in answer.failing]) == ((), ["f/metric"])
 
 
-@pytest.mark.parametrize(
-    ("change", "strength", "fails_on"),
-    [
-        ("rows", "documented", ["any", "documented", "guaranteed"]),
-        ("refused", "documented", ["any", "documented", "guaranteed"]),
-        ("timing", "documented", ["any", "documented"]),
-        ("metric", None, ["any", "documented"]),
-        ("rows", None, ["any", "documented", "guaranteed"]),
-        ("rows", "observed", ["any"]),
-        ("timing", "observed", ["any"]),
-    ],
-)
-def test_the_thresholds(tmp_path: Path, change, strength, fails_on) -> None:
-    after = {"rows": a.LOST, "refused": a.REFUSED, "timing": a.EARLIER, "metric": a.FULLER}[change]
-    matrix = Matrix.of(a.results(tmp_path / "one.jsonl", {a.CASE: {"3.5.9": a.CALM, "4.3.0": after}}))
-    (found,) = changes(matrix, *matrix.targets).changes
-    assert found.meaning == change
-    assert [each for each in ("any", "documented", "guaranteed") if fails(found, strength, each)] == fails_on
-
-
 class TestBaseline:
     def test_only_what_is_new_fails(self, capsys, tmp_path) -> None:
         a.results(tmp_path / "old.jsonl", {k: v for k, v in ANSWERS.items() if k != "f/metric"}, {"f/rows": (BEFORE,)})
@@ -374,6 +354,17 @@ def test_a_damaged_file(capsys, tmp_path) -> None:
     code, out = gate(capsys, "cut.jsonl", "--from", "3.5", "--to", "4.3")
     assert code == 3
     assert "the footer is missing; run it again" in out
+
+
+@pytest.mark.parametrize("named", ["missing.jsonl", "README.md", "other.json", "."])
+def test_a_missing_or_wrong_file_is_wrong_usage_in_one_line(capsys, tmp_path, named) -> None:
+    (tmp_path / "README.md").write_text("# Results\n")
+    (tmp_path / "other.json").write_text('{"a": 1}\n')
+    code, out = gate(capsys, named, "--from", "3.5", "--to", "4.3")
+    assert code == 2
+    assert out.count("\n") == 1
+    assert f"conformance: {named}: " in out
+    assert "pass the results.jsonl that a run wrote" in out
 
 
 def test_the_published_results_answer_without_a_spark(capsys) -> None:

@@ -26,6 +26,7 @@ class FixedPrediction:
     observation: Observation
     as_expected: bool
     explanation: tuple[tuple[str, str], ...] = ()
+    fates: tuple[()] = ()
 
 
 @pytest.fixture(scope="module")

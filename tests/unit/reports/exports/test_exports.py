@@ -25,6 +25,7 @@ from reports.exports.step_summary import MOST_BYTES, step_summary
 from reports.exports.workflow_commands import workflow_commands
 from reports.results.reading import Results
 from tests.support import cells as a
+from tests.support.observations import differs
 from tests.support.runs import written
 
 SCHEMAS = Path(__file__).with_name("schemas")
@@ -192,6 +193,14 @@ def test_badge(tmp_path, status, color, message) -> None:
     said = json.loads(badge(found))
     assert (said["schemaVersion"], said["color"], said["message"]) == (1, color, message)
     assert json.loads(badge(found, "3.5"))["message"] == "1 of 1"
+
+
+def test_a_badge_beside_known_bugs_is_not_bright_green(tmp_path) -> None:
+    entry = differs("<4", because="it is lost", link="SPARK-1", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    found = a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (entry,)})
+    said = json.loads(badge(found))
+    assert (said["color"], said["message"], said["isError"]) == ("yellow", "1 of 2, 1 known bug", False)
+    assert json.loads(badge(found, "4.3"))["color"] == "brightgreen"
 
 
 def test_ctrf(results, hostile) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.suite.discovery import Suite
-from reports.analysis.gate import published
+from reports.analysis.published import published
 from reports.analysis.report import Report
 from reports.html.writer import write
 from reports.results.beside import NOT_PUBLISHED, beside

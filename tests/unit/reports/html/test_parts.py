@@ -12,7 +12,6 @@ from conformance.suite import discovery
 from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, case_key, slug
 from reports.html.arrivals import executed, tumbling
-from reports.html.features import features
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.sources import SourceLink
@@ -139,15 +138,6 @@ ALL: tuple[Case, ...] = whole_suite().cases
 
 def shipped(id: str) -> Case:
     return next(case for case in ALL if case.id == id)
-
-
-def test_features_are_those_people_name() -> None:
-    assert features(CASES[LATE]) == ("append mode", "window aggregation")
-    assert "restart" in features(CASES[REPLAY])
-    assert {"update mode", "inner join", "chained operators"} <= set(
-        features(CASES["chained-aggregations/update-mode-join-then-aggregation-emits-early"])
-    )
-    assert all(features(case) for case in ALL)
 
 
 class TestAddresses:

@@ -99,7 +99,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_link_leads_to_a_page_and_a_place(folder: Path) -> None:
     found = {file.resolve(): page for file, page in pages(folder)}
-    assert len(found) == 6 + 3 + 11
+    assert len(found) == 7 + 3 + 11
     for file, page in found.items():
         assert len(page.ids) == len(set(page.ids)), file
         for link in page.links:
@@ -302,9 +302,8 @@ class TestCommand:
                 "upgrade watermark-conformance",
             ),
             (lambda lines: [*lines[:2], *lines[3:]], "of the header without a result"),
-            (lambda lines: ["<html>"], "line 1 is not JSON"),
         ],
-        ids=["empty", "truncated", "newer", "missing", "no results at all"],
+        ids=["empty", "truncated", "newer", "missing"],
     )
     def test_what_is_wrong_with_a_file_is_told_and_nothing_written(
         self, tmp_path, monkeypatch, capsys, damage, told
@@ -359,14 +358,19 @@ class TestCheckpoints:
 
     def test_what_becomes_of_them_is_told_worst_first(self, tmp_path: Path) -> None:
         text = self.text(tmp_path, "resumes", "refused", "violates")
-        assert "Checkpoints of 3.5.9 on 4.3.0" in text
-        assert "2 checkpoints that do not resume normally" in text
-        assert text.index("not as expected</span> <span>f/2") < text.index("refused, as documented</span> <span>f/1")
+        assert "Checkpoints of 3.5.9 on 4.3.0: of 3 tried checkpoints, 1 is refused, 1 is not as expected." in text
+        assert "2 of 3 checkpoints do not resume normally" in text
+        assert text.index("<span>f/2</span>") < text.index("<span>f/1</span>")
         assert "the state has another schema" in text
         assert "issues.apache.org/jira/browse/SPARK-9" in text
 
     def test_all_go_on(self, tmp_path: Path) -> None:
-        assert "Every checkpoint resumes as if the version had not changed." in self.text(tmp_path, "resumes")
+        assert "of 1 tried checkpoint, every one resumes as if" in self.text(tmp_path, "resumes")
+
+    def test_what_no_run_covers_is_counted(self, tmp_path: Path) -> None:
+        assert "of 1 tried checkpoint, 1 is refused; 2 not tried" in self.text(
+            tmp_path, "refused", "not-run", "not-run"
+        )
 
     def test_none_were_handed_over(self, tmp_path: Path) -> None:
         assert "Checkpoints of" not in self.text(tmp_path)

@@ -21,6 +21,7 @@ from reports.results.errors import (
     NoResultsFile,
     NotARecord,
     NotJson,
+    NotResults,
     TruncatedResults,
     UnknownCell,
     UnusableResults,
@@ -54,11 +55,11 @@ def edited(line: int, **changes: Any) -> Damage:
         (lambda lines: [*lines[:3], lines[3][:50]], TruncatedResults, "interrupted after 2 of 4 cells"),
         (lambda lines: [*lines[:5], lines[5][:-9]], TruncatedResults, "interrupted after 4 of 4 cells"),
         (lambda lines: [*lines[:2], "{oops\n", *lines[2:]], NotJson, "line 3 is not JSON"),
-        (lambda _: ["<html>"], NotJson, "line 1 is not JSON"),
-        (lambda lines: ["[1]\n", *lines], NotARecord, "line 1 is not a valid record: not a JSON object"),
-        (lambda lines: lines[1:], NotARecord, "line 1 is not a valid record: the first line is the header"),
-        (lambda lines: ['{"record": "target"}\n', *lines], NotARecord, "line 1 .*: the first line is the header"),
-        (lambda lines: ["{}\n", *lines], NotARecord, "line 1 is not a valid record: the first line is the header"),
+        (lambda _: ["<html>"], NotResults, "not a results file: line 1 is not JSON"),
+        (lambda lines: ["[1]\n", *lines], NotResults, "not a results file: line 1 is not a JSON object"),
+        (lambda lines: lines[1:], NotResults, "not a results file: line 1 is not a header"),
+        (lambda lines: ['{"record": "target"}\n', *lines], NotResults, "line 1 is not a header"),
+        (lambda lines: ["{}\n", *lines], NotResults, "line 1 is not a header"),
         (lambda lines: [lines[0], *lines], NotARecord, "line 2 is not a valid record: a second header"),
         (lambda lines: [*lines, lines[1]], NotARecord, "line 7 is not a valid record: the footer is the last line"),
         (edited(1, status="fine"), NotARecord, "line 2 is not a valid record: cell.status"),
@@ -97,7 +98,7 @@ def test_a_file_cut_inside_a_character_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "results.jsonl")
     whole = path.read_bytes().replace(b"conformance run", "conformance run é".encode())
     path.write_bytes(whole[: whole.index("é".encode()) + 1])
-    with pytest.raises(NotJson, match="line 1"):
+    with pytest.raises(NotResults, match="line 1"):
         Results.read(path)
 
 

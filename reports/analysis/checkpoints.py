@@ -1,0 +1,149 @@
+"""Whether the checkpoints of one version resume on another: what was observed, and else what the cases document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from conformance.core.case import Case
+from conformance.core.wording import counted
+from conformance.judging.finding import described
+from conformance.judging.handoff_verdict import UpgradeStatus, VersionPair, handoffs, not_applicable
+from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
+
+WORST_FIRST: Sequence[UpgradeStatus] = (
+    "violates",
+    "refused",
+    "differs",
+    "broken",
+    "unsupported",
+    "resumes",
+    "not-run",
+    "not-applicable",
+)
+NORMAL: frozenset[UpgradeStatus] = frozenset({"resumes", "not-applicable", "not-run"})
+"""Of a checkpoint about which there is nothing to say."""
+
+
+@dataclass(frozen=True)
+class CheckpointGroup:
+    """Checkpoints that meet the same for the same reason."""
+
+    status: UpgradeStatus
+    error: str
+    """The class of the error, to search for; empty without one."""
+    because: str
+    entry: DocumentedUpgrade | None
+    """What the cases document; None if they document nothing."""
+    cells: tuple[UpgradeCell, ...]
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.case for cell in self.cells))
+
+
+@dataclass(frozen=True)
+class DocumentedCheckpoint:
+    """What a case documents about its checkpoint between two versions, which no result is about."""
+
+    case: str
+    status: UpgradeStatus
+    """``refused`` or ``differs``."""
+    entry: DocumentedUpgrade
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints of one version on another."""
+
+    before: Target
+    after: Target
+    cells: tuple[UpgradeCell, ...]
+    """Those that were tried, or that the results announce."""
+    documented: tuple[DocumentedCheckpoint, ...] = ()
+    """What cases without a result between these versions document for them."""
+
+    @cached_property
+    def groups(self) -> tuple[CheckpointGroup, ...]:
+        """Those that do not resume as if the version had not changed, worst first, then the reason with the most."""
+        found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], list[UpgradeCell]] = {}
+        for cell in self.cells:
+            if cell.status not in NORMAL:
+                error = "" if cell.error is None else cell.error.name
+                found.setdefault((cell.status, error, _because(cell), cell.entry), []).append(cell)
+        groups = [CheckpointGroup(*about, tuple(cells)) for about, cells in found.items()]
+        return tuple(sorted(groups, key=lambda group: (WORST_FIRST.index(group.status), -len(group.cells))))
+
+    @property
+    def tried(self) -> int:
+        """How many were handed over."""
+        return sum(cell.status not in ("not-applicable", "not-run") for cell in self.cells)
+
+    def count(self, *statuses: UpgradeStatus) -> int:
+        return sum(cell.status in statuses for cell in self.cells)
+
+    @property
+    def untried(self) -> int:
+        """How many the results announce but do not answer."""
+        return self.count("not-run")
+
+    def summary(self) -> str:
+        """``24 of 57 tried checkpoints are refused, 3 resume with other results; 5 not tried``"""
+        if not self.tried:
+            count = len(self.documented)
+            verb = "documents" if count == 1 else "document"
+            known = f"{counted(count, 'case')} {verb} a refusal or other results"
+            return f"not run between these versions; {known}" if self.documented else "nothing was handed over"
+        words = {
+            "refused": (self.count("refused", "unsupported"), "is refused", "are refused"),
+            "differs": (self.count("differs"), "resumes with other results", "resume with other results"),
+            "violates": (self.count("violates"), "is not as expected", "are not as expected"),
+            "broken": (self.count("broken"), "has no answer", "have no answer"),
+        }
+        said = [f"{number} {one if number == 1 else several}" for number, one, several in words.values() if number]
+        of = f"of {counted(self.tried, 'tried checkpoint')}, "
+        told = of + (", ".join(said) if said else "every one resumes as if the version had not changed")
+        if not self.untried:
+            return told
+        known = (
+            f", {len(self.documented)} of them documented as refused or with other results" if self.documented else ""
+        )
+        return f"{told}; {self.untried} not tried{known}"
+
+
+def checkpoints(
+    cells: Iterable[UpgradeCell], cases: Iterable[Case], before: Target, after: Target
+) -> Checkpoints | None:
+    """What is known about the checkpoints of one version on another.
+
+    Args:
+        cells: every cell of the upgrade matrix.
+        cases: those that may document something for versions without a result.
+        before: writes the checkpoints.
+        after: resumes them.
+
+    Returns:
+        None if nothing is known.
+    """
+    own = tuple(cell for cell in cells if (cell.origin, cell.to) == (before.name, after.name))
+    answered = {cell.case for cell in own if cell.status != "not-run"}
+    documented = tuple(one for one in _documented(cases, before, after) if one.case not in answered)
+    return Checkpoints(before, after, own, documented) if own or documented else None
+
+
+def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterator[DocumentedCheckpoint]:
+    if before.version is None or after.version is None:
+        return
+    pair = VersionPair(before.version, after.version)
+    for handoff in handoffs(case for case in cases if case.upgrades):
+        entry = handoff.case.upgrade_between(pair.origin, pair.to, handoff.cut)
+        if entry is not None and not_applicable(handoff, pair) is None:
+            status: UpgradeStatus = "refused" if entry.error is not None else "differs"
+            yield DocumentedCheckpoint(handoff.case.id, status, DocumentedUpgrade.of(entry))
+
+
+def _because(cell: UpgradeCell) -> str:
+    if cell.entry is not None:
+        return cell.entry.because
+    return "; ".join([*described(cell.findings), *cell.notes])

@@ -1,0 +1,96 @@
+"""The page of known bugs: which release has which, the release that fixed it, a workaround, and the cases that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from reports.analysis.report import Report
+from reports.html.sources import SourceLink
+from reports.results.known_bug import KnownBug
+from reports.results.records import Cell, Target
+
+
+@dataclass(frozen=True)
+class BugCase:
+    """A case that shows a bug, and what goes wrong there."""
+
+    case: str
+    title: str
+    because: str
+
+
+@dataclass(frozen=True)
+class BugRow:
+    """One bug: a ticket, or what a case says if no ticket reports it."""
+
+    source: SourceLink | None
+    ticket: str
+    """What stands in for a source: ``no ticket, introduced by SPARK-51955``; may be empty."""
+    cases: tuple[BugCase, ...]
+    shown: tuple[int, ...]
+    """On each version, how many cases show it."""
+    fixed_in: str | None
+    """The first release after those that have it; None if every later one has it."""
+    workarounds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BugsPage:
+    targets: tuple[Target, ...]
+    rows: tuple[BugRow, ...]
+    """Those that no release has fixed first, then by the release that did, newest first."""
+    counts: tuple[int, ...]
+    """How many bugs each version has."""
+
+
+def bugs_page(report: Report) -> BugsPage:
+    found = sorted(_rows(report), key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    targets = report.versions
+    return BugsPage(
+        targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
+    )
+
+
+def _numbers(release: str | None) -> list[int]:
+    return [int(number) for number in release.split(".")] if release is not None else []
+
+
+def _rows(report: Report) -> Iterator[BugRow]:
+    by_ticket: dict[tuple[str | None, str | None, str | None], dict[tuple[str, str], Cell]] = {}
+    for case in report.matrix.cases:
+        for target in report.versions:
+            cell = report.matrix.cells.get((case, target.name))
+            if cell is None or cell.status != "bug" or cell.differs is None:
+                continue
+            entry = cell.differs
+            named = entry.link or entry.introduced_by
+            ticket = (entry.link, entry.introduced_by, None if named else entry.because)
+            by_ticket.setdefault(ticket, {})[case, target.name] = cell
+    for cells in by_ticket.values():
+        yield _row(report, cells)
+
+
+def _row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
+    newest = {case: cell for (case, _), cell in cells.items()}
+    spark = {target.name: target.spark for target in report.versions}
+    bugs = [KnownBug.of(cell, spark[cell.target], report.matrix.bugs[case]) for case, cell in newest.items()]
+    fixed = [bug.fixed_in for bug in bugs if bug is not None]
+    first = next(bug for bug in bugs if bug is not None)
+    cases = {case: cell.differs.because or "" for case, cell in newest.items() if cell.differs is not None}
+    return BugRow(
+        source=SourceLink.of(first.link) if first.link else None,
+        ticket=first.ticket.strip().strip("()") if not first.link else "",
+        cases=tuple(BugCase(case, report.title(case), because) for case, because in cases.items()),
+        shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
+        fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
+        workarounds=tuple(dict.fromkeys(_workarounds(report, first))),
+    )
+
+
+def _workarounds(report: Report, bug: KnownBug) -> Iterator[str]:
+    """Those that cases document for a checkpoint that meets the same bug."""
+    for cell in report.results.upgrades:
+        entry = cell.entry
+        if entry is not None and entry.way_round and entry.link is not None and entry.link == bug.link:
+            yield entry.way_round

@@ -1,0 +1,130 @@
+"""Whether checkpoints resume: what was observed, and what the cases document where nothing was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import ExpectedError, Upgrade
+from conformance.core.observation import ErrorSeen
+from conformance.core.versions import VersionRange
+from reports.analysis.checkpoints import checkpoints
+from reports.analysis.gate import gate
+from reports.analysis.published import UPGRADES, published, published_results
+from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
+from tests.support import cells as a
+from tests.support.observations import case, expect
+from tests.unit.reports.analysis.test_gate import gate as run_gate
+from tests.unit.tools.test_publish_upgrades import QUERY
+
+OLD, NEW = (Target(name=f"spark-{version}", spark=version) for version in ("3.5.9", "4.3.0"))
+ENTRY = DocumentedUpgrade(because="another schema", link="SPARK-1", way_round="some.conf=false")
+
+
+def cell(id: str, status: str, **keys: object) -> UpgradeCell:
+    error = ErrorSeen(stage="run", classes=("Incompatible",), message="no") if status == "refused" else None
+    about = {"entry": ENTRY if status == "refused" else None, "error": error, "behaviour": "0" * 64, **keys}
+    return UpgradeCell(
+        case=id,
+        family="f",
+        case_digest="0",
+        origin=OLD.name,
+        to=NEW.name,
+        cut=2,
+        status=status,
+        **about,  # type: ignore[arg-type]
+    )
+
+
+def test_the_worst_come_first_and_the_same_reason_once() -> None:
+    cells = [cell("f/a", "resumes"), cell("f/b", "refused"), cell("f/c", "refused"), cell("f/d", "violates")]
+    found = checkpoints(cells, (), OLD, NEW)
+    assert found is not None
+    assert [(group.status, group.error, group.cases) for group in found.groups] == [
+        ("violates", "", ("f/d",)),
+        ("refused", "Incompatible", ("f/b", "f/c")),
+    ]
+    assert found.summary() == "of 4 tried checkpoints, 2 are refused, 1 is not as expected"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "summary"),
+    [
+        (["resumes"], "of 1 tried checkpoint, every one resumes as if the version had not changed"),
+        (["refused", "not-run"], "of 1 tried checkpoint, 1 is refused; 1 not tried"),
+        (["differs", "differs", "not-applicable"], "of 2 tried checkpoints, 2 resume with other results"),
+        (["not-applicable"], "nothing was handed over"),
+    ],
+)
+def test_the_summary_says_what_was_tried(statuses: list[str], summary: str) -> None:
+    found = checkpoints([cell(f"f/{at}", status) for at, status in enumerate(statuses)], (), OLD, NEW)
+    assert found is not None
+    assert found.summary() == summary
+
+
+class TestDocumented:
+    """Where no run covers two versions, the cases still say what is known."""
+
+    ENTRY = Upgrade(
+        from_=VersionRange.parse("<4"),
+        to=VersionRange.parse(">=4"),
+        because="another schema",
+        link="SPARK-1",
+        way_round="some.conf=false",
+        error=ExpectedError(classes=("Incompatible",), stage="run"),
+    )
+    CASE = case(*(expect(rows=[]) for _ in range(2)), id="f/b", upgrades=(ENTRY,), query=QUERY)
+
+    def test_it_is_told_for_the_versions_that_it_names(self) -> None:
+        found = checkpoints((), [self.CASE], OLD, NEW)
+        assert found is not None
+        assert [(one.case, one.status, one.entry.way_round) for one in found.documented] == [
+            ("f/b", "refused", "some.conf=false")
+        ]
+        assert found.summary() == "not run between these versions; 1 case documents a refusal or other results"
+        assert checkpoints((), [self.CASE], NEW, OLD) is None
+
+    def test_a_result_takes_its_place(self) -> None:
+        found = checkpoints([cell("f/b", "refused")], [self.CASE], OLD, NEW)
+        assert found is not None
+        assert found.documented == ()
+
+    def test_a_cell_without_an_answer_does_not(self) -> None:
+        found = checkpoints([cell("f/b", "not-run")], [self.CASE], OLD, NEW)
+        assert found is not None
+        assert [one.case for one in found.documented] == ["f/b"]
+
+
+def test_the_gate_counts_them_and_does_not_fail_on_them(tmp_path: Path) -> None:
+    results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
+    handed = results.__class__(results.header, results.cells, results.footer, (), (cell("f/a", "refused"),))
+    answer = gate(handed, "3.5.9", "4.3.0")
+    assert answer.exit_code == 0
+    assert "checkpoints: of 1 tried checkpoint, 1 is refused" in answer.summary()
+    other = gate(handed, "3.5.9", "4.3.0", uses=frozenset(["SQL"]), needs={"f/a": ("union",)})
+    assert other.checkpoints is None
+
+
+class TestPublished:
+    def test_they_come_with_the_suite(self) -> None:
+        assert UPGRADES not in published()
+        found = published_results()
+        assert {(one.origin[:9], one.to[:9]) for one in found.upgrades} >= {("spark-3.5", "spark-4.3")}
+        assert any(one.status == "resumes" for one in found.upgrades)
+        assert UPGRADES.stat().st_size < 2 * 1024**2
+
+    def test_the_gate_says_what_to_do(self, capsys: pytest.CaptureFixture[str]) -> None:
+        # SPARK-57003: the key of a join is nullable in the schema of the state from 4.0 on.
+        _, out = run_gate(capsys, "--from", "3.5.9", "--to", "4.3.0", "--uses", "inner-join")
+        assert "Will my checkpoints resume? of " in out
+        told = out[out.index("Will my checkpoints resume?") :]
+        assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in told
+        assert "way round: spark.sql.streaming.stateStore.stateSchemaCheck=false" in told
+
+    def test_the_gate_says_what_is_documented_where_nothing_ran(self, capsys: pytest.CaptureFixture[str]) -> None:
+        _, out = run_gate(capsys, "--from", "4.2.1", "--to", "3.5.9", "--json")
+        assert {one["status"] for one in json.loads(out)["checkpoints"]} <= {"refused, not run", "differs, not run"}
+        _, out = run_gate(capsys, "--from", "3.5.9", "--to", "4.2.1", "--json")
+        assert "refused, not run" in {one["status"] for one in json.loads(out)["checkpoints"]}

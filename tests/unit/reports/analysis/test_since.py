@@ -1,0 +1,49 @@
+"""Since when a version behaves as it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from reports.analysis.since import since
+from reports.results.records import Target
+from tests.support import cells as a
+from tests.support.observations import differs
+
+STEPS = {1: {"rows": [["12:00", "12:10", 1]]}}
+
+
+def told(before: str, after: str, old: str | None, new: str | None, label: str | None = None) -> str:
+    """What is said of a case with one entry for the version before, and one for the version after."""
+    entries = tuple(
+        differs(versions, because="it is so", link="SPARK-1", steps=STEPS) for versions in (old, new) if versions
+    )
+    cells = [
+        a.cell(a.CASE, f"spark-{version}", a.LOST if ranges else a.CALM, entries)
+        for version, ranges in ((before, old), (after, new))
+    ]
+    targets = [Target(name=f"spark-{version}", spark=version) for version in (before, after)]
+    if label is not None:
+        targets[1] = Target(name=label, spark=after)
+    return str(since(cells[0], targets[0], cells[1], targets[1]))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new", "said"),
+    [
+        # Up to 3.5 it was otherwise: 4.0.0 changed it, and 4.0.5 showed it.
+        ("3.5.9", "4.0.5", "<4.0", None, "4.0 (seen on 4.0.5)"),
+        ("3.5.9", "4.0.5", None, ">=4.0.2", "4.0.2 (seen on 4.0.5)"),
+        ("4.2.1", "4.3.0", None, ">=4.3", "4.3"),
+        ("3.5.9", "4.3.0", ">=3.4,<4.1", None, "4.1 (seen on 4.3.0)"),
+        ("3.5.3", "3.5.4", "<3.5.4", None, "3.5.4"),
+        ("3.5.9", "4.0.5", None, None, "4.0.5"),
+        # Going back, nothing was changed by a release.
+        ("4.0.5", "3.5.9", None, "<4.0", "3.5.9"),
+    ],
+)
+def test_the_release_that_changed_it_and_the_one_that_showed_it(before, after, old, new, said) -> None:
+    assert told(before, after, old, new) == said
+
+
+def test_another_build_is_named_as_it_is() -> None:
+    assert told("3.5.9", "4.0.5", "<4.0", None, label="ours") == "ours"

@@ -1,0 +1,92 @@
+"""The published upgrades: judged by the cases of today, small, and open about what no run covers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.case import Case, ExpectedError, Upgrade
+from conformance.core.query import Operation, Pipeline
+from conformance.core.versions import SparkVersion
+from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from reports.results.errors import ContradictoryCell
+from reports.results.reading import Results
+from reports.results.records import Header, Target, UpgradeCell
+from reports.results.writing import ResultsWriter
+from tests.support.observations import batch, case, expect, failed, observed, step, window
+from tests.support.runs import FINISHED, STARTED
+from tools.publish_upgrades import judged_again, publish, slim
+
+PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
+NAMES = ("spark-3.5.9", "spark-4.3.0")
+REFUSAL = Upgrade(because="another schema", link="SPARK-1", error=ExpectedError(classes=("Incompatible",), stage="run"))
+QUERY = Pipeline((Operation("from", {"from": "events"}), Operation("dropDuplicates", {"dropDuplicates": []})))
+SEEN = observed(
+    step(1, batch(0, window("12:00", "12:10", 1))), failed(2, "Incompatible", stage="run", message="/tmp/somebody")
+)
+
+
+def of(id: str, *upgrades: Upgrade) -> Case:
+    return case(*(expect(rows=[["12:00", "12:10", 1]]) for _ in range(2)), id=id, upgrades=upgrades, query=QUERY)
+
+
+def cell(of_case: Case) -> UpgradeCell:
+    seen = SEEN.model_copy(update={"case": of_case.id})
+    verdict = judge_upgrade(CheckpointHandoff(of_case, 2), PAIR, seen)
+    return UpgradeCell.of(of_case, NAMES, verdict, seen)
+
+
+def run(path: Path, *cells: UpgradeCell) -> Results:
+    """The results of one run of ``conformance upgrade``."""
+    about = Header(
+        suite="5" * 64,
+        cases=(),
+        targets=tuple(Target(name=name, spark=name.removeprefix("spark-")) for name in NAMES),
+        started=STARTED,
+        pairs=(NAMES,),
+        cuts={one.case: (one.cut,) for one in cells},
+    )
+    with ResultsWriter(path, about) as writer:
+        for one in cells:
+            writer.write(one)
+        writer.finish(FINISHED)
+    return Results.read(path)
+
+
+def test_what_was_observed_is_left_out_and_the_verdict_remains(tmp_path: Path) -> None:
+    refused = of("f/refused", REFUSAL)
+    found = run(tmp_path / "run.jsonl", cell(refused))
+    publish(
+        [slim(one) for one in found.upgrades], [found], {refused.id: refused}, "6" * 64, tmp_path / "upgrades.jsonl"
+    )
+    text = (tmp_path / "upgrades.jsonl").read_text()
+    (one,) = Results.read(tmp_path / "upgrades.jsonl").upgrades
+    assert (one.status, one.observation, one.error and one.error.name) == ("refused", None, "Incompatible")
+    assert one.entry is not None
+    assert one.entry.because == "another schema"
+    assert "somebody" not in text
+
+
+def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
+    cases = {id: of(id, REFUSAL) for id in ("f/refused", "f/later")}
+    found = run(tmp_path / "run.jsonl", cell(cases["f/refused"]))
+    publish([slim(one) for one in found.upgrades], [found], cases, "6" * 64, tmp_path / "upgrades.jsonl")
+    published = Results.read(tmp_path / "upgrades.jsonl")
+    assert [(one.case, one.status) for one in published.upgrades] == [("f/later", "not-run"), ("f/refused", "refused")]
+
+
+def test_an_answer_is_judged_by_the_case_of_today() -> None:
+    seen = cell(of("f/a"))
+    assert seen.status == "violates"
+    today = of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64})
+    found = judged_again(seen, today)
+    assert (found.status, found.case_digest) == ("refused", "1" * 64)
+
+
+def test_a_green_answer_without_what_was_observed_keeps_its_digest(tmp_path: Path) -> None:
+    """A record without either says nothing that could be checked."""
+    bare = slim(cell(of("f/refused", REFUSAL)))
+    assert run(tmp_path / "slim.jsonl", bare).upgrades == (bare,)
+    with pytest.raises(ContradictoryCell, match="nothing was observed"):
+        run(tmp_path / "bare.jsonl", bare.model_copy(update={"behaviour": None}))

@@ -1,0 +1,109 @@
+"""Make ``reports/baselines/upgrades.jsonl`` of results of ``conformance upgrade``.
+
+    python -m tools.publish_upgrades upgrades-*.jsonl
+
+Each file may cover other cases and other versions. Every answer is judged by the cases of today; one that is not as its case says
+is left out, and named. What was observed is left out as well: statuses, error classes and reasons remain. Every case of the suite
+that leaves a checkpoint is announced for every pair of versions; where no run covers it, it is ``not-run``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from conformance.core.case import Case
+from conformance.core.versions import SparkVersion
+from conformance.judging.handoff_verdict import (
+    CheckpointHandoff,
+    VersionPair,
+    handoffs,
+    judge_upgrade,
+    not_applicable,
+    without_answer,
+)
+from conformance.suite import discovery
+from reports.analysis.published import UPGRADES
+from reports.results.reading import Results
+from reports.results.records import Header, Target, UpgradeCell
+from reports.results.upgrades import EXPECTED
+from reports.results.writing import ResultsWriter
+
+
+def main(arguments: Sequence[str]) -> None:
+    suite = discovery.load()
+    suite.raise_for_problems()
+    runs = [Results.read(Path(argument)) for argument in arguments]
+    cases = {case.id: case for case in suite.cases}
+    cells = {cell.key: cell for cell in _of_today(runs, cases)}
+    publish(cells.values(), runs, cases, suite.digest, UPGRADES)
+    print(f"{UPGRADES}: {len(cells)} cells")
+
+
+def publish(
+    cells: Iterable[UpgradeCell], runs: Sequence[Results], cases: Mapping[str, Case], suite: str, path: Path
+) -> None:
+    """Write the cells, completed by those that did not run."""
+    found = {(cell.case, cell.origin, cell.to, cell.cut): cell for cell in cells}
+    pairs = tuple(dict.fromkeys((cell.origin, cell.to) for cell in found.values()))
+    cuts: dict[str, tuple[int, ...]] = {}
+    for case, cut in (*((one.case.id, one.cut) for one in handoffs(cases.values())), *((at[0], at[3]) for at in found)):
+        cuts[case] = tuple(sorted({*cuts.get(case, ()), cut}))
+    targets: dict[str, Target] = {}
+    for target in (target for run in runs for target in run.header.targets):
+        if target.name not in targets or target.met:
+            targets[target.name] = target
+    header = Header(
+        suite=suite,
+        cases=(),
+        targets=tuple(sorted(targets.values(), key=lambda target: SparkVersion.parse(target.spark))),
+        started=min(run.header.started for run in runs),
+        command="conformance upgrade",
+        pairs=pairs,
+        cuts=dict(sorted(cuts.items())),
+    )
+    with ResultsWriter(path, header) as writer:
+        for case, own in header.cuts.items():
+            for cut in own:
+                for pair in pairs:
+                    writer.write(found.get((case, *pair, cut)) or _not_run(cases[case], pair, cut))
+        writer.finish(max(run.footer.finished for run in runs))
+
+
+def _of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[UpgradeCell]:
+    for run in runs:
+        for cell in run.upgrades:
+            case = cases.get(cell.case)
+            found = cell if case is None or case.digest == cell.case_digest else judged_again(cell, case)
+            if case is None or found.status not in EXPECTED:
+                print(f"left out: {cell.case}, {cell.origin} to {cell.to}: {found.status}", file=sys.stderr)
+                continue
+            yield slim(found)
+
+
+def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell:
+    """The cell as the case of today judges it."""
+    pair = VersionPair(*(SparkVersion.parse(name.removeprefix("spark-")) for name in (cell.origin, cell.to)))
+    handoff = CheckpointHandoff(case, cell.cut)
+    if cell.observation is None:
+        return cell.model_copy(update={"case_digest": case.digest})
+    verdict = judge_upgrade(handoff, pair, cell.observation)
+    return UpgradeCell.of(case, (cell.origin, cell.to), verdict, cell.observation, cell.duration_ms)
+
+
+def slim(cell: UpgradeCell) -> UpgradeCell:
+    """The cell without what was observed, and without the message of its error, which names paths of a machine."""
+    error = cell.error and cell.error.model_copy(update={"message": ""})
+    return cell.model_copy(update={"observation": None, "error": error})
+
+
+def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:
+    pair = VersionPair(*(SparkVersion.parse(name.removeprefix("spark-")) for name in names))
+    handoff = CheckpointHandoff(case, cut)
+    verdict = not_applicable(handoff, pair) or without_answer(handoff, pair, "not-run", "no published run covers it")
+    return UpgradeCell.of(case, names, verdict)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
