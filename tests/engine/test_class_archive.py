@@ -1,5 +1,6 @@
 """The class archive of a real JVM: the second engine writes it, the third maps it, and answers stay the same."""
 
+import contextlib
 from pathlib import Path
 
 import psutil
@@ -35,5 +36,8 @@ def test_later_engines_map_what_an_earlier_one_has_loaded(tmp_path, target, monk
 
 
 def paths_of_children():
-    children = psutil.Process().children(recursive=True)
-    return {area.path for child in children for area in child.memory_maps(grouped=True)}
+    paths = set()
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            paths |= {area.path for area in child.memory_maps(grouped=True)}
+    return paths
