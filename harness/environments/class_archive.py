@@ -1,7 +1,7 @@
 """A class archive of an environment: what an engine loaded, for later JVMs to map instead of reading and verifying it again.
 
-An engine writes it when it ends: once, because that takes about as long as starting an engine three times, and not the first engine of
-an environment, because many are used once. JVMs ignore an archive of another Java or other jars.
+An engine writes it when it ends: once, because that takes about as long as its start and first case, and not the first engine of an
+environment, because many are used once. JVMs ignore an archive of another Java or other jars.
 Source: https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
 """
 
