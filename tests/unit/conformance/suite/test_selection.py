@@ -59,7 +59,8 @@ def test_a_shard_prints_as_written():
 def repository(tmp_path):
     folder = tmp_path / "mine" / "cases"
     folder.mkdir(parents=True)
-    for case in CASES[:3]:
+    # Of files with one case each.
+    for case in [case for case in CASES if not case.expansion][:3]:
         (folder / case.path.name).write_text(case.path.read_text())
     git(tmp_path / "mine", "init", "-q")
     commit(tmp_path / "mine")
