@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
+from conformance.core.printable import printable
 from conformance.core.wording import counted
 
 CellKey: TypeAlias = tuple[str, str]
@@ -21,7 +22,9 @@ class UnusableResults(Exception):
     exit_code: ClassVar[int] = 3
 
     def __init__(self, path: Path | None, problem: str, remedy: str) -> None:
-        super().__init__(f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}")
+        text = f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}"
+        # One line: a text quoted from the file must not begin a line of a CI log.
+        super().__init__(printable(text))
         self.path = path
         self.problem = problem
         self.remedy = remedy

@@ -210,3 +210,11 @@ def test_errors_carry_what_they_are_about(tmp_path: Path) -> None:
     assert error(*lines[:1], "[1]\n").line == 2
     record = error(*lines, lines[1])
     assert (record.line, record.reason) == (7, "the footer is the last line")
+
+
+def test_a_text_of_the_file_begins_no_line() -> None:
+    error = NotARecord(Path("results.jsonl"), 5, "tag 'a\n::error::b'")
+    assert (
+        str(error)
+        == r"results.jsonl: line 5 is not a valid record: tag 'a\n::error::b'; if it is a results.jsonl, run again"
+    )
