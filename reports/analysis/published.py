@@ -24,6 +24,8 @@ def published_results() -> Results:
         return found
     digests = {cell.case: cell.case_digest for cell in found.cells}
     upgrades = tuple(
-        cell for cell in Results.read(UPGRADES).upgrades if digests.get(cell.case, cell.case_digest) == cell.case_digest
+        cell
+        for cell in Results.read(UPGRADES, condensed=True).upgrades
+        if digests.get(cell.case, cell.case_digest) == cell.case_digest
     )
     return replace(found, upgrades=upgrades)

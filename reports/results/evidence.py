@@ -15,9 +15,18 @@ from reports.results.records import Cell, Run, UpgradeCell
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
-def contradiction_in(path: Path, line: int, cell: Cell | UpgradeCell) -> ContradictoryCell | None:
-    """The error of a cell whose status says what its evidence denies."""
-    why = next(_contradictions(cell), None)
+def contradiction_in(
+    path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False
+) -> ContradictoryCell | None:
+    """The error of a cell whose status says what its evidence denies.
+
+    Args:
+        path: of the results file.
+        line: of the cell, from 1.
+        cell: as it was read.
+        condensed: whether upgrades may have the digest of what was observed instead of the observation.
+    """
+    why = next(_contradictions(cell, condensed), None)
     return ContradictoryCell(path, line, cell.key, cell.status, why) if why is not None else None
 
 
@@ -34,13 +43,13 @@ def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
     return cell if behaviour == cell.behaviour else cell.model_copy(update={"behaviour": behaviour})
 
 
-def _contradictions(cell: Cell | UpgradeCell) -> Iterator[str]:
+def _contradictions(cell: Cell | UpgradeCell, condensed: bool) -> Iterator[str]:
     green = AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES
     if cell.status not in green:
         return
     if cell.findings:
         yield "it has findings"
-    if cell.observation is None and not _may_be_without(cell):
+    if cell.observation is None and not _may_be_without(cell, condensed):
         yield "nothing was observed"
     if not isinstance(cell, Cell):
         return
@@ -54,11 +63,10 @@ def _contradictions(cell: Cell | UpgradeCell) -> Iterator[str]:
         yield "its runs showed different behaviours"
 
 
-def _may_be_without(cell: Cell | UpgradeCell) -> bool:
+def _may_be_without(cell: Cell | UpgradeCell, condensed: bool) -> bool:
     """Whether a green cell may have no observation."""
     if isinstance(cell, UpgradeCell):
-        # Published upgrades keep the digest of what was observed, and leave the rest out to be small.
-        return cell.behaviour is not None
+        return condensed and cell.behaviour is not None
     # A case on a watermark policy is checked on the reference model, where nothing is observed.
     return cell.target == MODEL and cell.status == "conforms"
 

@@ -46,8 +46,12 @@ class Results:
     """The cells of the upgrade matrix."""
 
     @classmethod
-    def read(cls, path: Path) -> Results:
+    def read(cls, path: Path, *, condensed: bool = False) -> Results:
         """Read one file.
+
+        Args:
+            path: the file.
+            condensed: whether upgrades may have only the digest of what was observed, as the published ones, to be small.
 
         Raises:
             UnusableResults: one of its kinds, for what is wrong with the file.
@@ -81,7 +85,7 @@ class Results:
                     counted[record.record, record.status] += 1
                     cell = current(record)
                     # A file that is cut off or incomplete is that first of all.
-                    contradiction = contradiction or contradiction_in(path, line.number, cell)
+                    contradiction = contradiction or contradiction_in(path, line.number, cell, condensed=condensed)
                     own = with_own_behaviour(cell)
                     cells[record.key] = file.stored(line, own, as_written=own is record)
                 case Footer():

@@ -172,3 +172,9 @@ def test_a_cell_without_an_answer_gets_no_digest(status) -> None:
 
 def test_a_digest_of_nothing_is_removed() -> None:
     assert with_own_behaviour(changed(cell("late/a", TARGET), observation=None, behaviour="0" * 64)).behaviour is None
+
+
+@pytest.mark.parametrize(("behaviour", "accepted"), [("a" * 64, True), (None, False)])
+def test_a_condensed_upgrade_has_the_digest_of_what_was_observed(behaviour: str | None, accepted: bool) -> None:
+    one = upgrade("resumes", observation=None).model_copy(update={"behaviour": behaviour})
+    assert (contradiction_in(Path("upgrades.jsonl"), 2, one, condensed=True) is None) is accepted
