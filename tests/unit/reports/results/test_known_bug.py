@@ -36,7 +36,7 @@ def test_a_bug_is_gone_in_the_first_later_release_without_it(spark, ranges, fixe
 
 def test_a_fixed_bug() -> None:
     known = KnownBug.of(bug(">=3.5,<3.5.4"), "3.5.3")
-    assert known == KnownBug("SPARK-2", "3.5.4")
+    assert known == KnownBug("SPARK-2", "3.5.4", fixed_in="3.5.4")
     assert str(known) == "known bug, fixed in 3.5.4"
     assert known.ticket == " (SPARK-2)"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import reports.results.record_lines as reading
-from reports.results.errors import NotARecord, NotJson, NotReadable, TruncatedResults
+from reports.results.errors import NotARecord, NotJson, NotReadable, NotResults, TruncatedResults
 from reports.results.reading import Results
 from tests.support.runs import written
 
@@ -56,7 +56,7 @@ def test_blank_lines_are_skipped_and_counted(tmp_path: Path) -> None:
 def test_too_deep_nesting_is_named(tmp_path: Path) -> None:
     path = tmp_path / "r"
     path.write_text("[" * 100_000 + "\n")
-    with pytest.raises(NotJson, match="line 1 is not JSON"):
+    with pytest.raises(NotResults, match=r"line 1 is not JSON \(nested too deeply\)"):
         Results.read(path)
 
 
