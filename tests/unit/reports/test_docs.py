@@ -114,7 +114,7 @@ class Follower:
 
 
 def test_gate_your_upgrade(tmp_path: Path) -> None:
-    assert Follower(tmp_path).follow(ROOT / "docs" / "gate-your-upgrade.md") == 16
+    assert Follower(tmp_path).follow(ROOT / "docs" / "gate-your-upgrade.md") == 17
     assert (tmp_path / "junit.xml").is_file()
     assert "An order that waited counts" in (tmp_path / "report.html").read_text()
     assert "strength: observed" in (tmp_path / "my" / "cases" / "late-order.yaml").read_text()
@@ -142,7 +142,7 @@ def test_the_first_command_of_the_readme() -> None:
 @pytest.mark.usefixtures("suite_read_once")
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small report stands in for that of all published results, which tests/engine/test_docs.py makes with the README's command."""
-    monkeypatch.setattr("conformance.cli.report.published", lambda: (SAMPLE / "results.jsonl",))
+    monkeypatch.setattr("reports.analysis.published.published", lambda: (SAMPLE / "results.jsonl",))
     shutil.copy(SAMPLE / "results.jsonl", tmp_path)
     shutil.copytree(SAMPLE / "cases", tmp_path / "my" / "cases")
     assert Follower(tmp_path).follow(ROOT / "docs" / "report.md") == 6
