@@ -29,9 +29,8 @@ ARRIVALS = (
 
 def stream(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     (folder / name).mkdir(parents=True, exist_ok=True)
-    reader = spark.readStream.schema("id STRING, time TIMESTAMP").option("maxFilesPerTrigger", "1")
-    frame = reader.json(str(folder / name))
-    return frame.withColumnRenamed("id", name + "_id").withColumnRenamed("time", name + "_time")
+    schema = f"{name}_id STRING, {name}_time TIMESTAMP"
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", "1").json(str(folder / name))
 
 
 def clicks_with_watermark(spark: SparkSession, folder: Path) -> DataFrame:
@@ -64,7 +63,7 @@ def run(spark: SparkSession, folder: Path, name: str, provider: str) -> None:
     for number, arrival in enumerate(ARRIVALS):
         for source, rows in arrival.items():
             (folder / source).mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps({"id": id_, "time": time}) + "\n" for id_, time in rows]
+            lines = [json.dumps({f"{source}_id": id_, f"{source}_time": time}) + "\n" for id_, time in rows]
             (folder / source / f"{number}.json").write_text("".join(lines))
         writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
         started = writer.start()

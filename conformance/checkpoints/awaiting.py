@@ -72,20 +72,29 @@ def changes() -> tuple[AwaitingChange, ...]:
 Condition: TypeAlias = Callable[[Checkpoint, Any], bool]
 
 
-def _join_state_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
-    """Whether a column of a query's input is NOT NULL in the state of a join; Spark's own columns always are."""
+def _join_key_not_null(checkpoint: Checkpoint, wanted: bool) -> bool:
+    """Whether a stored column that may be a key of a join is NOT NULL.
+
+    The schema does not say which of the stored columns are keys, so any of the type of a key may be. Times are left out: one with a
+    watermark is NOT NULL on every version.
+    """
     found = any(
-        not field.nullable and field.name not in _OF_SPARK
+        not field.nullable
+        and field.type in {key.type for key in schema.key if key.name != _INDEX}
+        and field.type not in _TIMES
         for operator in checkpoint.operators
         if operator.name == JOIN
-        for schema in operator.schemas
-        for field in schema.fields
+        for store in operator.stores
+        if store.name.endswith("ToValue")
+        for schema in store.schemas
+        for field in schema.value
     )
     return found is wanted
 
 
-_OF_SPARK = frozenset({"index", "value", "matched"})
-"""Columns that Spark adds to the state of a join: which of several rows with one key, how many there are, whether it has matched."""
+_INDEX = "index"
+"""Spark's own column of the key: which of several rows with one key."""
+_TIMES = frozenset({"timestamp", "timestamp_ntz"})
 
 
 def _state_type(checkpoint: Checkpoint, name: str) -> bool:
@@ -93,7 +102,7 @@ def _state_type(checkpoint: Checkpoint, name: str) -> bool:
 
 
 _CONDITIONS: Mapping[str, Condition] = {
-    "join_state_not_null": _join_state_not_null,
+    "join_key_not_null": _join_key_not_null,
     "state_type": _state_type,
     "metadata_missing": lambda checkpoint, wanted: (checkpoint.query_id is None) is wanted,
     "operators_unnamed": lambda checkpoint, wanted: any(one.format is None for one in checkpoint.operators) is wanted,

@@ -18,7 +18,7 @@ from conformance.cli.options import option
 from harness.targets.catalogue import Targets
 
 REFUSED = 1
-"""Exit code: the version refuses the checkpoint."""
+"""Exit code: the version refuses the checkpoint, or may."""
 
 EXAMPLES = """
 Examples:
@@ -59,7 +59,7 @@ def inspect(
 ) -> None:
     """Show where a query stands, what it reads and keeps, and what awaits it on another version.
 
-    With --to, exits with 1 if that version refuses the checkpoint.
+    With --to, exits with 1 if that version refuses the checkpoint or may refuse it.
     """
     target = Targets.load().with_releases([to]).choose([to]).targets[-1] if to is not None else None
     found = read(open_files(where))
@@ -69,5 +69,5 @@ def inspect(
         lines += checkpoint_text.awaiting_lines(changes, str(target.version))
     record = checkpoint_record.record(found, changes, str(target.version) if target is not None else None)
     print_answer(lines, record, as_json=as_json)
-    if any(change.effect == "refused" for change in changes):
+    if any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
