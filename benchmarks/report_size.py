@@ -31,7 +31,8 @@ WRITTEN_WITHIN_S, FILTERED_WITHIN_MS = 5.0, 100.0
 FILTER = """async () => {
   const box = document.querySelector("[name=text]"), shown = () => document.querySelector("[data-filters] [data-shown]").textContent;
   const times = [];
-  for (const text of ["watermark", "", "late row", "no such case", "", "joins", "late", "null", ""]) {
+  // Every other text matches all cases, so the number shown always changes.
+  for (const text of ["no such case", "", "no such case", "", "no such case", "", "no such case", "", "no such case"]) {
     const before = shown();
     const start = performance.now();
     box.value = text;
