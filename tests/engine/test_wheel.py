@@ -57,7 +57,7 @@ def test_it_runs_the_suite_on_an_engine(installed, tmp_path):
     done = call(installed, tmp_path, "run", "--spark", "3.5", "--tag", "smoke", "--shard", f"1/{number(12, 1)}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 violate" in done.stdout
-    assert (tmp_path / "results.jsonl").stat().st_size > 10_000
+    assert '"status":"conforms"' in (tmp_path / "results.jsonl").read_text(encoding="utf-8")
 
 
 def test_its_pytest_plugin_is_there(installed, tmp_path):
