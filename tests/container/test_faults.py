@@ -123,7 +123,7 @@ def test_a_container_that_is_killed_is_replaced(conformance, daemon, spark_35, t
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     run = conformance.start(*arguments, "--side-by-side", "1")
-    wait_for(run, "[ 2/")
+    wait_for(run, "[2/")
     running_container(daemon, run).kill()
     out, said = run.communicate(timeout=600)
     assert run.returncode == 3, said
@@ -140,7 +140,7 @@ def test_of_a_container_that_is_killed_with_several_cases_in_it_each_runs_again(
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     run = conformance.start(*arguments, "--side-by-side", "4")
-    wait_for(run, "[ 2/")
+    wait_for(run, "[2/")
     running_container(daemon, run).kill()
     _, said = run.communicate(timeout=600)
     assert run.returncode == 0, said
@@ -162,7 +162,7 @@ def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     run = conformance.start(*arguments, "--step-timeout", "60", "--side-by-side", "1")
-    wait_for(run, "[ 2/")
+    wait_for(run, "[2/")
     running_container(daemon, run).pause()
     out, said = run.communicate(timeout=600)
     assert run.returncode == 3, said
@@ -174,7 +174,7 @@ def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
 def test_a_run_that_is_stopped(conformance, spark_35, how):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    wait_for(run, "[ 1/")
+    wait_for(run, "[1/")
     run.send_signal(how)
     _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
@@ -184,7 +184,7 @@ def test_a_run_that_is_stopped(conformance, spark_35, how):
 def test_what_a_sigkill_left_is_cleaned_up(conformance, daemon, spark_35):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    before = wait_for(run, "[ 1/")
+    before = wait_for(run, "[1/")
     run.send_signal(signal.SIGSTOP)
     untouched = conformance("targets", "clean")
     assert f"kept: container {running_container(daemon, run).id[:12]}, of process {run.pid}" in untouched.out, before
