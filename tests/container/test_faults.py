@@ -174,7 +174,7 @@ def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
 def test_a_run_that_is_stopped(conformance, spark_35, how):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    wait_for(run, "[1/")
+    wait_for(run, "[ 1/")
     run.send_signal(how)
     _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
@@ -184,7 +184,7 @@ def test_a_run_that_is_stopped(conformance, spark_35, how):
 def test_what_a_sigkill_left_is_cleaned_up(conformance, daemon, spark_35):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
-    before = wait_for(run, "[1/")
+    before = wait_for(run, "[ 1/")
     run.send_signal(signal.SIGSTOP)
     untouched = conformance("targets", "clean")
     assert f"kept: container {running_container(daemon, run).id[:12]}, of process {run.pid}" in untouched.out, before
