@@ -74,7 +74,7 @@ def _cost(checkout: Path, arguments: list[str]) -> Cost:
 
 
 def _cpu_until_end(process: subprocess.Popen[bytes]) -> float:
-    """Of a process and everything it starts: engines are killed, so nobody adds theirs up."""
+    """CPU seconds of a process and of all it starts; the sum that the system keeps for a parent leaves killed engines out."""
     seconds: dict[int, float] = {}
     top = psutil.Process(process.pid)
     while process.poll() is None:

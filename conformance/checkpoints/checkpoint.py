@@ -57,10 +57,6 @@ class Checkpoint:
         """The settings that the checkpoint pins."""
         return self.planned.settings if self.planned else {}
 
-    @property
-    def keeps_state(self) -> bool:
-        return bool(self.operators)
-
 
 def read(files: Files) -> Checkpoint:
     """Read a checkpoint; state itself is not read.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from conformance.checkpoints.checkpoint import Checkpoint
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, releases
@@ -11,11 +14,15 @@ def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
     """The lines of Spark that may have planned the newest micro-batch, oldest first; empty if none was planned."""
     if checkpoint.planned is None:
         return ()
-    marks = {
-        key: VersionRange.parse(text) for key, text in read_data("conformance.checkpoints", "writers.yaml").items()
-    }
+    marks = _pinned_settings()
 
     def may_have(version: SparkVersion) -> bool:
         return all((key in checkpoint.settings) is (version in pinned) for key, pinned in marks.items())
 
     return tuple(dict.fromkeys(version.line for version in releases() if may_have(version)))
+
+
+@cache
+def _pinned_settings() -> Mapping[str, VersionRange]:
+    """Setting → the releases that pin it."""
+    return {key: VersionRange.parse(text) for key, text in read_data("conformance.checkpoints", "writers.yaml").items()}

@@ -12,7 +12,7 @@ from conformance.model.plan import Aggregate, Head, Limit, Plan, Sort, SortKey, 
 
 
 def with_limits_of_results(plan: Plan, mode: OutputMode) -> Plan:
-    """The plan with ``Head`` for each limit of rows that a streaming aggregation makes anew in every micro-batch."""
+    """The plan with ``Head`` for each limit above a complete result, which every micro-batch computes again."""
     changed = with_children(plan, lambda child: with_limits_of_results(child, mode))
     if isinstance(changed, Limit) and mode == "complete" and _is_of_a_result(changed):
         return Head(changed.child, changed.rows)

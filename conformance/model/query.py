@@ -250,7 +250,7 @@ class Query:
         )
 
     def _of_micro_batch(self, silent: frozenset[str]) -> Plan:
-        """The plan of a micro-batch: Spark optimises each anew, and knows which streams have nothing new."""
+        """The plan of a micro-batch. Spark optimises every micro-batch by itself, knowing which streams have no new rows."""
         plan = with_limits_of_results(self.written, self._settings.mode)
         sides = with_empty_sides(plan, silent)
         empty = any(isinstance(node, EmptySide) for node in walk(sides))

@@ -262,7 +262,7 @@ def _files(path: Path, problems: list[Problem]) -> Iterator[Path]:
         ]
         for file in (folder / below for below in files if not below.startswith(".")):
             if file.is_symlink() and file.is_file() and not file.resolve().is_relative_to(path.resolve()):
-                # Messages would quote a file that whoever sent the link cannot read.
+                # A message would quote a file that the sender of the link may not be able to read.
                 if file.suffix in SUFFIXES:
                     message = "a link to a file outside this folder is not followed; name the file itself"
                     problems.append(Problem(file, 0, 0, message))

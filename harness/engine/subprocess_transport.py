@@ -85,13 +85,13 @@ class SubprocessTransport:
         self._process.wait(_ENDING_SECONDS)
 
     def finish(self, timeout: float) -> bool:
-        """Let the driver and what it started end by themselves: they do when there is no more input.
+        """Close the input, and wait until the driver and the processes that it started have ended.
 
         Args:
             timeout: seconds to wait, while another thread reads the log.
 
         Returns:
-            Whether they have ended: nobody can write to the log anymore.
+            Whether they have ended: no process is left that could write to the log.
         """
         self._end_input()
         return self._silent.wait(timeout)

@@ -24,7 +24,7 @@ def compile_imported(python: Path) -> str | None:
         python: the interpreter of the environment.
 
     Returns:
-        Why it failed, None if it did not; files that are not valid in this Python are no failure.
+        Why it failed, None if it did not. Files that are not valid in this Python are skipped.
     """
     command = [str(python), "-I", "-c", _PROGRAM, _NEVER_IMPORTED]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -43,7 +43,7 @@ def remove(environment: StoredEnvironment) -> str | None:
     try:
         if (process := _user(environment.root)) is not None:
             return f"process {process} runs in it"
-        # At once, so that nobody takes half of it for an environment.
+        # Renamed first: another process must not find an environment of which half is removed.
         gone = environment.root.with_name(f".removed-{uuid.uuid4().hex[:8]}")
         environment.root.rename(gone)
         shutil.rmtree(gone)

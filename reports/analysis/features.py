@@ -26,29 +26,6 @@ _OPERATORS = {
     "union": "union",
     "sql": "SQL",
 }
-FEATURES = (
-    "append mode",
-    "update mode",
-    "complete mode",
-    "aggregation",
-    "window aggregation",
-    "session windows",
-    "inner join",
-    "outer join",
-    "semi join",
-    "deduplication",
-    "arbitrary state",
-    "union",
-    "SQL",
-    "chained operators",
-    "several watermarks",
-    "RocksDB",
-    "restart",
-    "trigger once",
-    "trigger availableNow",
-)
-"""Every feature, in display order."""
-
 MODES = ("append mode", "update mode", "complete mode")
 STATEFUL = (
     "aggregation",
@@ -61,6 +38,19 @@ STATEFUL = (
     "arbitrary state",
 )
 """Features of which two may be chained."""
+FEATURES = (
+    *MODES,
+    *STATEFUL,
+    "union",
+    "SQL",
+    "chained operators",
+    "several watermarks",
+    "RocksDB",
+    "restart",
+    "trigger once",
+    "trigger availableNow",
+)
+"""Every feature, in display order."""
 IMPLIED: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("inner join", "outer join", "semi join", "union"), ("several watermarks",)
 )

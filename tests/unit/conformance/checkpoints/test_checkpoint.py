@@ -77,7 +77,7 @@ def test_a_source_has_a_name_in_format_2(tmp_path: Path) -> None:
         ("state__0___metadata__metadata", "v1\n{}", "this is not the metadata of a stateful operator"),
     ],
 )
-def test_what_is_damaged_is_said_with_its_file(tmp_path: Path, name: str, content: str | bytes, why: str) -> None:
+def test_the_error_names_the_damaged_file(tmp_path: Path, name: str, content: str | bytes, why: str) -> None:
     files = {name: content} if "state" not in name else {"state/0/_metadata/metadata": content}
     small(tmp_path)
     write(tmp_path, {path.replace("__", "/"): text for path, text in files.items()})

@@ -62,13 +62,13 @@ def test_text_is_modified_utf_8() -> None:
         schema_v2(KEY, VALUE)[:-5],
     ],
 )
-def test_what_is_no_schema_is_said_with_its_file(content: bytes) -> None:
+def test_the_error_names_a_file_that_is_not_a_schema(content: bytes) -> None:
     with pytest.raises(
         DamagedCheckpoint, match=r"state/0/0/_metadata/schema: this is not a state schema, or it is incomplete"
     ):
         parse(PATH, content)
 
 
-def test_a_newer_format_is_said() -> None:
+def test_the_error_names_a_newer_format() -> None:
     with pytest.raises(DamagedCheckpoint, match="the format of this state schema is 'v4'; known are v1 to v3"):
         parse(PATH, utf("v4"))
