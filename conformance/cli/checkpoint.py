@@ -61,7 +61,7 @@ def inspect(
 
     With --to, exits with 1 if that version refuses the checkpoint or may refuse it.
     """
-    target = Targets.load().with_releases([to]).choose([to]).targets[-1] if to is not None else None
+    target = Targets.load().choose([to]).targets[-1] if to is not None else None
     found = read(open_files(where))
     changes = awaiting(found, target.version) if target is not None else ()
     lines = [*checkpoint_text.lines(found, datetime.now(UTC))]

@@ -6,8 +6,9 @@ A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -112,10 +113,19 @@ def _specifier(text: str) -> SpecifierSet:
 @cache
 def releases() -> tuple[SparkVersion, ...]:
     """Every known release of Apache Spark since 3.0.0, oldest first."""
-    lines: dict[str, int] = read_data("conformance.core", "releases.yaml")
-    return tuple(
-        sorted(SparkVersion.parse(f"{line}.{patch}") for line, last in lines.items() for patch in range(last + 1))
-    )
+    return tuple(_release_dates())
+
+
+def released_on(version: SparkVersion) -> date | None:
+    """The day on which its pyspark came to PyPI; None for a version that is no known release."""
+    return _release_dates().get(version)
+
+
+@cache
+def _release_dates() -> Mapping[SparkVersion, date]:
+    """The known releases, oldest version first."""
+    dates: dict[str, date] = read_data("conformance.core", "releases.yaml")
+    return dict(sorted((SparkVersion.parse(text), day) for text, day in dates.items()))
 
 
 def falling_into(versions: VersionRange) -> Iterator[SparkVersion]:

@@ -190,7 +190,6 @@ def plan_run(options: RunOptions) -> RunPlan:
         cases, policy_cases = shard.among(cases), shard.among(policy_cases)
     choice = choose_targets(
         [spec for spec in specs if spec != MODEL.name],
-        any_release=options.runtime.endpoint is not None,
         spark_home=options.spark_home,
     )
     targets = _labelled(choice.targets, options.label)
@@ -252,21 +251,17 @@ def run_and_write(
     return RunOutcome(Results.read(options.output), reused, cache.problem if cache is not None else None)
 
 
-def choose_targets(specs: Sequence[str], *, any_release: bool = False, spark_home: Path | None = None) -> Choice:
+def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> Choice:
     """The targets these specs mean, and what the user should know about the choice.
 
     Args:
         specs: see `Targets.choose`.
-        any_release: whether releases outside the catalogue are allowed, as a server's Spark may be one.
         spark_home: an unpacked Spark, which ``installed`` means then.
 
     Raises:
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    targets = replace(Targets.load(), spark_home=spark_home)
-    if any_release:
-        targets = targets.with_releases(specs)
-    return targets.choose(specs, obstacle=readiness.obstacle)
+    return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=readiness.obstacle)
 
 
 def unseen(target: Target, runtime: str) -> TargetRecord:

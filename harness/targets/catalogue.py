@@ -91,9 +91,9 @@ class Targets:
         """The targets of the specs.
 
         Args:
-            specs: each a version (``3.5.9``, ``spark-3.5.9``), a line (``3.5``: its newest patch), a range
-                (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this machine can
-                run), ``installed``.
+            specs: each a version (``3.5.9``, ``spark-3.5.9``: any known release), a line (``3.5``: its newest patch), a
+                range of targets (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this
+                machine can run), ``installed``.
             obstacle: why a target cannot run here, None if it can: ``readiness.obstacle``. Only ``newest`` calls it.
 
         Raises:
@@ -123,14 +123,9 @@ class Targets:
         ]
         return before[-1] if before else self.entries[0]
 
-    def with_releases(self, specs: Iterable[str]) -> Targets:
-        """The same, plus every Spark release that is selected by its number, with the needs of its line."""
-        entries = {target.version: target for target in self.entries}
-        for text in (spec.removeprefix("spark-") for spec in _split(specs)):
-            version = next((one for one in releases() if str(one) == text), None)
-            if version is not None and version not in entries:
-                entries[version] = replace(self.nearest(version), version=version, image=None)
-        return replace(self, entries=tuple(sorted(entries.values(), key=lambda target: target.version)))
+    def of_release(self, version: SparkVersion) -> Target:
+        """A release outside the catalogue, with the needs of its line; whether it has an official image is not known."""
+        return replace(self.nearest(version), version=version, image=None)
 
     def installed(self) -> Target:
         """The installed pyspark, or that of ``spark_home``, with the needs of its line.
@@ -158,6 +153,9 @@ class Targets:
                 return (target,)
         if _is_range(text):
             return self._within(spec)
+        for version in releases():
+            if text == str(version):
+                return (self.of_release(version),)
         raise self._unknown(spec)
 
     def _within(self, spec: str) -> tuple[Target, ...]:
@@ -196,8 +194,6 @@ class Targets:
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
             return UnknownTarget(spec, versions, nearest, "is not a target")
         siblings = [str(known) for known in versions if known.line == version.line]
-        if version in releases():
-            return UnknownTarget(spec, versions, siblings, "is a Spark release but not a target")
         return UnknownTarget(
             spec,
             versions,

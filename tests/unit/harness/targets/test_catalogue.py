@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from itertools import pairwise
 
 import pytest
 import yaml
 from packaging.version import Version
 
-from conformance.core.versions import releases
+from conformance.core.versions import released_on, releases
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
@@ -70,3 +71,16 @@ def test_every_key_of_an_entry_is_read() -> None:
             "connect_unsupported",
         }
         assert entry.get("java", {}).keys() <= {"majors", "modules", "embedded", "embedded_missing"}
+
+
+def test_a_release_outside_the_catalogue_has_the_needs_of_its_line() -> None:
+    targets = Targets.load()
+    (target,) = targets.select(["3.5.8"])
+    (neighbour,) = targets.select(["3.5"])
+    assert (str(target.version), target.python, target.java) == ("3.5.8", neighbour.python, neighbour.java)
+
+
+def test_releases_come_in_the_order_of_time_within_a_line() -> None:
+    days = {release: released_on(release) or pytest.fail(f"{release} has no date") for release in releases()}
+    for before, after in pairwise(releases()):
+        assert before.line != after.line or days[before] < days[after]

@@ -41,6 +41,7 @@ def _chosen(*specs: str) -> list[str]:
         (["3.5.0"], ["3.5.0"]),
         (["spark-3.5.0"], ["3.5.0"]),
         (["3.5"], ["3.5.9"]),
+        (["3.5.4"], ["3.5.4"]),
         (["newest"], ["4.0.5"]),
         (["lines"], ["3.4.4", "3.5.9", "4.0.5"]),
         (["all"], ["3.4.0", "3.4.4", "3.5.0", "3.5.9", "4.0.5"]),
@@ -61,7 +62,6 @@ def test_select(specs: list[str], versions: list[str]) -> None:
     [
         ("3.6", "Did you mean 3.5"),
         ("3.5.90", "Did you mean 3.5.0 or 3.5.9?"),
-        ("3.5.4", "is a Spark release but not a target. Did you mean 3.5.0 or 3.5.9?"),
         ("newst", "Did you mean newest?"),
         ("instaled", "Did you mean installed?"),
         (">=5", "contains no target"),
