@@ -31,6 +31,7 @@ from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
+from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellRun, Limits, run_cell
 from harness.scheduling.engine_slot import EngineSlot
 from harness.targets.catalogue import Targets
@@ -76,6 +77,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--allow-code", action="store_true", help="let cases run their own code: Python, any SQL, any setting"
+    )
+    group.addoption(
+        "--code",
+        action="append",
+        metavar="FOLDER",
+        help="folder of your modules; by default the root of your project and its src; repeatable",
     )
 
 
@@ -239,7 +246,7 @@ class Engines:
         self._options = RuntimeOptions(
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
-            code_path=config.rootpath if self._allow_code else None,
+            own_code=_own_code(config),
             variables=variables_named(config.getoption("--env") or ()),
         )
         self._stack = ExitStack()
@@ -262,6 +269,21 @@ class Engines:
         if self._slot is not None:
             self._slot.close()
             self._slot = None
+
+
+def _own_code(config: pytest.Config) -> OwnCode | None:
+    """The modules that cases may call.
+
+    Raises:
+        NoSuchFolder: a folder of ``--code`` does not exist.
+        ValueError: ``--code`` without ``--allow-code``.
+    """
+    folders = config.getoption("--code")
+    if not config.getoption("--allow-code"):
+        if folders:
+            raise ValueError("--code: cases run your code only with --allow-code: add it")
+        return None
+    return OwnCode.at(map(Path, folders)) if folders else OwnCode.of_project(config.rootpath)
 
 
 class _Silent:

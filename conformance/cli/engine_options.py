@@ -9,7 +9,8 @@ from typing import Annotated, get_args
 
 import typer
 
-from conformance.cli.options import ENGINES, SELECT_CASES, SPEED, option
+from conformance.cli.options import ENGINES, SPEED, option
+from conformance.cli.own_code_options import Code
 from conformance.core.state_stores import Name as StoreName
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.runtimes.cluster import Cluster as ClusterMaster
@@ -22,9 +23,6 @@ from harness.runtimes.storage import parse_storage
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 """Variables that stand for ``--connect`` and ``--storage``."""
 
-AllowCode = Annotated[
-    bool, option("Let cases run their own code: Python, any SQL, any setting.", None, SELECT_CASES, "--allow-code")
-]
 StateStore = Annotated[
     StoreName | None,
     option(
@@ -139,7 +137,7 @@ def store_name(text: str) -> StoreName:
 
 
 def runtime_options(
-    engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, allow_code: bool = False
+    engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, code: Code | None = None
 ) -> RuntimeOptions:
     """Where engines run, once the options fit together.
 
@@ -147,6 +145,7 @@ def runtime_options(
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
         NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
+        NoSuchFolder: see `Code.own_code`.
         NotSet: see `variables_named`.
         NotAnEndpoint: see `harness.runtimes.connect`.
     """
@@ -189,6 +188,5 @@ def runtime_options(
         memory=engines.memory,
         cpus=engines.cpus,
         plain=engines.plain,
-        # As for `python -m`, the user's modules are found in the working directory.
-        code_path=Path.cwd() if allow_code else None,
+        own_code=(code or Code()).own_code(),
     )

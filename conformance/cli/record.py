@@ -9,7 +9,8 @@ import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
-from conformance.cli.options import option
+from conformance.cli.options import grouped, option
+from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
@@ -38,7 +39,9 @@ Examples:
 """
 
 
+@grouped
 def record(
+    *,
     case: Annotated[Path, typer.Argument(metavar="FILE", help="The case to fill in.", show_default=False)],
     spark: Annotated[
         str, option("A version (3.5.9), line (3.5), newest or installed, to take the answer from.", "VERSION")
@@ -47,7 +50,7 @@ def record(
     replace: Annotated[bool, option("Replace existing expectations, too.", None, None, "--replace")] = False,
     runtime: engine_options.Runtime = "local",
     env: engine_options.Env = None,
-    allow_code: engine_options.AllowCode = False,
+    code: Code,
 ) -> None:
     """Fill in a case's expectations from what Spark does.
 
@@ -66,7 +69,7 @@ def record(
     observation = (
         observation_in(results, read, spark)
         if results
-        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), allow_code)
+        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), code)
     )
     text = case.read_text(encoding="utf-8")
     filled_in = fill_in_expectations(text, read, observation, replace=replace)
@@ -74,10 +77,10 @@ def record(
     typer.echo(str(case))
 
 
-def _observed(case: Case, spark: str, engines: engine_options.Engines, allow_code: bool) -> Observation:
+def _observed(case: Case, spark: str, engines: engine_options.Engines, code: Code) -> Observation:
     choice = choose_targets([spark])
     errors_console(choice.notes)
-    where = engine_options.runtime_options(engines, allow_code=allow_code)
+    where = engine_options.runtime_options(engines, code=code)
     return observe(case, choice.targets[0], where, _EngineLines(1))
 
 

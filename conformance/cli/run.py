@@ -10,6 +10,7 @@ import typer
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
+from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.runner.session import RunOptions, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
@@ -94,7 +95,6 @@ def run(
         list[str] | None,
         option("Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES),
     ] = None,
-    allow_code: engine_options.AllowCode = False,
     spark: Annotated[
         list[str] | None,
         option(
@@ -120,6 +120,7 @@ def run(
         option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS),
     ] = None,
     engines: engine_options.Engines,
+    code: Code,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
@@ -148,7 +149,7 @@ def run(
             state_store=state_store,
             repeat=repeat,
             fresh=fresh,
-            runtime=engine_options.runtime_options(engines, cluster, connect=connect, allow_code=allow_code),
+            runtime=engine_options.runtime_options(engines, cluster, connect=connect, code=code),
             work=engines.work,
             concurrency=speed,
         )

@@ -11,6 +11,7 @@ from rich.console import Console
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
+from conformance.cli.own_code_options import Code
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
 from conformance.runner.upgrade_session import Cuts, UpgradeOptions, plan_upgrades, run_plan
@@ -52,7 +53,6 @@ def upgrade(
             SELECT_CASES,
         ),
     ] = "first",
-    allow_code: engine_options.AllowCode = False,
     from_: Annotated[
         list[str] | None,
         option(
@@ -74,6 +74,7 @@ def upgrade(
         ),
     ] = None,
     engines: engine_options.Engines,
+    code: Code,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
@@ -95,7 +96,7 @@ def upgrade(
             tags=tag or (),
             state_store=state_store,
             fresh=fresh,
-            runtime=engine_options.runtime_options(engines, allow_code=allow_code),
+            runtime=engine_options.runtime_options(engines, code=code),
             work=engines.work,
             concurrency=speed,
         )

@@ -90,13 +90,38 @@ class EventTime(_Frozen):
     avg: int
 
 
+class OwnCodeError(_Frozen):
+    """A mistake in the code of the case's author, which says nothing about Spark."""
+
+    raised: str
+    """``KeyError('MY_ENV_VAR')``"""
+    at: str | None
+    """File and line in the author's code: ``acme_jobs/totals.py:12``; None if no line of it raised the error."""
+    during: str
+    """``while building the query``, ``in a UDF`` or ``in the sink``."""
+    traceback: str = ""
+    """The frames in the author's code, and the error."""
+    printed: str = ""
+    """The end of what the function printed."""
+
+    def __str__(self) -> str:
+        return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
+
+    def evidence(self) -> tuple[str, ...]:
+        """The lines of the traceback and of the output."""
+        printed = self.printed.splitlines() if self.printed.strip() else []
+        return (*(self.traceback.splitlines()), *(f"it printed: {line}" for line in printed))
+
+
 class ErrorSeen(_Frozen):
-    """An error of the engine."""
+    """An error of the engine, or of the code of the case's author."""
 
     stage: Stage
     classes: tuple[str, ...]
     """Error classes (``STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION``) and simple type names of the error and its causes."""
     message: str
+    own_code: OwnCodeError | None = None
+    """If it is a mistake in the author's code."""
 
     @property
     def name(self) -> str:
@@ -188,6 +213,12 @@ class Observation(_Frozen):
         """An observation whose steps name their columns only if they are not those of the last query."""
         kept = tuple(step.model_copy(update={"columns": ()}) if step.columns == columns else step for step in steps)
         return cls(case=case, columns=columns, steps=kept)
+
+    @property
+    def own_code_error(self) -> OwnCodeError | None:
+        """The mistake in the author's code that ended the case, if one did."""
+        error = self.steps[-1].error if self.steps else None
+        return error.own_code if error is not None else None
 
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         """What the query of a step emits."""

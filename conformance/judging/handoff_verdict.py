@@ -24,6 +24,7 @@ from conformance.judging.judgement import (
     judgement,
     lacks_the_feature,
     mismatching,
+    mistake_of_the_author,
     stale_entry,
     why_incoherent,
 )
@@ -148,6 +149,8 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
     if isinstance(to, Unsupported):
         if lacks_the_feature(to, verdict.error):
             return replace(verdict, status="unsupported", notes=(to.reason,))
+        if mistake := mistake_of_the_author(last):
+            return replace(verdict, status="broken", notes=mistake)
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
@@ -213,7 +216,10 @@ def _judge_refusal(
         stale = stale_entry(case, entry, str(verdict.pair), f"refused, {entry.because}", saw)
         return replace(verdict, status="violates", findings=(stale,))
     done = any(batch for step in observation.steps[cut - 1 :] for batch in step.batches)
-    if done or tuple(mismatching(entry.error, verdict.error)):
+    refused = not done and not tuple(mismatching(entry.error, verdict.error))
+    if not refused and (mistake := mistake_of_the_author(observation.steps[-1])):
+        return replace(verdict, status="broken", notes=mistake, entry=None)
+    if not refused:
         wrong = error_differs(case, observation.steps[-1], entry.error)
         return replace(verdict, status="violates", findings=(wrong,))
     return replace(verdict, status="refused")

@@ -101,8 +101,10 @@ def compare_steps(
     for seen in observation.steps:
         step = wanted.of(seen.number)
         if seen.error is not None or (step is not None and step.ends_the_case):
-            findings.extend(_compare_end(step.expectation.error if step is not None else None, seen, case))
-            return StepResults(tuple(findings), tuple(notes))
+            wrong = tuple(_compare_end(step.expectation.error if step is not None else None, seen, case))
+            if wrong and (mistake := mistake_of_the_author(seen)):
+                return StepResults(tuple(findings), (*mistake[1:], *notes), broken=mistake[0])
+            return StepResults((*findings, *wrong), tuple(notes))
         if step is not None:
             schema = OutputSchema.of(observation.columns_of(seen))
             try:
@@ -127,6 +129,15 @@ def _compare_end(wanted: ExpectedError | None, seen: StepSeen, case: Case) -> It
         yield error_differs(case, seen, wanted, unreached=rest)
     elif (found := error_differs(case, seen, wanted)).mismatches:
         yield found
+
+
+def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
+    """What the code of the case's author did wrong, and the evidence, if that ended the step; empty if it did not.
+
+    Unless the case expects it, it says nothing about Spark.
+    """
+    own = seen.error.own_code if seen.error is not None else None
+    return (str(own), *own.evidence()) if own is not None else ()
 
 
 def error_differs(

@@ -23,6 +23,7 @@ from conformance.judging.judgement import (
     compare_steps,
     judgement,
     lacks_the_feature,
+    mistake_of_the_author,
     rejects_the_query,
     stale_entry,
     why_incoherent,
@@ -106,6 +107,8 @@ def _judged(verdict: Verdict, wanted: Unsupported | Steps, case: Case, observati
         last = observation.steps[-1]
         if lacks_the_feature(wanted, last.error):
             return replace(verdict, status="unsupported")
+        if mistake := mistake_of_the_author(last):
+            return replace(verdict, status="broken", notes=mistake, differs=None)
         if rejects_the_query(last.error):
             wrong, notes = another_refusal(case, last, wanted)
             return replace(verdict, status="violates", findings=(wrong,), notes=notes)

@@ -15,7 +15,7 @@ from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.permission import needs_code
-from conformance.language.pipelines import PIPELINE
+from conformance.language.pipelines import PIPELINE, with_lists
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows
@@ -125,6 +125,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         InvalidCase: with every problem.
     """
     if node is not None:
+        node = with_lists(node)
         CASE.check(node, report)
         check_streams(node, report)
         check_steps(node, report)

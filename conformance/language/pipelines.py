@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from conformance.core.case import OutputMode
@@ -135,6 +135,13 @@ OPERATIONS = dict(
             "call",
             Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"),
             "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; needs `--allow-code`.",
+            **{
+                "with": Key(
+                    ListOf(NAME, "a list of streams", at_least=1),
+                    "The streams that the function gets, in this order, where it starts a pipeline: "
+                    "`function(spark, orders, clicks) -> DataFrame`.",
+                )
+            },
         ),
     )
 )
@@ -164,17 +171,35 @@ OPERATION = Alternatives(
         name: f"say it in SQL, `{{sql: SELECT * FROM view {clause}, as: view}}`" for name, clause in _IN_SQL.items()
     },
 )
-_LATER = Alternatives("operation", "operation", {name: one for name, one in OPERATIONS.items() if name != "from"})
-"""The operations after the first, for the schema: all but `from`."""
+_CALL = OPERATIONS["call"]
+_LATER = Alternatives(
+    "operation",
+    "operation",
+    {
+        **{name: one for name, one in OPERATIONS.items() if name != "from"},
+        "call": replace(_CALL, keys={"call": _CALL.keys["call"]}),
+    },
+)
+"""The operations after the first, for the schema: they read no stream."""
+_CALL_WITH_STREAMS = replace(_CALL, keys={**_CALL.keys, "with": replace(_CALL.keys["with"], required=True)})
+"""A call that starts a pipeline, for the schema."""
+_STARTS = "starts with `from: <stream>`"
+_FIRST_ONLY = {
+    "from": "only the first operation may be `from`: use `join` or `union` to read another stream",
+    "with": "only the first operation may have `with`: a later `call` gets the DataFrame so far",
+}
 
 
 @dataclass(frozen=True)
 class _Pipeline(Shape):
-    """Operations in order; the first, and no other, is ``from``."""
+    """Operations in order; the first, and no other, reads streams: ``from``, or ``call`` with ``with``.
+
+    A mapping is the pipeline of this one operation: ``with_lists`` has replaced it before.
+    """
 
     @property
     def expected(self) -> str:
-        return "a pipeline: a list of operations that starts with `from: <stream>`"
+        return f"a pipeline: a list of operations that {_STARTS}"
 
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Items):
@@ -183,24 +208,27 @@ class _Pipeline(Shape):
             report.add(node, f"must not be empty: expected {self.expected}")
             return False
         valid = [OPERATION.check(item, report) for item in node.items]
-        if valid[0] and child(node.items[0], "from") is None:
-            report.add(node.items[0], "a pipeline starts with `from: <stream>`")
+        if valid[0] and child(node.items[0], "from") is None and child(node.items[0], "with") is None:
+            of_a_call = ": write `with: [<stream>, …]` beside `call` for a function that gets streams"
+            report.add(node.items[0], f"a pipeline {_STARTS}{of_a_call if child(node.items[0], 'call') else ''}")
             valid.append(False)
         for item in node.items[1:]:
-            if isinstance(item, Entries) and item.get("from") is not None:
-                message = "only the first operation may be `from`: use `join` or `union` to read another stream"
-                report.add(item.key("from"), message)
-                valid.append(False)
+            for key, message in _FIRST_ONLY.items():
+                if isinstance(item, Entries) and item.get(key) is not None:
+                    report.add(item.key(key), message)
+                    valid.append(False)
         return all(valid)
 
     def schema(self, definitions: Definitions) -> Json:
-        return {
+        call = Definition("callWithStreams", lambda: _CALL_WITH_STREAMS).schema(definitions)
+        operations = {
             "type": "array",
             "minItems": 1,
-            "description": "A pipeline: operations, each named after its DataFrame method.",
-            "items": [OPERATIONS["from"].schema(definitions)],
+            "items": [{"anyOf": [OPERATIONS["from"].schema(definitions), call]}],
             "additionalItems": Definition("operation", lambda: _LATER).schema(definitions),
         }
+        what = "A pipeline: operations, each named after its DataFrame method; or one call of your own function."
+        return {"description": what, "anyOf": [operations, call]}
 
     def value(self, written: list[dict[str, Json]]) -> Pipeline:
         return pipeline(written)
@@ -215,7 +243,53 @@ def _operation_of(arguments: dict[str, Json]) -> Operation:
     name = next(iter(arguments))
     sides = [arguments[key] for key in OTHER_SIDES if key in arguments]
     views = arguments.get("views", {}).values()
-    return Operation(name, arguments, tuple(pipeline(written) for written in (*sides, *views)))
+    streams = ([{"from": stream}] for stream in (arguments.get("with", ()) if name == "call" else ()))
+    return Operation(name, arguments, tuple(pipeline(written) for written in (*sides, *views, *streams)))
+
+
+def with_lists(case: Node) -> Node:
+    """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
+    if not isinstance(case, Entries):
+        return case
+    return _changed(case, {"query": _listed, "steps": _steps_with_lists})
+
+
+def _steps_with_lists(steps: Node) -> Node:
+    def change(node: Node) -> Node:
+        return _changed(node, {"query": _listed})
+
+    def restart(node: Node) -> Node:
+        return _changed(node, {"change": change})
+
+    if not isinstance(steps, Items):
+        return steps
+    return replace(steps, items=tuple(_changed(step, {"restart": restart}) for step in steps.items))
+
+
+def _listed(pipeline: Node) -> Node:
+    if isinstance(pipeline, Entries) and pipeline.get("call") is not None:
+        return Items(pipeline.line, pipeline.column, (pipeline,))
+    if not isinstance(pipeline, Items):
+        return pipeline
+    nested = {**dict.fromkeys(OTHER_SIDES, _listed), "views": _views_with_lists}
+    return replace(pipeline, items=tuple(_changed(operation, nested) for operation in pipeline.items))
+
+
+def _views_with_lists(views: Node) -> Node:
+    return _changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
+
+
+def _changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
+    """A mapping with the values of some keys changed; any other node as it is."""
+    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
+        return node
+    return replace(
+        node,
+        entries=tuple(
+            replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
+            for entry in node.entries
+        ),
+    )
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:

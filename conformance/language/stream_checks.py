@@ -72,6 +72,9 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[tuple[SourceLocation, str]]:
         name = text_of(stream)
         if stream is not None and name is not None:
             yield stream, name
+        for given in items_of(child(operation, "with")):
+            if (name := text_of(given)) is not None:
+                yield given, name
         for nested in nested_pipelines(operation):
             yield from _in_pipeline(nested)
 

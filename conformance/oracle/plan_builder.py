@@ -39,6 +39,8 @@ class _FrameBuilder:
 
     def pipeline(self, pipeline: Pipeline) -> Frame:
         first, *rest = pipeline.operations
+        if first.name != "from":
+            raise Unpredictable(first.name)
         stream = first.arguments["from"]
         frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids)
         for operation in rest:

@@ -43,11 +43,11 @@ def observe(case: Case, target: Target, options: RuntimeOptions, display: Displa
             Limits(jobs=1, step_timeout=STEP_TIMEOUT_S),
             display=display,
             sink=sink,
-            allow_code=options.code_path is not None,
+            allow_code=options.own_code is not None,
         )
     if sink.observation is None:
         raise NoObservation(case.id, sink.why)
-    return sink.observation
+    return _of_spark(sink.observation)
 
 
 def observation_in(path: Path, case: Case, spark: str) -> Observation:
@@ -62,7 +62,19 @@ def observation_in(path: Path, case: Case, spark: str) -> Observation:
     cell = next((cell for cell in results.cells if (cell.case, cell.target) == (case.id, target.name)), None)
     if cell is None or cell.observation is None:
         raise NoObservation(case.id, f"none in {path}")
-    return cell.observation
+    return _of_spark(cell.observation)
+
+
+def _of_spark(observation: Observation) -> Observation:
+    """The observation, unless a mistake in the author's code ended it: that must not become an expectation.
+
+    Raises:
+        NoObservation: one did.
+    """
+    mistake = observation.own_code_error
+    if mistake is not None:
+        raise NoObservation(observation.case, "\n  ".join((str(mistake), *mistake.evidence())))
+    return observation
 
 
 class _OneAnswer(Sink[Verdict]):

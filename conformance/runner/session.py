@@ -242,7 +242,7 @@ def run_and_write(
             limits,
             display=display,
             sink=ResultsSink(writer, record),
-            allow_code=options.runtime.code_path is not None,
+            allow_code=options.runtime.own_code is not None,
             cache=cache,
         )
         for cell in answered:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from typing import Any, Dict
 
 from pyspark.sql import functions as F
 
 from .failures import NotPermitted
-from .origin import MissingName, method
+from .origin import method
+from .own_code import OwnCode
 from .permission import check_statement
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import STATEFUL_PROCESSORS
@@ -25,21 +24,21 @@ class UnknownOperation(Exception):
     """The request has an operation that this driver does not support."""
 
 
-def build(operations: list[Operation], streams: dict[str, Any], session: Any, code_path: str | None = None) -> Any:
+def build(operations: list[Operation], streams: dict[str, Any], session: Any, code: OwnCode | None = None) -> Any:
     """Build a DataFrame from a pipeline.
 
-    ``streams``: name → DataFrame, the same object each time a stream is named; ``code_path``: the directory of the modules that
-    ``call`` names, None if calling is not allowed.
+    ``streams``: name → DataFrame, the same object each time a stream is named; ``code``: the modules that ``call`` names, None if
+    calling is not allowed.
     """
-    builder = _Builder(streams, session, code_path)
+    builder = _Builder(streams, session, code)
     return builder.pipeline(operations)
 
 
 class _Builder:
-    def __init__(self, streams: dict[str, Any], session: Any, code_path: str | None) -> None:
+    def __init__(self, streams: dict[str, Any], session: Any, code: OwnCode | None) -> None:
         self._streams = streams
         self._session = session
-        self._code_path = code_path
+        self._code = code
 
     def pipeline(self, operations: list[Operation]) -> Any:
         frame = None
@@ -141,21 +140,15 @@ class _Builder:
         return self._statement(operation["sql"])
 
     def _statement(self, text: str) -> Any:
-        if self._code_path is None:
+        if self._code is None:
             check_statement(self._session, text)
         return self._session.sql(text)
 
     def _call(self, frame: Any, operation: Operation) -> Any:
-        if self._code_path is None:
+        if self._code is None:
             raise NotPermitted("the query calls Python code of its author")
-        module, _, name = operation["call"].partition(":")
-        if self._code_path not in sys.path:
-            sys.path.insert(0, self._code_path)
-        try:
-            function = getattr(importlib.import_module(module), name)
-        except (AttributeError, ImportError, SyntaxError) as error:
-            raise MissingName(error) from error
-        return function(self._session, frame)
+        frames = [self._streams[stream] for stream in operation["with"]] if "with" in operation else [frame]
+        return self._code.frame(operation["call"], self._session, *frames)
 
 
 def expression(text: str) -> Any:

@@ -13,7 +13,9 @@ from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, machine_failure
 from .failures import DriverFailure, EngineLost, NotPermitted
+from .mistakes import mistake_told
 from .origin import DriverError, MissingName, check_argument, raised_by_driver
+from .own_code import AuthorFailed, OwnCode
 from .permission import check_frame
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
@@ -63,6 +65,7 @@ class Execution:
         self._output_mode = request.output_mode
         self._trigger = request.trigger
         self._conf = dict(request.conf)
+        self._code = OwnCode(request.code) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams)
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
@@ -114,10 +117,17 @@ class Execution:
     def _describe(self, failure: QueryFailed) -> dict[str, Any]:
         if not self._backend.is_alive():
             raise EngineLost(str(failure.cause)) from failure.cause
+        if isinstance(failure.cause, AuthorFailed):
+            described = describe(failure.cause.error, failure.stage)
+            return {**described, "own_code": failure.cause.mistake.fields()}
+        described = describe(failure.cause, failure.stage)
+        if self._code is not None and self._code.used:
+            mistake = mistake_told(described["message"], self._code.folders)
+            if mistake is not None:
+                return {**described, "own_code": mistake.fields()}
         failed = machine_failure(failure.cause, self._request.directory)
         if failed is not None:
             raise failed from failure.cause
-        described = describe(failure.cause, failure.stage)
         if raised_by_driver(failure.cause):
             raise failure.cause
         if isinstance(failure.cause, DriverFailure) or DriverError.__name__ in described["classes"]:
@@ -216,7 +226,7 @@ class Execution:
         try:
             self._frame = self._build()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
-            if self._request.code_path is None:
+            if self._code is None:
                 check_frame(self._session, self._frame)
         except (MissingPackages, NotPermitted):
             raise
@@ -256,7 +266,7 @@ class Execution:
                 .option("maxFilesPerTrigger", stream.files)
                 .load(self._arrivals.directory(name))
             )
-        return build(self._operations, streams, self._session, self._request.code_path)
+        return build(self._operations, streams, self._session, self._code)
 
     def _drain(self) -> None:
         try:

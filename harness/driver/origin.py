@@ -19,7 +19,7 @@ class DriverError(Exception):
 
 
 class MissingName(Exception):
-    """A name of the case stands for nothing here: a method or an argument that this release lacks, or a user's function.
+    """A name of the case stands for nothing here: a method or an argument that this release lacks.
 
     ``error``: what Python says about it; without frames, because the driver only asked for the name.
     """
@@ -59,7 +59,7 @@ def raised_by_driver(error: BaseException) -> bool:
     """
     innermost = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if not _of_the_standard_library(frame.f_code.co_filename):
+        if not of_the_standard_library(frame.f_code.co_filename):
             innermost = frame
     return innermost is not None and innermost.f_globals.get("__package__") == __package__
 
@@ -95,7 +95,7 @@ def _own_failures() -> Iterator[None]:
         raise
 
 
-def _of_the_standard_library(file: str) -> bool:
+def of_the_standard_library(file: str) -> bool:
     if file.startswith("<frozen "):
         return True
     return file.startswith(_STANDARD_LIBRARY) and not any(folder in file for folder in _OTHER_PACKAGES)

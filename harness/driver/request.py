@@ -63,7 +63,8 @@ class CaseRequest:
     discard: List[str]
     restore: Optional[str] = None
     save: Optional[str] = None
-    code_path: Optional[str] = None
+    code: Optional[List[str]] = None
+    """Folders of the modules that ``call`` names; None if calling is not allowed."""
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> CaseRequest:

@@ -94,7 +94,7 @@ def _start(arguments: List[str]) -> Backend:
 def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[str, Any]) -> None:
     try:
         answer(channel, backend, request)
-    except Exception as error:
+    except BaseException as error:  # a SystemExit would end this thread without an answer to the host
         if isinstance(error, EngineLost) or not backend.is_alive():
             traceback.print_exc()
             sys.stderr.flush()
@@ -104,6 +104,6 @@ def _answer(channel: Channel, backend: Backend, answer: Handler, request: Dict[s
         channel.send("failed", case=request["case"], reason=reason_of(error), message=_message(error))
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     """A known failure says everything itself; anything else needs its traceback."""
     return str(error) if reason_of(error) != "driver-error" else traceback.format_exc()

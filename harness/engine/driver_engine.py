@@ -28,7 +28,7 @@ class DriverEngine:
         work: the engine's directory on its own file system.
         cases: where cases get their directories; by default a directory in ``work``.
         place: where it runs.
-        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
+        code: folders of the modules that ``call`` names; None if the user did not allow code.
         start_timeout: seconds until the driver must have introduced itself.
         redact: removes secrets from a text.
         finish: called once, before the driver is ended, if it has answered some cases and runs none.
@@ -44,13 +44,13 @@ class DriverEngine:
         work: str,
         cases: str | None = None,
         place: EngineLocation,
-        code_path: str | None = None,
+        code: tuple[str, ...] | None = None,
         start_timeout: float,
         redact: Callable[[str], str] = str,
         finish: Callable[[], None] | None = None,
     ) -> None:
         self.place = place
-        self.code_path = code_path
+        self.code = code
         self.memory: int | None = None
         self._work = work
         self._cases = cases or f"{work}/cases"

@@ -35,8 +35,8 @@ class Engine(Protocol):
 
     identity: Identity
     place: EngineLocation
-    code_path: str | None
-    """Where the engine finds the modules that ``call`` names; None if the user did not allow code."""
+    code: tuple[str, ...] | None
+    """Folders where the engine finds the modules that ``call`` names; None if the user did not allow code."""
     slots: int | None
     """Tasks that its cluster runs at once; None without a cluster."""
     memory: int | None

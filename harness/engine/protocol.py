@@ -98,8 +98,8 @@ class CaseRequest(Message):
     trigger: str
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
-    code_path: str | None = None
-    """Directory of the modules that ``call`` names; None forbids calling."""
+    code: tuple[str, ...] | None = None
+    """Folders of the modules that ``call`` names, on the engine's file system; None forbids calling."""
 
 
 class Hello(Message):

@@ -15,7 +15,7 @@ from harness.engine.segments import Segment
 def request_for(
     case: Case,
     directory: str,
-    code_path: str | None = None,
+    code: tuple[str, ...] | None = None,
     *,
     segment: Segment | None = None,
     conf: Mapping[str, str] | None = None,
@@ -25,7 +25,7 @@ def request_for(
     Args:
         case: the case.
         directory: an absolute path on the engine's file system; it exists only if an earlier segment ran.
-        code_path: directory of the modules that ``call`` names; None forbids calling.
+        code: folders of the modules that ``call`` names; None forbids calling.
         segment: which of its steps; by default all, if none of them kills the engine.
         conf: Spark settings for every case; the case's own override them.
     """
@@ -50,7 +50,7 @@ def request_for(
         trigger=trigger,
         conf=settings,
         steps=tuple(steps),
-        code_path=code_path,
+        code=code,
         first=segment.first,
         tell=segment.killed,
     )

@@ -21,6 +21,7 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import is_loopback
+from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
 
@@ -122,8 +123,8 @@ class ConnectRuntime:
     """A folder of this machine; without a storage, the server must see it at the same path."""
     endpoint: Endpoint
     _: KW_ONLY
-    code_path: Path | None = None
-    """Directory of the modules that ``call`` names; None if the user did not allow code."""
+    own_code: OwnCode | None = None
+    """The modules that ``call`` may name; None if the user did not allow code."""
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -160,7 +161,7 @@ class ConnectRuntime:
                 work=str(work),
                 cases=f"{self.storage}/{work.name}" if self.storage else None,
                 place=EngineLocation(self.name, master=str(self.endpoint)),
-                code_path=str(self.code_path) if self.code_path else None,
+                code=self.own_code.paths() if self.own_code else None,
                 start_timeout=program.START_SECONDS,
                 redact=self.endpoint.redact,
             )

@@ -19,6 +19,7 @@ from harness.environments.provision import prepare, prepared
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
+from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
 from harness.targets.tuning import tuning
@@ -37,8 +38,8 @@ class LocalRuntime:
     _: KW_ONLY
     plain: bool = False
     """Whether to keep Spark's defaults instead of the settings of ``tuning.yaml``."""
-    code_path: Path | None = None
-    """Directory of the modules that ``call`` names; None if the user did not allow code."""
+    own_code: OwnCode | None = None
+    """The modules that ``call`` may name; None if the user did not allow code."""
     cluster: Cluster | None = None
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class LocalRuntime:
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
-        settings = {**self._tuning(target), **cluster, **self.conf}
+        settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf}
         recording = self._archive_classes(environment, settings)
         try:
             transport = program.start(
@@ -80,7 +81,7 @@ class LocalRuntime:
                 work=str(work),
                 cases=f"{self.storage}/{work.name}" if self.storage else None,
                 place=EngineLocation(self.name, master=str(self.cluster) if self.cluster else None),
-                code_path=str(self.code_path) if self.code_path else None,
+                code=self.own_code.paths() if self.own_code else None,
                 start_timeout=program.START_SECONDS,
                 redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
                 finish=partial(_keep_archive, target, transport, recording, on_progress) if recording else None,
@@ -107,6 +108,17 @@ class LocalRuntime:
         option = use(file) if file else write(recording.partial) if recording else ""
         settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {option}".strip()
         return recording
+
+    def _modules(self, work: Path) -> dict[str, str]:
+        """How Python workers find the user's code."""
+        if self.own_code is None:
+            return {}
+        if self.cluster is None or self.cluster.on_this_machine:
+            engine = (f"{work}/engine",) if self.cluster else ()
+            return worker_settings((*engine, *self.own_code.paths()))
+        # Executors on other machines do not see its folders, so Spark sends them a file.
+        zipped = str(self.own_code.zipped(work))
+        return {"spark.files": zipped, "spark.submit.pyFiles": zipped}
 
     def _urls(self) -> Iterator[str]:
         """Every URL that may hold credentials."""

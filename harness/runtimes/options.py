@@ -14,6 +14,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.targets.catalogue import Targets
 
@@ -56,8 +57,8 @@ class RuntimeOptions:
     """Of a container."""
     plain: bool = False
     """Whether to keep Spark's defaults."""
-    code_path: Path | None = None
-    """Directory of the modules that ``call`` names; None if the user did not allow code."""
+    own_code: OwnCode | None = None
+    """The modules that ``call`` may name; None if the user did not allow code."""
     cluster: Cluster | None = None
     """Provides executors; None for the engine's own process. Only for ``local``."""
     endpoint: Endpoint | None = None
@@ -85,13 +86,13 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:
         return ConnectRuntime(
-            root, options.endpoint, code_path=options.code_path, storage=cases, variables=options.variables
+            root, options.endpoint, own_code=options.own_code, storage=cases, variables=options.variables
         )
     if options.runtime == "local":
         return LocalRuntime(
             root,
             plain=options.plain,
-            code_path=options.code_path,
+            own_code=options.own_code,
             cluster=options.cluster,
             conf=options.conf,
             storage=cases,
@@ -111,5 +112,5 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
         confinement,
         keep=root if keep else None,
         plain=options.plain,
-        code_path=options.code_path,
+        own_code=options.own_code,
     )

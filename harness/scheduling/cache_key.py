@@ -42,9 +42,7 @@ def question_digest(case: Case, conf: Mapping[str, str] | None = None, *, cut: i
     """
     segments = segments_of(case) if cut is None else (*segments_of(case, 1, cut - 1), *segments_of(case, cut))
     requests = [
-        request_for(case, "", segment=segment, conf=conf).model_dump(
-            mode="json", exclude={"case", "directory", "code_path"}
-        )
+        request_for(case, "", segment=segment, conf=conf).model_dump(mode="json", exclude={"case", "directory", "code"})
         for segment in segments
     ]
     content = [driver_digest(_runs_state_functions(case)), cut, expects_progress(case), requests]

@@ -12,8 +12,8 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.wording import counted
 from harness.engine.alignment import MisalignedBatches, check_alignment
-from harness.engine.engine import DriverFailed, EngineFailed, ExecutorsLost, KillMissed, TooBusy
-from harness.engine.request import request_for
+from harness.engine.engine import DriverFailed, EngineDied, EngineFailed, ExecutorsLost, KillMissed, TooBusy
+from harness.engine.request import has_operation, request_for
 from harness.engine.segments import Segment, join_segments, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot
@@ -125,6 +125,8 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
                 observations.append(run())
         except (HarnessError, MisalignedBatches) as error:
             failure = str(error)
+            if isinstance(error, EngineDied) and has_operation(task.case, "call"):
+                failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
     return CellRun(task, tuple(observations), failure, runnable, time.monotonic() - began)
 
 
@@ -262,7 +264,7 @@ def _run_segments(
     for segment in segments:
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
-        request = request_for(case, directory, engine.code_path, segment=segment, conf=limits.conf).model_copy(
+        request = request_for(case, directory, engine.code, segment=segment, conf=limits.conf).model_copy(
             update={
                 "restore": restore if first else None,
                 "discard": discard if first else (),

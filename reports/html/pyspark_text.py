@@ -65,8 +65,12 @@ class _Writer:
                     lines = [f"spark.sql({text_of(operation.arguments['sql'])})"]
                 case "call":
                     module, _, function = str(operation.arguments["call"]).partition(":")
-                    self.statements += [f"from {module} import {function}", *assigned("frame", lines)]
-                    lines = [f"{function}(spark, frame)"]
+                    given = [name_of(str(stream)) for stream in operation.arguments.get("with", ())]
+                    self.statements += [
+                        f"from {module} import {function}",
+                        *(assigned("frame", lines) if not given else ()),
+                    ]
+                    lines = [f"{function}({', '.join(['spark', *(given or ['frame'])])})"]
                 case "join" | "union":
                     lines += self._with_other(operation, *operation.nested)
                 case _:

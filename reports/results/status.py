@@ -28,7 +28,7 @@ MARKS: Mapping[Status, Mark] = {
     "unsupported": Mark("–", "unsupported as documented", "blue"),
     "violates": Mark("✗", "violates", "bold red"),
     "flaky": Mark("≈", "flaky", "magenta"),
-    "broken": Mark("!", "broken: the harness failed", "bold yellow"),
+    "broken": Mark("!", "broken: the harness or your code failed", "bold yellow"),
     "not-applicable": Mark("·", "not applicable", "dim"),
     "not-run": Mark("?", "not run", "yellow"),
 }

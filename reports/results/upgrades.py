@@ -23,7 +23,7 @@ MARKS: Mapping[UpgradeStatus, Mark] = {
     "refused": Mark("⊘", "refused, as documented", "yellow"),
     "unsupported": Mark("–", "unsupported, as documented", "blue"),
     "violates": Mark("✗", "not as expected", "bold red"),
-    "broken": Mark("!", "broken: the harness failed", "bold yellow"),
+    "broken": Mark("!", "broken: the harness or your code failed", "bold yellow"),
     "not-applicable": Mark("·", "no checkpoint", "dim"),
     "not-run": Mark("?", "not run", "yellow"),
 }

@@ -28,8 +28,8 @@ def case_of(tmp_path, text):
     return loaded.cases[0]
 
 
-def observe(engine, case, code_path=None):
-    request = request_for(case, engine.new_directory(case.id), code_path)
+def observe(engine, case, code=None):
+    request = request_for(case, engine.new_directory(case.id), (code,) if code else None)
     observation = engine.observe(request, step_timeout=600)
     check_alignment(case, observation)
     return observation

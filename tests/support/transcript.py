@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,3 +47,18 @@ def transcript(page: Path) -> Iterator[File | Command]:
             after = commands[at + 1] if at + 1 < len(commands) else ["", ""]
             code = int(after[1]) if after[0] == "echo $?" else 0
             yield Command(line, tuple(text for text in printed if text.strip()), code)
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Do what the page says in a folder: each command must end as the page says, and print the lines that stand below it."""
+    environ = {**os.environ, "PATH": str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]}
+    for act in transcript(page):
+        if isinstance(act, File):
+            (folder / act.path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / act.path).write_text(act.content)
+            continue
+        done = subprocess.run(
+            act.line, shell=True, cwd=folder, env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == act.exit_code, act.line + done.stdout + done.stderr
+        assert [text for text in act.printed if text not in done.stdout.splitlines()] == [], done.stdout

@@ -28,7 +28,8 @@ from harness.runtimes.containers.confinement import WORK, Confinement
 from harness.runtimes.containers.daemon import DaemonRefused, abilities, connect, explained
 from harness.runtimes.containers.images import Account, Image, Images, choose_account
 from harness.runtimes.containers.leftovers import Owner
-from harness.runtimes.containers.volume import Volume, modules, packed
+from harness.runtimes.containers.volume import Volume, packed
+from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.targets.target import Target
 from harness.targets.tuning import tuning
 
@@ -49,7 +50,7 @@ class ContainerRuntime:
         confinement: the limits of a container.
         keep: a folder for a copy of the working files when the runtime is closed; None for no copy.
         plain: keep Spark's defaults instead of the settings of ``tuning.yaml``.
-        code_path: directory of the modules that ``call`` names; None if the user did not allow code.
+        own_code: the modules that ``call`` may name; None if the user did not allow code.
 
     Raises:
         NoDaemon: no container engine is reachable.
@@ -64,13 +65,13 @@ class ContainerRuntime:
         *,
         keep: Path | None = None,
         plain: bool = False,
-        code_path: Path | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
         self._images = images
         self._confinement = confinement
         self._keep = keep
         self._plain = plain
-        self._code_path = code_path
+        self._own_code = own_code
         self._client = connect()
         self._abilities = abilities(self._client)
         self._unlimited = self._abilities.missing
@@ -156,7 +157,7 @@ class ContainerRuntime:
                 transport,
                 work=work,
                 place=EngineLocation(self.name, image.reference, image.digest),
-                code_path=f"{work}/code" if self._code_path else None,
+                code=self._copies(work) if self._own_code is not None else None,
                 start_timeout=program.START_SECONDS,
             )
         except EngineDied as error:
@@ -191,6 +192,7 @@ class ContainerRuntime:
                     "--shared",
                     work,
                     *(f"{key}={value}" for key, value in self._settings(target).items()),
+                    *(f"{key}={value}" for key, value in worker_settings(self._copies(work)).items()),
                 ],
                 labels=self._owner.labels,
                 entrypoint=["python3"],
@@ -243,9 +245,11 @@ class ContainerRuntime:
     def _files(self, work: str) -> bytes:
         with as_file(files("harness") / "driver") as driver:
             trees = [("engine", driver.parent, tuple(driver.glob("*.py")))]
-            if self._code_path is not None:
-                trees.append(("code", self._code_path, tuple(modules(self._code_path))))
-            return packed(work, trees)
+            return packed(work, [*trees, *(self._own_code.files() if self._own_code is not None else ())])
+
+    def _copies(self, work: str) -> tuple[str, ...]:
+        """Where the user's code is in the container."""
+        return tuple(f"{work}/{name}" for name, _, _ in self._own_code.files()) if self._own_code is not None else ()
 
 
 def _not_started(image: Image, target: Target, error: APIError) -> HarnessError:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from harness.runtimes.containers.leftovers import Owner
 
 _ANYBODY = 0o777
 """Containers of several images share the volume, and their users have different ids."""
-
-_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages"}
 
 
 class Volume:
@@ -102,17 +99,6 @@ def _folder(name: str) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.type, entry.mode = tarfile.DIRTYPE, _ANYBODY
     return entry
-
-
-def modules(folder: Path) -> Iterator[Path]:
-    """Every ``.py`` below a folder, for cases that call their author's code; not in hidden folders and virtual environments."""
-    for here, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and name not in _SKIPPED_FOLDERS and not Path(here, name, "pyvenv.cfg").exists()
-        )
-        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
 
 
 class _Stream(io.RawIOBase):

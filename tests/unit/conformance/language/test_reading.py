@@ -13,6 +13,7 @@ from conformance.core.case import Add, Backlog, Case, ExpectedError, Idle, Parti
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.language import InvalidCase, read_case
+from conformance.language.reader import case_from
 
 VALID = Path(__file__).parent / "valid"
 
@@ -275,3 +276,24 @@ def test_bugs_that_no_ticket_reports(every: Case) -> None:
     introduced, always = every.differs[3:5]
     assert (introduced.bug, introduced.link, introduced.introduced_by) == (True, None, "SPARK-51955")
     assert (always.bug, always.link, always.introduced_by) == (True, None, None)
+
+
+def test_a_function_gets_the_streams_that_the_query_names() -> None:
+    """Written as a mapping, or as the first operation of a list; the streams count as read."""
+    call = {"call": "acme_jobs.attribution:build", "with": ["orders", "clicks"]}
+    written = {"title": "x", "streams": {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}, "steps": [{"idle": {}}]}
+    alone = case_from({**written, "query": call}, "x")
+    assert alone.query.wire() == [call]
+    assert alone.query.streams() == {"orders", "clicks"}
+    assert [one.reason for one in alone.needs_code] == ["`call` runs Python code of the case's author"]
+    listed = case_from({**written, "query": [call]}, "x")
+    assert (listed.query, listed.digest) == (alone.query, alone.digest)
+    followed = case_from({**written, "query": [call, {"where": "true"}]}, "x")
+    assert followed.query.wire() == [call, {"where": "true"}]
+    joined = case_from({**written, "query": [{"from": "orders"}, {"union": call}]}, "x")
+    assert joined.query.wire() == [{"from": "orders"}, {"union": [call]}]
+    assert joined.query.streams() == {"orders", "clicks"}
+    assert joined.needs_code
+    of_a_restart = {"restart": {"how": "graceful", "change": {"query": call}}}
+    changed = case_from({**written, "query": call, "steps": [{"idle": {}}, of_a_restart]}, "x")
+    assert [pipeline.wire() for pipeline in changed.pipelines()] == [[call], [call]]

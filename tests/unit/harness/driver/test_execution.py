@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -103,12 +104,91 @@ def test_a_method_that_the_release_lacks_is_one_too(execution, tmp_path):
     }
 
 
-def test_so_is_a_function_that_the_user_has_not_written(execution, tmp_path):
-    asked = request(execution, tmp_path, {"call": "no_such_module:totals"})
-    asked = execution.CaseRequest(**{**vars(asked), "code_path": str(tmp_path)})
-    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
-    (step,) = execution.Execution(backend(frame(REFUSES)), asked).run()
-    assert (step["error"]["stage"], step["error"]["classes"]) == ("analysis", ["ModuleNotFoundError", "ImportError"])
+def called(execution, tmp_path, text, one=None, operation=None):
+    """The error of a case that calls ``build`` of a module with this text."""
+    (tmp_path / "src" / "acme_jobs").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "src" / "acme_jobs" / "totals.py").write_text(textwrap.dedent(text))
+    asked = request(execution, tmp_path, operation or {"call": "acme_jobs.totals:build"})
+    asked = execution.CaseRequest(**{**vars(asked), "code": [str(tmp_path), str(tmp_path / "src")]})
+    asked.streams["a"] = asked.streams["b"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    before = {*sys.modules}, [*sys.path]
+    try:
+        (step,) = execution.Execution(backend(one or frame(REFUSES)), asked).run()
+    finally:
+        for name in {*sys.modules} - before[0]:
+            if name.startswith("acme_jobs"):
+                del sys.modules[name]
+        sys.path[:] = before[1]
+    return step["error"]
+
+
+def test_a_function_that_the_user_has_not_written_is_their_mistake(execution, tmp_path):
+    error = called(execution, tmp_path, "", operation={"call": "no_such_module:totals"})
+    assert (error["stage"], error["classes"]) == ("analysis", ["ModuleNotFoundError", "ImportError"])
+    assert error["own_code"]["raised"] == """ModuleNotFoundError("No module named 'no_such_module'")"""
+    assert error["own_code"]["at"] is None
+
+
+def test_what_the_users_function_raises_names_its_line_and_what_it_printed(execution, tmp_path):
+    error = called(
+        execution,
+        tmp_path,
+        """
+        import os
+
+        def build(spark, events):
+            print("reading the settings")
+            return events.where(setting("MY_ENV_VAR"))
+
+        def setting(name):
+            return os.environ[name]
+        """,
+    )
+    assert error["classes"][0] == "KeyError"
+    assert error["own_code"] == {
+        "raised": "KeyError('MY_ENV_VAR')",
+        "at": "acme_jobs/totals.py:9",
+        "during": "while building the query",
+        "traceback": textwrap.dedent(
+            """\
+            File "acme_jobs/totals.py", line 6, in build
+              return events.where(setting("MY_ENV_VAR"))
+            File "acme_jobs/totals.py", line 9, in setting
+              return os.environ[name]
+            KeyError: 'MY_ENV_VAR'"""
+        ),
+        "printed": "reading the settings\n",
+    }
+
+
+def test_what_spark_refuses_of_it_is_none(execution, tmp_path):
+    error = called(execution, tmp_path, "def build(spark, events):\n    return events.where('x > 1')\n")
+    assert error == {"stage": "analysis", "classes": ["ValueError"], "message": "cannot resolve x > 1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "raised"),
+    [
+        ("import sys\ndef build(spark, events):\n    sys.exit(3)\n", "SystemExit(3)"),
+        ("def build(spark):\n    return spark\n", "does not take the 2 arguments of the case"),
+        ("def build(spark, events):\n    pass\n", "acme_jobs.totals:build returned None, not a DataFrame"),
+        ("build = 7\n", "acme_jobs.totals:build is not a function"),
+        ("def build(spark, events):\n    return spark.\n", "SyntaxError('invalid syntax')"),
+        ("import no_such_package\n", "ModuleNotFoundError("),
+        ("def other():\n    pass\n", "AttributeError("),
+    ],
+    ids=range(7),
+)
+def test_every_other_mistake_of_a_function_is_one_too_and_none_hangs(execution, tmp_path, text, raised):
+    error = called(execution, tmp_path, text)
+    assert error["stage"] == "analysis"
+    assert raised in error["own_code"]["raised"]
+
+
+def test_a_function_gets_the_streams_that_the_case_names(execution, tmp_path):
+    text = "def build(spark, *frames):\n    raise ValueError(len(frames))\n"
+    error = called(execution, tmp_path, text, operation={"call": "acme_jobs.totals:build", "with": ["a", "b", "a"]})
+    assert error["own_code"]["raised"] == "ValueError(3)"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.support.miniature.target import SPARK_359
 class Idle:
     identity = Identity(protocol=1, spark="3.5.9", scala="2.12", java="17", python="3.11", os="Linux", apis=())
     place = EngineLocation("idle")
-    code_path = None
+    code = None
 
     def __init__(self, memory, slots):
         self.ended = False

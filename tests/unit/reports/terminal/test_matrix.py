@@ -118,7 +118,7 @@ def test_it_is_drawn(tmp_path: Path) -> None:
         "as expected    1/2    2/3  3/5\n"
         "\n"
         "● conforms 2   – unsupported as documented 1   ✗ violates 1\n"
-        "! broken: the harness failed 1   · not applicable 1\n"
+        "! broken: the harness or your code failed 1   · not applicable 1\n"
         "\n"
         "✗ late/a on spark-3.5.9: violates\n"
         "  step 1 (late/a.yaml:16), micro-batch 0\n"

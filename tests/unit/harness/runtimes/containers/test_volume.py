@@ -3,7 +3,7 @@
 import io
 import tarfile
 
-from harness.runtimes.containers.volume import _Stream, modules, packed
+from harness.runtimes.containers.volume import _Stream, packed
 
 
 def members(archive):
@@ -21,15 +21,6 @@ def test_an_engines_directory_is_for_any_user(tmp_path):
         "spark-3.5.9-1/code/pkg": (True, "0o777"),
         "spark-3.5.9-1/code/pkg/a.py": (False, "0o644"),
     }
-
-
-def test_only_modules_of_ones_own_are_copied(tmp_path):
-    for name in ("job.py", "pkg/__init__.py", ".git/x.py", "env/lib/y.py", "node_modules/z.py", "pkg/data.csv"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    (tmp_path / "env" / "pyvenv.cfg").touch()
-    assert [path.relative_to(tmp_path).as_posix() for path in modules(tmp_path)] == ["job.py", "pkg/__init__.py"]
 
 
 def test_chunks_are_read_as_a_file():

@@ -1,0 +1,49 @@
+"""Where commands look for the user's modules, and that they do only if they may run."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+
+from conformance.cli import commands
+from conformance.cli.engine_options import Engines, runtime_options
+from conformance.cli.own_code_options import Code
+from harness.runtimes.own_code import NoSuchFolder
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "my" / "cases").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path / "my")
+    return tmp_path
+
+
+def folders(code):
+    found = runtime_options(Engines(), code=code).own_code
+    return None if found is None else found.folders
+
+
+def test_no_code_runs_unless_it_is_allowed(project):
+    assert folders(None) is None
+    assert folders(Code()) is None
+    with pytest.raises(typer.BadParameter, match="only with --allow-code"):
+        folders(Code(code=[project / "src"]))
+
+
+def test_modules_are_found_in_the_project(project):
+    assert folders(Code(allow_code=True)) == (project / "my", project, project / "src")
+
+
+def test_the_option_says_where_they_are_instead(project):
+    assert folders(Code(allow_code=True, code=[project / "jobs"])) == (project / "jobs",)
+    with pytest.raises(NoSuchFolder, match=r"^--code: .*sources is not a folder"):
+        folders(Code(allow_code=True, code=[project / "sources"]))
+
+
+@pytest.mark.parametrize("command", ["run", "record", "upgrade"])
+def test_every_command_that_runs_cases_has_them(command):
+    options = {option for parameter in commands.load(command).params for option in parameter.opts}
+    assert {"--allow-code", "--code"} <= options

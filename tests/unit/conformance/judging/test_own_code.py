@@ -1,0 +1,54 @@
+"""A mistake in the code of a case's author is broken, never a violation of Spark's; unless the case expects the error."""
+
+from __future__ import annotations
+
+from conformance.core.observation import ErrorSeen, OwnCodeError
+from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from conformance.judging.verdict import judge
+from tests.support.observations import NEWEST, OLD, batch, case, differs, expect, observed, step
+
+MISTAKE = OwnCodeError(
+    raised="KeyError('MY_ENV_VAR')",
+    at="acme_jobs/totals.py:12",
+    during="while building the query",
+    traceback='File "acme_jobs/totals.py", line 12, in build\n  os.environ["MY_ENV_VAR"]\nKeyError: \'MY_ENV_VAR\'',
+    printed="reading the settings\n",
+)
+ERROR = ErrorSeen(stage="analysis", classes=("KeyError", "LookupError"), message="'MY_ENV_VAR'", own_code=MISTAKE)
+NOTES = (
+    "your code raised KeyError('MY_ENV_VAR') at acme_jobs/totals.py:12, while building the query",
+    'File "acme_jobs/totals.py", line 12, in build',
+    '  os.environ["MY_ENV_VAR"]',
+    "KeyError: 'MY_ENV_VAR'",
+    "it printed: reading the settings",
+)
+
+
+def test_it_is_broken_with_the_line_the_traceback_and_the_output():
+    verdict = judge(case(None), NEWEST, observed(step(error=ERROR)))
+    assert (verdict.status, verdict.findings, verdict.notes) == ("broken", (), NOTES)
+
+
+def test_also_where_the_case_expects_another_error():
+    wanted = expect(error={"class": ("AnalysisException",)})
+    assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == "broken"
+
+
+def test_an_error_that_the_case_expects_is_as_expected():
+    wanted = expect(error={"class": ("KeyError",)})
+    assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == "conforms"
+
+
+def test_a_feature_that_is_missing_is_unsupported_and_any_other_mistake_broken():
+    entry = differs("<3.4", unsupported="arrived in 3.4", link="SPARK-1")
+    missing = ERROR.model_copy(update={"classes": ("AttributeError",), "message": "no attribute 'x'"})
+    assert judge(case(None, differs=(entry,)), OLD, observed(step(error=missing))).status == "unsupported"
+    other = judge(case(None, differs=(entry,)), OLD, observed(step(error=ERROR)))
+    assert (other.status, other.notes) == ("broken", NOTES)
+
+
+def test_the_same_holds_where_a_checkpoint_is_resumed():
+    two = case(None, None)
+    seen = observed(step(1, batch(0)), step(2, error=ERROR))
+    verdict = judge_upgrade(CheckpointHandoff(two, 2), VersionPair(OLD, NEWEST), seen)
+    assert (verdict.status, verdict.notes) == ("broken", NOTES)

@@ -1,0 +1,78 @@
+"""Where the user's code is, and how engines find it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.runtimes.cluster import Cluster
+from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import NoSuchFolder, OwnCode, modules, worker_settings
+
+
+def write(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def test_the_code_of_a_project_is_in_the_working_directory_its_root_and_src(tmp_path, monkeypatch):
+    write(tmp_path, "src/acme_jobs/totals.py", "cases/x.yaml")
+    monkeypatch.chdir(tmp_path / "cases")
+    assert OwnCode.of_project(tmp_path).folders == (tmp_path / "cases", tmp_path, tmp_path / "src")
+    monkeypatch.chdir(tmp_path)
+    assert OwnCode.of_project(tmp_path).folders == (tmp_path, tmp_path / "src")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(
+        NoSuchFolder, match=r"--code: .*sources is not a folder; name the folder that holds your modules"
+    ):
+        OwnCode.at([tmp_path / "sources"])
+
+
+def test_only_modules_of_ones_own_and_what_they_read_are_copied(tmp_path):
+    write(
+        tmp_path,
+        "job.py",
+        "pkg/__init__.py",
+        "pkg/totals.sql",
+        ".git/x.py",
+        "env/lib/y.py",
+        "node_modules/z.py",
+        "pkg/a.bin",
+    )
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    (tmp_path / "pkg" / "big.csv").write_text("x" * (1 << 21))
+    found = [path.relative_to(tmp_path).as_posix() for path in modules(tmp_path)]
+    assert found == ["job.py", "pkg/__init__.py", "pkg/totals.sql"]
+
+
+def test_a_zip_has_the_modules_of_all_folders_and_the_first_wins(tmp_path):
+    write(tmp_path, "a/job.py", "b/job.py", "b/pkg/__init__.py")
+    path = OwnCode.at([tmp_path / "a", tmp_path / "b"]).zipped(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == ["job.py", "pkg/__init__.py"]
+        assert archive.read("job.py") == b"a/job.py"
+
+
+def test_python_workers_import_what_the_driver_imports(tmp_path):
+    write(tmp_path, "src/job.py")
+    code = OwnCode.at([tmp_path / "src"])
+    assert worker_settings(code.paths()) == {"spark.executorEnv.PYTHONPATH": str(tmp_path / "src")}
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def settings(**options):
+        return LocalRuntime(tmp_path, own_code=code, **options)._modules(work)
+
+    assert settings() == {"spark.executorEnv.PYTHONPATH": str(tmp_path / "src")}
+    here = settings(cluster=Cluster("local-cluster[2,1,1024]"))
+    assert here == {"spark.executorEnv.PYTHONPATH": f"{work}/engine:{tmp_path / 'src'}"}
+    elsewhere = settings(cluster=Cluster("spark://other:7077"))
+    assert elsewhere == dict.fromkeys(("spark.files", "spark.submit.pyFiles"), str(work / "own_code.zip"))
+    assert zipfile.is_zipfile(work / "own_code.zip")
+    assert LocalRuntime(tmp_path)._modules(work) == {}
