@@ -38,11 +38,16 @@ def with_java(bare: dict[str, str], tmp_path: Path) -> dict[str, str]:
     return bare | {"JAVA_HOME": str(fakes.java(tmp_path / "jdk-17", "17.0.15", "java.base"))}
 
 
-@pytest.fixture
-def suite_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands in this process are given the built-in suite as other tests have read it; reading it takes seconds."""
+@pytest.fixture(scope="session", autouse=True)
+def _suite_read_once() -> Iterator[None]:
+    """Commands in this process are given the built-in suite as other tests have read it; reading it takes seconds.
+
+    ``whole_suite`` is what ``discovery.load`` gives; all its values are frozen.
+    """
     load = discovery.load
-    monkeypatch.setattr(discovery, "load", lambda paths=None: load(paths) if paths else whole_suite())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery, "load", lambda paths=None: load(paths) if paths else whole_suite())
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -47,8 +47,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str, code: int | None = None) -> str:
-    command = [sys.executable, "-m", "pytest", "-v", "--spark", "3.5.9", *arguments]
+def run(folder: Path, *arguments: str, spark: tuple[str, ...] = ("3.5.9",), code: int | None = None) -> str:
+    command = [sys.executable, "-m", "pytest", "-v", *(word for version in spark for word in ("--spark", version)), *arguments]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
@@ -96,10 +96,25 @@ def test_items_are_selected_by_their_ids(folder: Path) -> None:
     [
         (["--env", "NOT_SET", "--env", "PATH"], "--env: NOT_SET is not set in this environment"),
         (["--env", "PATH", "--spark-runtime", "container"], "--env: a container gets no variables of this machine"),
+        (["--spark-runtime", "docker"], "--spark-runtime: 'docker' is not one of local, container"),
     ],
 )
-def test_variables_that_engines_cannot_get_are_a_usage_error(
+def test_options_that_cannot_be_met_are_a_usage_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
     monkeypatch.delenv("NOT_SET", raising=False)
     assert f"ERROR: {said}" in run(folder, "cases", *arguments, code=pytest.ExitCode.USAGE_ERROR)
+
+
+def test_what_knows_cases_and_engines_is_imported_only_to_run_cases(folder: Path) -> None:
+    """The suite may be installed where people run other tests: their pytest starts as fast as without it."""
+    program = """
+import sys
+
+def test_nothing():
+    loaded = {name for name in sys.modules if name.partition(".")[0] in ("conformance", "harness", "reports", "pydantic", "yaml")}
+    assert loaded <= {"conformance", "conformance.pytest_plugin"}
+"""
+    (folder / "test_other.py").write_text(program)
+    (folder / "conftest.py").unlink()
+    assert "1 passed" in run(folder, "test_other.py", spark=(), code=0)

@@ -139,7 +139,6 @@ def test_the_first_command_of_the_readme() -> None:
     assert done.stdout.startswith(shown + "\n"), done.stdout[:2000]
 
 
-@pytest.mark.usefixtures("suite_read_once")
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small report stands in for that of all published results, which tests/engine/test_docs.py makes with the README's command."""
     monkeypatch.setattr("reports.analysis.published.published", lambda: (SAMPLE / "results.jsonl",))

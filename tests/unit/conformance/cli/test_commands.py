@@ -142,7 +142,6 @@ def test_a_command_mistyped():
     ]
 
 
-@pytest.mark.usefixtures("suite_read_once")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -152,7 +152,6 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: 
     )
 
 
-@pytest.mark.usefixtures("suite_read_once")
 def test_check_for_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text(WRONG)
     code, out, _ = run(capsys, "--check", "--json", str(tmp_path / "wrong.yaml"))
@@ -177,7 +176,6 @@ def test_every_policy_names_its_source(capsys: pytest.CaptureFixture[str]) -> No
     assert all(all(one["parameters"].values()) for one in found)
 
 
-@pytest.mark.usefixtures("suite_read_once")
 @pytest.mark.parametrize("command", re.findall(r"^conformance .*$", PAGE, re.MULTILINE))
 def test_a_command_of_the_documentation(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     program, name, *arguments = shlex.split(command)

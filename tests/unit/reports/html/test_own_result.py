@@ -44,7 +44,6 @@ def test_one_version_beside_published_ones(tmp_path: Path) -> None:
     assert NOT_PUBLISHED in (tmp_path / "site" / "cases" / "f" / "new.html").read_text()
 
 
-@pytest.mark.usefixtures("suite_read_once")
 def test_results_of_one_version_are_compared_with_the_published_ones(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     everything = Results.read_all(published())

@@ -269,7 +269,6 @@ class TestWithoutTheCases:
         assert "nothing changes" in (tmp_path / "site" / "index.html").read_text()
 
 
-@pytest.mark.usefixtures("suite_read_once")
 class TestCommand:
     def run(self, *arguments: str) -> int:
         with pytest.raises(SystemExit) as stopped:

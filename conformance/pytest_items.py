@@ -1,0 +1,256 @@
+"""Cases as pytest items: ``pytest cases --spark 3.5``. ``conformance.pytest_plugin`` registers this module where ``--spark`` is given.
+
+An item is ``cases/late-drops/x.yaml::[spark-3.5.9]``, or ``cases/policies/x.yaml::[model]`` for a case on a watermark policy, which
+needs no engine. Without ``--spark`` nothing is collected; with it, YAML files in a folder named ``cases`` or in a suite (a folder
+with ``behaviours.yaml``) are, and no others.
+
+Each process has one engine at a time. With pytest-xdist, ``--dist loadgroup`` keeps each version on one worker. xdist 3.8 does so by
+appending a suffix to node ids, which pytest 9.2 prevents; so the scheduler here reads the version from the id itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.core.case import Case
+from conformance.core.observation import Identity
+from conformance.core.printable import printable, without_commands
+from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
+from conformance.language import InvalidCase, read_any
+from conformance.language.catalogue import Catalogue
+from conformance.policies.case import TARGET, PolicyCase, check
+from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
+from conformance.runner.run import JudgeCases
+from conformance.suite import discovery
+from harness.engine.engine import EngineLocation, Runtime
+from harness.environments import readiness
+from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
+from harness.runtimes.own_code import OwnCode
+from harness.scheduling.cell_run import CellRun, Limits, run_cell
+from harness.scheduling.engine_slot import EngineSlot
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
+
+_CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
+"""Finds the target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
+
+_TARGETS = pytest.StashKey[tuple[Target, ...]]()
+_ENGINES = pytest.StashKey["Engines"]()
+_CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
+
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    shipped = Catalogue.at(discovery.shipped())
+    for tag, entry in ((shipped and shipped.tags) or {}).items():
+        config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
+    runtime = config.getoption("--spark-runtime")
+    if runtime not in NAMES:
+        raise pytest.UsageError(f"--spark-runtime: {runtime!r} is not one of {', '.join(NAMES)}")
+    if config.getoption("--env") and runtime == "container":
+        raise pytest.UsageError("--env: a container gets no variables of this machine: omit --spark-runtime")
+    try:
+        engines = Engines(config)
+        choice = Targets.load().choose(config.getoption("--spark"), obstacle=readiness.obstacle)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.stash[_TARGETS] = choice.targets
+    config.stash[_ENGINES] = engines
+    config.stash[_CATALOGUES] = {}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    engines = config.stash.get(_ENGINES, None)
+    if engines is not None:
+        engines.close()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix not in discovery.SUFFIXES:
+        return None
+    root = discovery.root_of(file_path)
+    if root is None or discovery.is_catalogue(file_path, root):
+        return None
+    return CaseFile.from_parent(parent, path=file_path, root=root)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByTarget(LoadGroupScheduling):  # type: ignore[misc]  # xdist has no types
+        """Groups cells by target; other tests keep their groups."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            cell = _CELL.search(nodeid)
+            return cell[1] if cell else super()._split_scope(nodeid)
+
+    return ByTarget(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort cases by version, after all other tests, so that one engine at a time is enough."""
+    versions = {item.target.version for item in items if isinstance(item, CaseItem)}
+    order = {version: number for number, version in enumerate(sorted(versions), 1)}
+    items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
+
+
+class Unexpected(Exception):
+    """The result is not what the case expects."""
+
+
+def _shown(text: str) -> str:
+    """What of a case and an engine may be in a log: nothing that acts on the terminal, or that a workflow would obey."""
+    return without_commands(printable(text, keep="\n"))
+
+
+class CaseFile(pytest.File):
+    """A file with one case, or with a matrix of cases; one item per case and target."""
+
+    def __init__(self, *, root: Path, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._root = root
+
+    def collect(self) -> Iterator[CaseItem | PolicyItem]:
+        try:
+            cases = read_any(self.path, discovery.id_of(self.path, self._root), self._catalogue())
+        except InvalidCase as error:
+            problems = (_shown(problem.render(relative_to=self.config.rootpath)) for problem in error.problems)
+            raise self.CollectError("\n".join(problems)) from error
+        for case in cases:
+            if isinstance(case, PolicyCase):
+                yield PolicyItem.from_parent(self, name=f"[{TARGET}]", case=case)
+                continue
+            for target in self.config.stash[_TARGETS]:
+                yield CaseItem.from_parent(self, name=f"{case.expansion}[{target.name}]", case=case, target=target)
+
+    def _catalogue(self) -> Catalogue | None:
+        known = self.config.stash[_CATALOGUES]
+        if self._root not in known:
+            known[self._root] = Catalogue.at(self._root)
+        return known[self._root]
+
+
+class _Item(pytest.Item):
+    """A case on a target; its failure is shown without a traceback."""
+
+    def __init__(
+        self, *, name: str, parent: CaseFile, case: Case | PolicyCase, on: str = TARGET, **kwargs: Any
+    ) -> None:
+        # From pytest 9.2 on, an id is a value: read from text, `[spark-3.5.9]` are parameters, but they are not where pytest
+        # appends the name to the parent's id. Ids of last failures are read from text, so these must be too.
+        super().__init__(name=name, parent=parent, nodeid=f"{parent.nodeid}::{name}", **kwargs)
+        self._title = case.lines.get("title", 1) - 1, f"{case.id} on {on}"
+        for tag in case.tags:
+            self.add_marker(tag)
+        self.user_properties.append(("case", case.id))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, *self._title
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        return str(excinfo.value if isinstance(excinfo.value, Unexpected) else super().repr_failure(excinfo, style))
+
+
+class CaseItem(_Item):
+    """A case on a target."""
+
+    def __init__(self, *, case: Case, target: Target, **kwargs: Any) -> None:
+        super().__init__(case=case, on=target.name, **kwargs)
+        self.case = case
+        self.target = target
+        self.add_marker(pytest.mark.xdist_group(target.name))
+        self.user_properties.append(("spark", str(target.version)))
+
+    def runtest(self) -> None:
+        skipped = not_applicable(self.case, self.target.version)
+        if skipped is not None:
+            pytest.skip(skipped.notes[0])
+        verdict = JudgeCases().verdict(self.config.stash[_ENGINES].run(self.case, self.target))
+        self.user_properties.append(("status", verdict.status))
+        if verdict.status not in AS_THE_CASE_SAYS:
+            raise Unexpected(_shown(verdict.describe()))
+
+
+class PolicyItem(_Item):
+    """A case on a watermark policy, checked against the policy's reading of its trace."""
+
+    def __init__(self, *, case: PolicyCase, **kwargs: Any) -> None:
+        super().__init__(case=case, **kwargs)
+        self.case = case
+
+    def runtest(self) -> None:
+        found = check(self.case)
+        if found:
+            raise Unexpected(_shown("\n".join([self.case.title, *map(str, found)])))
+
+
+class Engines:
+    """Runs cases on one engine at a time: another version's engine is closed first.
+
+    Raises:
+        NotSet: a variable of ``--env`` has no value.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        limit = config.getoption("--spark-step-timeout")
+        self._limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S if limit is None else limit)
+        self._allow_code = bool(config.getoption("--allow-code"))
+        self._options = RuntimeOptions(
+            runtime=config.getoption("--spark-runtime"),
+            images=tuple(config.getoption("--spark-image") or ()),
+            own_code=_own_code(config),
+            variables=variables_named(config.getoption("--env") or ()),
+        )
+        self._stack = ExitStack()
+        self._runtime: Runtime | None = None
+        self._slot: EngineSlot | None = None
+
+    def run(self, case: Case, target: Target) -> CellRun:
+        if self._slot is None or self._slot.target != target:
+            self._close_slot()
+            if self._runtime is None:
+                self._runtime = self._stack.enter_context(open_runtime(self._options))
+            self._slot = EngineSlot(self._runtime, target, _Silent())
+        return run_cell(case, self._slot, self._limits, self._allow_code)
+
+    def close(self) -> None:
+        self._close_slot()
+        self._stack.close()
+
+    def _close_slot(self) -> None:
+        if self._slot is not None:
+            self._slot.close()
+            self._slot = None
+
+
+def _own_code(config: pytest.Config) -> OwnCode | None:
+    """The modules that cases may call.
+
+    Raises:
+        NoSuchFolder: a folder of ``--code`` does not exist.
+        ValueError: ``--code`` without ``--allow-code``.
+    """
+    folders = config.getoption("--code")
+    if not config.getoption("--allow-code"):
+        if folders:
+            raise ValueError("--code: cases run your code only with --allow-code: add it")
+        return None
+    return OwnCode.at(map(Path, folders)) if folders else OwnCode.of_project(config.rootpath)
+
+
+class _Silent:
+    """Prints nothing: pytest shows progress."""
+
+    def engine_says(self, target: Target, line: str) -> None: ...
+
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
