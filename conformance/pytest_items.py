@@ -45,7 +45,6 @@ _ENGINES = pytest.StashKey["Engines"]()
 _CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
 
 
-
 def pytest_configure(config: pytest.Config) -> None:
     shipped = Catalogue.at(discovery.shipped())
     for tag, entry in ((shipped and shipped.tags) or {}).items():

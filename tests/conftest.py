@@ -8,6 +8,8 @@ from itertools import count
 import pytest
 from hypothesis import settings
 
+from tests.support.effort import number
+
 _NUMBERS = count(1)
 
 # The YAML below is material of tests, right and wrong on purpose: no case for pytest to collect.
@@ -16,9 +18,12 @@ collect_ignore_glob = ["*.yaml"]
 # As the command line does: the built-in suite and its predictions are many values that live long and few cycles.
 gc.set_threshold(100_000, 20, 20)
 
+# Tests start some hundred processes of Python; each starts in two thirds of the time if modules are compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Speed is asserted in benchmarks/, as a ratio; a test that fails because the machine is busy says nothing.
 # In CI every run draws the same: whether a change lands must not depend on luck. `conformance fuzz` is what draws at random.
-settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ, max_examples=number(40, 200))
 settings.load_profile("suite")
 
 

@@ -1,6 +1,6 @@
 """Cases as pytest items, with miniature engines: last failures, selection by name and id, and options that are wrong.
 
-Each test starts pytest anew, as a user does: options of an outer pytest must not matter.
+tests/engine/test_pytest_plugin.py starts pytest as a user does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.runner import resources
+from tests.support.miniature.runtime import MiniatureRuntime
+
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "tests" / "support" / "miniature" / "cases" / "late-drops" / "windows.yaml").read_text()
 POLICY = """
@@ -21,21 +24,23 @@ policy: {{with-fixed-lag: {{lag: 10}}}}
 trace:
   - {{event: 0, expect: {{watermark: {watermark}}}}}
 """
-CONFTEST = """
-from pathlib import Path
+OTHER = """
+import sys
 
-from conformance.runner import resources
-from tests.support.miniature.runtime import MiniatureRuntime
-
-resources.runtime_for = lambda *_, **__: MiniatureRuntime(Path(__file__).parent)
+def test_nothing():
+    roots = {"conformance", "harness", "reports"}
+    loaded = {name for name in sys.modules if name.partition(".")[0] in roots}
+    assert loaded == {"conformance", "conformance.pytest_plugin"}
 """
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    cases = tmp_path / "cases" / "late-drops"
+def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A pytest in this process, which has imported everything, in a folder with cases; their engines are miniature ones."""
+    monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: MiniatureRuntime(pytester.path))
+    cases = pytester.path / "cases" / "late-drops"
     cases.mkdir(parents=True)
-    (tmp_path / "conftest.py").write_text(CONFTEST)
     (cases / "a-right.yaml").write_text(TEXT)
     wrong = TEXT.replace("dropped: 1, state: 1", "dropped: 2, state: 1")
     assert wrong != TEXT
@@ -44,18 +49,13 @@ def folder(tmp_path: Path) -> Path:
     (cases / "c-matrix.yaml").write_text(matrix)
     (cases / "d-policy-right.yaml").write_text(POLICY.format(watermark=-10))
     (cases / "e-policy-wrong.yaml").write_text(POLICY.format(watermark=7))
-    return tmp_path
+    return pytester
 
 
-def run(folder: Path, *arguments: str, spark: tuple[str, ...] = ("3.5.9",), code: int | None = None) -> str:
-    command = [sys.executable, "-m", "pytest", "-v", *(word for version in spark for word in ("--spark", version)), *arguments]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    done = subprocess.run(
-        command, cwd=folder, env={**environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
-    )
-    said = done.stdout + done.stderr
-    assert code is None or done.returncode == code, said
+def run(pytester: pytest.Pytester, *arguments: str, code: int | None = None) -> str:
+    done = pytester.runpytest_inprocess("-v", "--spark", "3.5.9", *arguments)
+    said = done.stdout.str() + done.stderr.str()
+    assert code is None or done.ret == code, said
     return said
 
 
@@ -70,14 +70,14 @@ MATRIX = "c-matrix long[spark-3.5.9] PASSED"
 POLICIES = ["d-policy-right [model] PASSED", "e-policy-wrong [model] FAILED"]
 
 
-def test_last_failures(folder: Path) -> None:
+def test_last_failures(folder: pytest.Pytester) -> None:
     # Cases on policies come first: they need no engine.
     assert ran(run(folder, "cases", code=1)) == [*POLICIES, RIGHT, WRONG, MATRIX]
     assert ran(run(folder, "cases", "--lf", code=1)) == [POLICIES[1], WRONG]
     assert ran(run(folder, "cases", "--ff", code=1)) == [POLICIES[1], WRONG, POLICIES[0], RIGHT, MATRIX]
 
 
-def test_cases_are_selected_by_parts_of_their_names(folder: Path) -> None:
+def test_cases_are_selected_by_parts_of_their_names(folder: pytest.Pytester) -> None:
     assert ran(run(folder, "cases", "-k", "3.5.9 and not wrong or model and right", code=0)) == [
         POLICIES[0],
         RIGHT,
@@ -85,7 +85,7 @@ def test_cases_are_selected_by_parts_of_their_names(folder: Path) -> None:
     ]
 
 
-def test_items_are_selected_by_their_ids(folder: Path) -> None:
+def test_items_are_selected_by_their_ids(folder: pytest.Pytester) -> None:
     items = ("a-right.yaml::[spark-3.5.9]", "c-matrix.yaml::long[spark-3.5.9]", "d-policy-right.yaml::[model]")
     said = run(folder, *(f"cases/late-drops/{item}" for item in items), code=0)
     assert ran(said) == [POLICIES[0], RIGHT, MATRIX]
@@ -100,21 +100,19 @@ def test_items_are_selected_by_their_ids(folder: Path) -> None:
     ],
 )
 def test_options_that_cannot_be_met_are_a_usage_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+    folder: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
     monkeypatch.delenv("NOT_SET", raising=False)
     assert f"ERROR: {said}" in run(folder, "cases", *arguments, code=pytest.ExitCode.USAGE_ERROR)
 
 
-def test_what_knows_cases_and_engines_is_imported_only_to_run_cases(folder: Path) -> None:
+def test_what_knows_cases_and_engines_is_imported_only_to_run_cases(tmp_path: Path) -> None:
     """The suite may be installed where people run other tests: their pytest starts as fast as without it."""
-    program = """
-import sys
-
-def test_nothing():
-    loaded = {name for name in sys.modules if name.partition(".")[0] in ("conformance", "harness", "reports", "pydantic", "yaml")}
-    assert loaded <= {"conformance", "conformance.pytest_plugin"}
-"""
-    (folder / "test_other.py").write_text(program)
-    (folder / "conftest.py").unlink()
-    assert "1 passed" in run(folder, "test_other.py", spark=(), code=0)
+    (tmp_path / "test_other.py").write_text(OTHER)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "test_other.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ from conformance.policies.catalogue import POLICIES
 from conformance.suite.discovery import load, shipped
 
 ROOT = Path(__file__).parents[4]
+pytest_plugins = ["pytester"]
 CASES = load([shipped() / "policies"]).policy_cases
 
 
@@ -72,24 +70,19 @@ def test_the_message_of_a_mismatch(tmp_path: Path) -> None:
     ]
 
 
-@cache
-def pytest_output(*arguments: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-
-
-def test_pytest_collects_them_for_the_model_alone() -> None:
-    output = pytest_output("cases/policies", "--spark", "newest")
-    assert f"{len(CASES)} passed" in output
+def test_pytest_collects_them_for_the_model_alone(pytester: pytest.Pytester) -> None:
+    done = pytester.runpytest_inprocess(shipped() / "policies", "--rootdir", ROOT, "-v", "--spark", "3.5.9")
+    done.assert_outcomes(passed=len(CASES))
+    output = done.stdout.str()
     assert "cases/policies/lowest-of-all-substreams.yaml::[model] PASSED" in output
     assert "[spark-" not in output
 
 
-def test_pytest_shows_mismatches(tmp_path: Path) -> None:
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "wrong.yaml").write_text(
+def test_pytest_shows_mismatches(pytester: pytest.Pytester) -> None:
+    (pytester.path / "cases").mkdir()
+    (pytester.path / "cases" / "wrong.yaml").write_text(
         "title: A watermark that is not\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 5}}]\n"
     )
-    output = pytest_output(str(tmp_path / "cases"), "--rootdir", str(tmp_path), "--spark", "newest")
-    assert "1 failed" in output
-    assert "A watermark that is not\nstep 1: expected watermark 5, but it is 4\n" in output
+    done = pytester.runpytest_inprocess("cases", "--spark", "3.5.9")
+    done.assert_outcomes(failed=1)
+    assert "A watermark that is not\nstep 1: expected watermark 5, but it is 4\n" in done.stdout.str()

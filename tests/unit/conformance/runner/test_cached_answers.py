@@ -1,10 +1,9 @@
 """No engine runs the same cell twice: answers are cached by everything they depend on, and by nothing else."""
 
 import contextlib
+import multiprocessing
 import random
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -307,29 +306,24 @@ def test_unused_answers_expire(path, tmp_path, monkeypatch):
     assert started == 1
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from conformance.runner.run import JudgeCases, cells_of
-from conformance.runner.run_cells import run_cells
-from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.cell_run import Limits
-from tests.unit.conformance.runner.test_cached_answers import many
-from tests.unit.conformance.runner.test_self_test import Recorder
-from tests.support.miniature.runtime import MiniatureRuntime
-from tests.support.miniature.target import SPARK_359
-
 class Telling(Recorder):
-    def judged(self, task, verdict, seconds):
-        print("judged", flush=True)
+    """Tells another process of each answer."""
 
-seen = Telling()
-runtime = MiniatureRuntime(Path(sys.argv[1]), "takes-its-time", fingerprint="an engine")
-with AnswerCache(Path(sys.argv[1]) / "answers.sqlite") as cache:
-    print("begins", flush=True)
-    limits = Limits(jobs=1, step_timeout=60.0, side_by_side=3)
-    run_cells(cells_of(many(60), [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache)
-"""
+    def __init__(self, told):
+        super().__init__()
+        self._told = told
+
+    def judged(self, task, verdict, seconds):
+        self._told.send("judged")
+
+
+def run_of_ours(folder, told):
+    """A run in a process of its own."""
+    runtime = MiniatureRuntime(folder, "takes-its-time", fingerprint="an engine")
+    with AnswerCache(folder / "answers.sqlite") as cache:
+        told.send("begins")
+        seen, limits = Telling(told), Limits(jobs=1, step_timeout=60.0, side_by_side=3)
+        run_cells(cells_of(many(60), [SPARK_359]), JudgeCases(), runtime, limits, display=seen, sink=seen, cache=cache)
 
 
 def many(number):
@@ -346,12 +340,18 @@ def test_a_run_that_is_killed_ten_times_loses_no_answer(tmp_path, cache):
     print(f"seed {seed}")
     chance = random.Random(seed)
     answered, before = [], 0
+    processes = multiprocessing.get_context("forkserver")  # which imports once what all of them need
+    processes.set_forkserver_preload([__name__])
     for _ in range(10):
-        with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE) as run_of_ours:
-            for _ in range(1 + before + chance.randint(1, 5)):  # its first line, cached answers, new ones
-                run_of_ours.stdout.readline()
-            time.sleep(chance.uniform(0.0, 0.02))
-            run_of_ours.kill()
+        told, telling = processes.Pipe(duplex=False)
+        process = processes.Process(target=run_of_ours, args=(tmp_path, telling))
+        process.start()
+        telling.close()
+        for _ in range(1 + before + chance.randint(1, 5)):  # its first line, cached answers, new ones
+            told.recv()
+        time.sleep(chance.uniform(0.0, 0.02))
+        process.kill()
+        process.join()
         before = len(list(cache.lookup([key_of(case) for case in many(60)])))
         answered.append(before)
     assert answered == sorted(answered)

@@ -19,9 +19,10 @@ from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.strategies import FAMILIES, NoSuchFamily, cases, delays, pipelines, schemas, traces
 from conformance.strategies.cases import changed, generated
+from tests.support.effort import number
 
 QUICK = settings(
-    max_examples=150,
+    max_examples=number(60, 200),
     database=None,
     deadline=None,
     phases=[Phase.generate],
@@ -48,7 +49,7 @@ def test_a_case_prints_as_itself(tmp_path_factory, written):
     assert read.model_copy(update={"path": case.path, "lines": case.lines}) == case
 
 
-@settings(QUICK, max_examples=60)
+@settings(QUICK, max_examples=number(20, 60))
 @given(st.data())
 def test_a_changed_case_is_a_case(data):
     one = data.draw(generated(EVERY))
@@ -57,7 +58,7 @@ def test_a_changed_case_is_a_case(data):
         case_from(one.written, "changed")
 
 
-@settings(QUICK, max_examples=50)
+@settings(QUICK, max_examples=number(25, 50))
 @given(schemas(), delays(), pipelines(["windows"]), traces())
 def test_the_parts_make_a_case(schema, delay, pipeline, steps):
     assert {"event_time", "key"} <= {field.name for field in parse_schema(schema).fields}

@@ -11,6 +11,7 @@ from conformance.language import InvalidCase
 from conformance.language.catalogue import Catalogue
 from conformance.suite.coverage import Apart, Category, coverage
 from conformance.suite.discovery import Suite, load, shipped
+from tests.support.whole_suite import whole_suite
 
 CASE = """title: A title
 streams: {events: event_time TIMESTAMP}
@@ -35,7 +36,7 @@ def messages(suite: Suite) -> list[str]:
 
 
 def test_the_suite_that_ships_is_valid() -> None:
-    suite = load()
+    suite = whole_suite()
     assert [str(problem) for problem in suite.problems] == []
     assert suite.cases
     assert list(suite.catalogues) == [shipped()]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.suite import discovery
 from reports.analysis.features import FEATURES, UnknownFeature, features, named_features, relevance
+from tests.support.whole_suite import whole_suite
 
-CASES = {case.id: case for case in discovery.load().cases}
+CASES = {case.id: case for case in whole_suite().cases}
 
 
 def test_features_are_those_people_name() -> None:
