@@ -118,5 +118,7 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
 }
 """``count(*)`` is ``count`` without arguments."""
 
+DISTINCT = " distinct"
+"""After the name of a function over distinct values, which no streaming query may have."""
 BY_ORDER = frozenset({"first", "last", "first ignoring nulls", "last ignoring nulls", "collect_list"})
 """Functions whose result depends on the order of the rows: that of their arrival, as far as the plan keeps it."""

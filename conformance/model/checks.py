@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from conformance.model.aggregates import DISTINCT
 from conformance.model.errors import Unpredictable
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
 from conformance.model.operators import OutputMode
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
+    Filter,
     Join,
     Limit,
     Plan,
+    Project,
     Sort,
     StatefulProcessor,
     StateFunction,
@@ -40,10 +43,12 @@ def check_start(plan: Plan, mode: OutputMode, rules: Rules, *, check_correctness
         *_several_aggregations(aggregations),
         *_several_functions(plan),
         *_modes(aggregations, mode),
+        *_distinct(aggregations),
         *_functions(plan, aggregations, mode),
         *_deduplications(plan),
         *_sorting(plan, mode, aggregations),
         *_limits(plan, mode),
+        *_increasing_ids(plan),
     ]
     _refuse_first(names, rules)
     for node in walk(plan):
@@ -138,6 +143,22 @@ def _modes(aggregations: list[Aggregate], mode: OutputMode) -> RefusalNames:
         yield "complete without aggregation", ""
     if mode == "update" and any(node.session is not None for node in aggregations):
         yield "update of sessions", ""
+
+
+def _distinct(aggregations: list[Aggregate]) -> RefusalNames:
+    for node in filter(is_streaming, aggregations):
+        if any(call.name.endswith(DISTINCT) for one in node.outputs for call in one.expression.aggregates):
+            yield "distinct aggregation", ""
+
+
+def _increasing_ids(plan: Plan) -> RefusalNames:
+    """An id that increases within a micro-batch starts again in the next one (SPARK-21947)."""
+    for node in walk(plan):
+        named = (*node.keys, *node.outputs) if isinstance(node, Aggregate) else ()
+        named = node.named if isinstance(node, Project) else named
+        used = [one.expression for one in named] + ([node.condition] if isinstance(node, Filter) else [])
+        if any(part.name == "monotonically_increasing_id" for one in used for part in one.walk()):
+            yield "monotonically increasing id", ""
 
 
 def _deduplications(plan: Plan) -> RefusalNames:

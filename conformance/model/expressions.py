@@ -49,11 +49,20 @@ class Expression:
 
     @property
     def is_deterministic(self) -> bool:
-        return not any(node.kind == "call" and node.name in NOT_DETERMINISTIC for node in self.walk())
+        """As Spark's optimizer sees it while a query runs."""
+        return not self._calls(NOT_DETERMINISTIC)
 
     @property
     def is_constant(self) -> bool:
-        return not self.references and self.is_deterministic
+        return not self.references and not self._calls(CHANGING)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it is not deterministic for Spark's checks either; they take the current time for a constant."""
+        return bool(self._calls(RANDOM))
+
+    def _calls(self, names: frozenset[str]) -> list[Expression]:
+        return [node for node in self.walk() if node.kind == "call" and node.name in names]
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,30 @@ class NamedExpression:
     column: Attribute
 
 
-NOT_DETERMINISTIC = frozenset({"current_timestamp"})
+RANDOM = frozenset({"rand", "randn", "uuid", "monotonically_increasing_id"})
+"""Functions of which nobody knows the value; Spark gives random numbers a new seed in each micro-batch, even ``rand(42)``."""
+NOT_DETERMINISTIC = RANDOM | {"current_timestamp"}
+CHANGING = NOT_DETERMINISTIC | {"now"}
+"""Functions whose value depends on the run. None of them is ever NULL. ``now()`` is a constant of each micro-batch to the optimizer;
+``current_timestamp()`` is not, since a stream replaces it by `CurrentBatchTimestamp`."""
 
 NOW_US = (1_590_969_600_000_000, 4_102_444_800_000_000)
 """``current_timestamp()`` is between these: 2020-06-01, before Spark 3.0, and 2100-01-01."""
+RANGES: Mapping[str, tuple[Value, Value]] = {"current_timestamp": NOW_US, "now": NOW_US, "rand": (0.0, 1 - 2**-53)}
+"""Function → its lowest and highest value."""
 
 ORDERINGS = frozenset({"<", "<=", ">", ">="})
+MONOTONE = ORDERINGS | {
+    "+",
+    "-",
+    "*",
+    "negative",
+    "time difference",
+    "date_trunc",
+    "cast timestamp to bigint",
+    "unix_timestamp",
+}
+"""Functions that, of one operand between two values, are between their values for these two."""
 
 NULL_TOLERANT = frozenset({"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>"})
 """Functions that may not be NULL if an operand is."""
@@ -93,8 +120,12 @@ def evaluate(expression: Expression, row: Row) -> Value:
         case "window_time":
             window = evaluate(expression.args[0], row)
             return None if window is None else expression.value(window[1])
-        case "call" if expression.name in ORDERINGS and not expression.is_deterministic:
+        case "call" if expression.name in ORDERINGS and expression._calls(CHANGING):
             return _whenever_it_runs(expression, row)
+        case "call" if expression.name in ("and", "or") and expression._calls(CHANGING):
+            return _decided_by_one(expression, row)
+        case "call" if expression.name in ("is null", "is not null") and expression.args[0].name in CHANGING:
+            return expression.name == "is not null"
         case "call":
             function = FUNCTIONS[expression.name]
             operands = [evaluate(arg, row) for arg in expression.args]
@@ -106,21 +137,49 @@ def evaluate(expression: Expression, row: Row) -> Value:
 
 
 def _whenever_it_runs(comparison: Expression, row: Row) -> Value:
-    """The value of a comparison with ``current_timestamp()``, if it does not depend on the day of the run.
+    """The value of a comparison with a changing function, if it is the same in every run.
 
     Raises:
-        Unpredictable: it does.
+        Unpredictable: it is not.
     """
-    earliest, latest = (evaluate(_at(comparison, now_us), row) for now_us in NOW_US)
-    if earliest != latest or sum(node.name == "current_timestamp" for node in comparison.walk()) > 1:
-        raise Unpredictable("a comparison with current_timestamp that depends on the day of the run")
-    return earliest
+    calls = comparison._calls(CHANGING)
+    name = calls[0].name
+    around = [node for node in comparison.walk() if node not in calls and node._calls(CHANGING)]
+    if len(calls) > 1 or name not in RANGES or any(node.name not in MONOTONE for node in around):
+        raise Unpredictable(
+            f"a comparison with {' and '.join(call.name for call in calls)} that may differ in each run"
+        )
+    lowest, highest = (evaluate(_with_value(comparison, name, value), row) for value in RANGES[name])
+    if lowest != highest:
+        depends = "the day of the run" if RANGES[name] == NOW_US else "chance"
+        raise Unpredictable(f"a comparison with {name} that depends on {depends}")
+    return lowest
 
 
-def _at(expression: Expression, now_us: int) -> Expression:
-    if expression.name == "current_timestamp":
-        return Expression("literal", expression.type, value=now_us)
-    args = tuple(_at(arg, now_us) for arg in expression.args)
+def _decided_by_one(junction: Expression, row: Row) -> Value:
+    """The value of AND and OR if one operand decides it, whatever the others are.
+
+    Raises:
+        Unpredictable: none does.
+    """
+    operands: list[Value] = []
+    unknown = None
+    for arg in junction.args:
+        try:
+            operands.append(evaluate(arg, row))
+        except Unpredictable as changing:
+            unknown = changing
+    decisive = junction.name == "or"
+    if unknown is not None and decisive not in operands:
+        raise unknown
+    return FUNCTIONS[junction.name].value(*operands)
+
+
+def _with_value(expression: Expression, name: str, value: Value) -> Expression:
+    """The expression with a value for the calls of a function."""
+    if expression.kind == "call" and expression.name == name:
+        return Expression("literal", expression.type, value=value)
+    args = tuple(_with_value(arg, name, value) for arg in expression.args)
     return Expression(expression.kind, expression.type, args, expression.name, expression.value)
 
 

@@ -127,11 +127,14 @@ class Frame:
         if len({one.id for one in scope}) < len(scope):
             raise Unpredictable("a join of a frame with itself")
         tree = syntax(on) if isinstance(on, str) else on
+        condition = read(tree, scope, self.rules).expression
+        if condition.is_random:
+            raise self.rules.refusal("random join condition")
         if self.rules.between_computes_its_operand and (computed := self._operands_of_between(tree, scope)):
             if how != "inner":
                 raise Unpredictable("BETWEEN of a computed value in the condition of an outer join")
             return self._join_on_computed(other, tree, computed)
-        return self.of(JoinNode(self.plan, other.plan, how, read(tree, scope, self.rules).expression))
+        return self.of(JoinNode(self.plan, other.plan, how, condition))
 
     def _operands_of_between(self, tree: exp.Expr, scope: Sequence[Attribute]) -> dict[exp.Expr, NamedExpression]:
         """The values that the optimiser computes before a join, since BETWEEN uses them twice (`RewriteWithExpression`)."""

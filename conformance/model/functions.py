@@ -125,8 +125,13 @@ def _to_timestamp_by(pattern: str, text: str) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def _now() -> Value:
-    raise Unpredictable("current_timestamp")
+def _unknown(name: str) -> Callable[..., Value]:
+    """The value of a function that depends on the run."""
+
+    def value(*_: Value) -> Value:
+        raise Unpredictable(f"{name}, whose value is another in each run")
+
+    return value
 
 
 def _to_timestamp(value: Value) -> Value:
@@ -228,7 +233,12 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "time difference": ScalarFunction(lambda a, b: Interval(micros=a - b, ansi=True), _constant(INTERVAL)),
     "make_dt_interval": ScalarFunction(_day_time_interval, _constant(INTERVAL)),
     "date_format": ScalarFunction(_date_format, _constant(STRING)),
-    "current_timestamp": ScalarFunction(_now, _constant(TIMESTAMP)),
+    "current_timestamp": ScalarFunction(_unknown("current_timestamp"), _constant(TIMESTAMP)),
+    "now": ScalarFunction(_unknown("now"), _constant(TIMESTAMP)),
+    "rand": ScalarFunction(_unknown("rand"), _constant(DOUBLE)),
+    "randn": ScalarFunction(_unknown("randn"), _constant(DOUBLE)),
+    "uuid": ScalarFunction(_unknown("uuid"), _constant(STRING)),
+    "monotonically_increasing_id": ScalarFunction(_unknown("monotonically_increasing_id"), _constant(BIGINT)),
     "date_trunc": ScalarFunction(_trunc, _constant(TIMESTAMP)),
 }
 """By name in Spark SQL, or by operator."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
+from conformance.model.aggregates import BY_ORDER
 from conformance.model.columns import BOOLEAN
 from conformance.model.constraints import inferred
 from conformance.model.errors import Unpredictable
@@ -31,6 +32,8 @@ from conformance.model.plan import (
     walk,
     with_children,
 )
+from conformance.model.pruning import without_unused_changing_values
+from conformance.model.random_comparisons import decided
 from conformance.model.rules import Rules
 
 PRESERVED = {
@@ -49,7 +52,7 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     Raises:
         Unpredictable: the model does not know where.
     """
-    found = _optimized(plan, rules)
+    found = _optimized(without_unused_changing_values(plan), rules)
     if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
         raise Unpredictable("a filter that is always false, below others")
     return found
@@ -63,13 +66,16 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
     match plan:
         case Filter():
             child = _optimized(plan.child, rules)
+            plan = replace(plan, condition=decided(plan.condition, rules))
             if plan.condition.is_constant and rules.false_filters_cut_the_plan and stateful(child):
                 if evaluate(plan.condition, {}):
                     return child
                 if isinstance(beneath(child), Join | Union):
                     raise Unpredictable("a filter that is always false, which moves into a join or a union")
                 return LocalRelation(plan.columns, (), is_cut=True)
-            return reduce(lambda below, part: _place(part, below, rules), conjuncts(plan.condition), child)
+            # What is deterministic goes down beside what is not, but not through a filter that is not (`CombineFilters`).
+            parts = sorted(conjuncts(plan.condition), key=lambda part: not part.is_deterministic)
+            return reduce(lambda below, part: _place(part, below, rules), parts, child)
         case Join() if plan.is_of_streams or plan.how == "inner":
             return _with_conditions_placed(plan, rules)
         case Project() | Aggregate():
@@ -97,14 +103,17 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
     match plan:
         case Filter() if plan.condition == condition:
             return plan
+        case Filter() if not plan.condition.is_deterministic:
+            return Filter(plan, condition)
         case Filter():
             return replace(plan, child=_place(condition, plan.child, rules))
         case Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
         case Project():
-            made = {one.column.id: one.expression for one in plan.named}
+            made = {one.column.id: decided(one.expression, rules) for one in plan.named}
             of = [made[id] for id in condition.references]
-            if all(one.is_deterministic and one.kind not in ("window", "session") for one in of):
+            deterministic = all(one.is_deterministic for one in made.values())
+            if deterministic and all(one.kind not in ("window", "session") for one in of):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return Filter(plan, condition)
         case Union():
@@ -117,13 +126,19 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
             return replace(plan, branches=tuple(below))
         case Aggregate() if condition.references and condition.references <= {key.column.id for key in plan.keys}:
             made = {key.column.id: key.expression for key in plan.keys}
-            if all(made[id].kind not in ("window", "session") for id in condition.references):
+            windows = any(made[id].kind in ("window", "session") for id in condition.references)
+            if not windows and _is_deterministic(plan, rules):
                 return replace(plan, child=_place(substitute(condition, made), plan.child, rules))
             return Filter(plan, condition)
         case Join() if plan.is_of_streams:
             return _place_on_join(condition, plan, rules)
         case _:
             return Filter(plan, condition)
+
+
+def _is_deterministic(plan: Aggregate, rules: Rules) -> bool:
+    calls = {call.name for one in plan.outputs for call in one.expression.aggregates}
+    return rules.aggregates_by_order_are_deterministic or not calls & {*BY_ORDER, "collect_set"}
 
 
 def _place_on_join(condition: Expression, join: Join, rules: Rules) -> Plan:

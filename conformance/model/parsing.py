@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import sqlglot
 from sqlglot import exp
 
 from conformance.core.spark_types import DataType, Field
-from conformance.model.aggregates import AGGREGATES
+from conformance.model.aggregates import AGGREGATES, DISTINCT
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
@@ -58,6 +58,9 @@ _CALLS: Mapping[type[exp.Expr], str] = {
     exp.Upper: "upper",
     exp.Lower: "lower",
     exp.ArraySort: "array_sort",
+    exp.Rand: "rand",
+    exp.Randn: "randn",
+    exp.Uuid: "uuid",
 }
 _CASTS: Mapping[str, str] = {
     "TIMESTAMPTZ": "cast to timestamp",
@@ -69,13 +72,8 @@ _CASTS: Mapping[str, str] = {
     "DOUBLE": "cast to double",
     "FLOAT": "cast to float",
 }
-_NEED = {
-    "timestamp_seconds": "timestamp_seconds",
-    "timestamp_millis": "timestamp_millis",
-    "window_time": "window_time",
-    "make_dt_interval": "make_dt_interval",
-}
-"""Function → feature that provides it, if some versions lack it."""
+_NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
+"""Functions that some versions lack, each a feature of its name."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class _ExpressionParser:
         if kind in _AGGREGATES:
             return self._aggregate(_AGGREGATES[kind], tree)
         if kind in _CALLS:
-            return self._call(_CALLS[kind], tree.this, *tree.expressions)
+            return self._call(_CALLS[kind], *filter(None, (tree.this, *tree.expressions)))
         method = getattr(self, f"_{kind.__name__.lower()}", None)
         if method is None:
             raise Unpredictable(f"the expression {tree.sql('spark')}")
@@ -182,14 +180,17 @@ class _ExpressionParser:
         return Expression("call", type_of(name, [arg.type for arg in args]), args, name)
 
     def _aggregate(self, name: str, tree: exp.Expr) -> Expression:
-        if isinstance(tree.this, exp.Distinct):
-            raise Unpredictable(f"{name}(DISTINCT …)")
         if name == "median":
             self._rules.require(name)
-        operands = [] if isinstance(tree.this, exp.Star) else [tree.this, *tree.expressions]
+        distinct = tree.this if isinstance(tree.this, exp.Distinct) else None
+        operands = distinct.expressions if distinct else [tree.this, *tree.expressions]
+        operands = [one for one in operands if not isinstance(one, exp.Star)]
         operands += [tree.expression] if isinstance(tree, exp.ArgMax | exp.ArgMin) else []
         args = tuple(self.read(operand) for operand in operands)
-        return Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
+        if any(arg.is_random for arg in args):
+            raise self._rules.refusal("random argument of an aggregate function", name)
+        found = Expression("aggregate", AGGREGATES[name].type([arg.type for arg in args]), args, name)
+        return replace(found, name=f"{name}{DISTINCT}") if distinct else found
 
     def _paren(self, tree: exp.Paren) -> Expression:
         return self.read(tree.this)
@@ -328,10 +329,8 @@ class _ExpressionParser:
         if name == "window_time":
             self._rules.require("window_time")
             return self._time_of_window(self.read(tree.expressions[0]))
-        if name == "now":
-            return Expression("call", TIMESTAMP, name="current_timestamp")
         if name in _NEED:
-            self._rules.require(_NEED[name])
+            self._rules.require(name)
         return self._call(name, *tree.expressions)
 
     def _time_window(self, tree: exp.Anonymous) -> Expression:

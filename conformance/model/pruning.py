@@ -94,6 +94,25 @@ def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
     return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
 
 
+def without_unused_changing_values(plan: Plan) -> Plan:
+    """The plan with NULL for each unused value that is another in each run, which would keep filters above it (`ColumnPruning`)."""
+    return _without_unused_changing_values(plan, required_columns(plan))
+
+
+def _without_unused_changing_values(plan: Plan, keep: RequiredColumns) -> Plan:
+    found = plan
+    if isinstance(plan, Project) and not all(one.expression.is_deterministic for one in plan.named):
+        used = keep.of(plan)
+        found = replace(plan, named=tuple(one if one.column.id in used else _null(one) for one in plan.named))
+    return with_children(found, lambda child: _without_unused_changing_values(child, keep))
+
+
+def _null(named: NamedExpression) -> NamedExpression:
+    if named.expression.is_deterministic:
+        return named
+    return replace(named, expression=Expression("literal", named.expression.type))
+
+
 def without_unused_event_times(plan: Plan) -> Plan:
     """The plan with unused event times pruned from the inputs of joins, so that no state is evicted by them (`ColumnPruning`)."""
     return _without_unused_event_times(plan, required_columns(plan))

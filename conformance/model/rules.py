@@ -130,6 +130,9 @@ class Rules:
     semi_join_output_waits_for: Literal["both sides", "its left side"]
     constant_keys: Literal["of the state", "of the present plan"]
     constant_columns_of_joins: Literal["of the state", "of the present plan"]
+    comparisons_with_rand_are_decided: bool
+    aggregates_by_order_are_deterministic: bool
+    """Whether the optimizer takes ``first``, ``last``, ``collect_list`` and ``collect_set`` for deterministic."""
     false_filters_cut_the_plan: bool
     not_null_columns_of_state: Literal["may be as they are", "may not come up", "may not go"]
     """Which changes of NOT NULL columns in the state are allowed after a restart."""

@@ -40,7 +40,7 @@ BEHAVIOURS = {
     "eviction and aggregation output": """
         evict-predicate append-emit-once append-needs-wm only-first-aggregate-checked update-emit-changed
         update-reappear complete-all group-by-window-plus-key group-by-raw-ts agg-empty-output negative-time-windows
-        numRowsRemoved allUpdatesTimeMs limit-modes sort-modes
+        numRowsRemoved allUpdatesTimeMs limit-modes sort-modes expressions-of-batch-only
     """,
     "no-data batches and triggers": """
         no-data-batch no-data-needs-plan no-data-not-if-data no-data-once trigger-once available-now
@@ -83,8 +83,8 @@ SPARK_TESTS = {
     "arbitrary-state": (7, 10, 58, 13),
     "chained-aggregation": (12, 3, 0, 0),
     "config": (3, 1, 2, 0),
-    "dedup": (10, 3, 3, 11),
-    "eviction": (3, 2, 1, 0),
+    "dedup": (10, 4, 3, 11),
+    "eviction": (3, 4, 0, 0),
     "join-delay": (37, 1, 7, 7),
     "late-drops": (1, 3, 0, 0),
     "metadata-propagation": (14, 1, 23, 0),
