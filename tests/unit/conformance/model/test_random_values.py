@@ -120,8 +120,8 @@ def test_what_may_not_be_random_and_what_only_a_batch_computes_is_refused(how, v
 
 
 @pytest.mark.parametrize("function", ["first", "last", "collect_list", "max"])
-def test_a_filter_on_a_key_goes_below_an_aggregation_by_order_since_3_1(function):
+def test_a_filter_on_a_key_goes_below_an_aggregation_by_order_since_3_3(function):
     """SPARK-32940."""
-    for version, expected in (("3.0.3", BELOW if function == "max" else ABOVE), ("3.1.3", BELOW)):
+    for version, expected in (("3.2.4", BELOW if function == "max" else ABOVE), ("3.3.0", BELOW)):
         frame = watermarked(version).group_by(["n"], [f"{function}(s) AS found"]).where("n < 2").select("n")
         assert played(frame, [(100, 1, "a"), (900, 2, "b")], mode="update") == ([[(1,)]], expected)
