@@ -11,7 +11,7 @@ from conformance.language.confs import refusal_of
 from conformance.language.node import Entries, Node, Scalar, SourceLocation, child, inside, items_of
 from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
 from conformance.language.shape import ConfValue
-from conformance.language.sql_permission import refusals
+from conformance.language.sql_permission import HIDDEN_COLUMN, refusals
 
 Json: TypeAlias = Any
 Path: TypeAlias = tuple[str | int, ...]
@@ -79,6 +79,17 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
             at = place.at(refusal.offset) if isinstance(place, Scalar) else place
             yield _needs(at, refusal.reason)
     yield from _calls(pipeline)
+    yield from _hidden_columns(pipeline)
+
+
+def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
+    """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
+    if isinstance(node, Scalar):
+        if isinstance(node.value, str) and HIDDEN_COLUMN in [part.strip(" `").lower() for part in node.value.split(".")]:
+            yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
+        return
+    for below in [entry.value for entry in node.entries] if isinstance(node, Entries) else items_of(node):
+        yield from _hidden_columns(below)
 
 
 def _calls(pipeline: Node) -> Iterator[NeedsCode]:

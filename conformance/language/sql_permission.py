@@ -22,9 +22,12 @@ _STATEMENTS = {
     "delete": "writes a table",
     "table": "reads a table of the engine",
     "serde": "names a class",
-    "_metadata": "shows paths of the engine's machine",
+    "current_user": "shows the user of the engine",
+    "session_user": "shows the user of the engine",
 }
 """Words that are refused wherever they stand without quotes."""
+HIDDEN_COLUMN = "_metadata"
+"""Of every source of files, since 3.3: it shows paths of the engine's machine."""
 _BEGINNINGS = ("select", "with", "values")
 _SET_OPERATORS = ("union", "except", "intersect", "minus")
 _ENDS_RELATIONS = ("where", "having", "limit", "offset")
@@ -35,6 +38,12 @@ _TABLE_FUNCTIONS = words(
 )
 _NOT_NAMES = words("stream table identifier lateral select values only from with")
 """Words that may begin a relation of another kind, also where a view has such a name."""
+_IN_ROWS = words(
+    "null true false date timestamp timestamp_ntz timestamp_ltz interval year month week day hour minute second years months weeks "
+    "days hours minutes seconds to case when then else end and or not in is like between div cast as bigint binary boolean byte "
+    "double float int integer long short smallint string tinyint x"
+)
+"""The words in the rows of VALUES: constants. After its comma, another word may begin a relation."""
 _FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
 
 
@@ -81,6 +90,8 @@ def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
             yield Refusal(token.offset, f"{_shown(token)} {_STATEMENTS[token.keyword]}{quote}")
         if token.keyword == "using" and not tokens[index + 1].is_mark("("):
             yield Refusal(token.offset, "USING with a script or a class runs a program")
+        if token.name == HIDDEN_COLUMN:
+            yield Refusal(token.offset, f"{HIDDEN_COLUMN} shows paths of the engine's machine")
         if token.kind == "quoted" and any(character in token.text for character in "./:\\"):
             yield Refusal(token.offset, f"the quoted name {token.text} looks like a file or a class")
 
@@ -108,7 +119,7 @@ class _Level:
     opener: str
     """The word before the bracket."""
     clause: str
-    """``start``, ``with``, ``list``, ``relations``, ``values``, ``condition`` or ``expression``."""
+    """``start``, ``with``, ``list``, ``relations``, ``values``, ``row``, ``condition`` or ``expression``."""
     expects: bool = False
     """Whether a relation must come next."""
 
@@ -136,16 +147,26 @@ class _Relations:
                 yield from self._relation(index, level)
             elif token.is_mark(","):
                 yield from self._comma(index, level)
-            elif level.clause == "values" and self._ends_values(index):
-                level.clause = "relations"
+            elif level.clause == "row" or (level.clause == "values" and not self._ends_values(index)):
+                yield from self._in_a_row(index)
             elif token.kind == "word":
+                # An alias, or the word after the rows: VALUES 1 JOIN …
+                level.clause = "relations" if level.clause == "values" else level.clause
                 yield from self._word(index, level)
 
     def _open(self, index: int, level: _Level) -> None:
         opener = self._tokens[index - 1].keyword if index else ""
-        relation = level.expects and self._tokens[index + 1].keyword not in _BEGINNINGS
+        query = self._tokens[index + 1].keyword in _BEGINNINGS
+        relation = level.expects and not query
+        row = level.clause in ("values", "row") and not query
         level.expects = False
-        self._levels.append(_Level(opener, "relations" if relation else "start", expects=relation))
+        self._levels.append(_Level(opener, "relations" if relation else "row" if row else "start", expects=relation))
+
+    def _in_a_row(self, index: int) -> Iterator[Refusal]:
+        """Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
+        token, after = self._tokens[index], self._tokens[index + 1]
+        if (token.kind == "quoted" or (token.keyword and token.keyword not in _IN_ROWS)) and not after.is_mark("("):
+            yield Refusal(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
 
     def _relation(self, index: int, level: _Level) -> Iterator[Refusal]:
         token, after = self._tokens[index], self._tokens[index + 1]
@@ -190,10 +211,14 @@ class _Relations:
             level.clause, level.expects = "relations", True
         elif word in _ENDS_RELATIONS and level.clause in ("relations", "values", "expression"):
             level.clause = "condition"
-        elif word in _LISTS and follows == "by" and level.clause != "start":
+        elif word in _LISTS and follows == "by" and level.clause != "start" and not self._is_delayed(index + 2):
             level.clause = "expression"
         elif word == "lateral":
             level.expects = True
+
+    def _is_delayed(self, index: int) -> bool:
+        """Whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
+        return [token.keyword for token in self._tokens[index : index + 2]] == ["delay", "of"]
 
     def _ends_values(self, index: int) -> bool:
         """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""

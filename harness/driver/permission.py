@@ -21,7 +21,11 @@ _READS_TABLES = re.compile(
     r"(?:(?<![A-Za-z])Relation(?:V2)? ?\[|(?<![A-Za-z])(?:DataSourceV2Relation|HiveTableRelation)\b)"
 )
 """Relations that are no stream, no constants and no range: Spark shows a file as ``Relation [value#0] text``."""
-_CALLS = re.compile(r"(?<![\w.])(?:try_)?(reflect|java_method|input_file_name|CallMethodViaReflection)\(")
+_CALLS = re.compile(
+    r"(?<![\w.])(?:try_)?(reflect|java_method|input_file_name|CallMethodViaReflection|current_user|session_user)\("
+)
+_HIDDEN_COLUMN = re.compile(r"(?<!\w)_metadata#")
+"""Of every source of files, since 3.3; it shows paths."""
 _ALL_FIELDS = "spark.sql.debug.maxToStringFields"
 """Plans leave out what exceeds it."""
 
@@ -43,6 +47,8 @@ def refused_plan(plan: str) -> Optional[str]:
         return refused
     if _READS_TABLES.search(plan):
         return "the query reads a table or a file"
+    if _HIDDEN_COLUMN.search(plan):
+        return "the query reads the hidden column _metadata, which shows paths"
     called = _CALLS.search(plan)
     return "the query calls {}".format(called.group(1)) if called else None
 

@@ -54,6 +54,10 @@ FILES = (
     "SELECT * FROM secrets",
     "SELECT input_file_name() FROM e",
     "SELECT _metadata.file_path FROM e",
+    "SELECT `_metadata`.file_path FROM e",
+    "SELECT *, e.`_METADATA` FROM e",
+    "SELECT current_user",
+    "SELECT session_user FROM e",
     "SELECT '${env:HOME}'",
     "SELECT from_protobuf(a, 'm', '/etc/passwd') FROM e",
     "SELECT xpath_string(a, 'b') FROM e",
@@ -71,6 +75,17 @@ HIDDEN_RELATIONS = (
     "SELECT * FROM VALUES (1) t, (text.passwd)",
     "SELECT * FROM values, (text.passwd)",
     "SELECT extract(FROM text.passwd SELECT 1)",
+    # A word after the rows of VALUES may join them; a row that is no expression is a relation.
+    "SELECT * FROM VALUES 1 JOIN text.passwd",
+    "(VALUES (1) JOIN text.passwd)",
+    "SELECT * FROM VALUES (1) from text.passwd",
+    "SELECT * FROM VALUES (1), (text.passwd x)",
+    "SELECT * FROM VALUES (1), ((text.passwd JOIN e))",
+    "SELECT * FROM VALUES (1), (`text`.passwd x)",
+    "SELECT * FROM VALUES 1, text.passwd VERSION AS OF 1",
+    "SELECT * FROM VALUES 1, text.x, STREAM e",
+    # The column sort gets the name by; it begins no list.
+    "SELECT * FROM e WATERMARK sort by DELAY OF INTERVAL 1 MINUTE, text.passwd",
     # A common table hides a table only behind its definition.
     "WITH secrets AS (SELECT * FROM secrets) SELECT * FROM secrets",
     "SELECT * FROM secrets WHERE EXISTS (WITH secrets AS (SELECT 1) SELECT 1)",
@@ -107,6 +122,7 @@ QUERIES = (
     "WITH a AS (SELECT 1 AS x), b AS (SELECT * FROM a) SELECT * FROM b JOIN a USING (x)",
     "SELECT * FROM VALUES (1, 'a'), (2, NULL) AS t(a, b) LEFT JOIN e ON t.a = e.a",
     "SELECT * FROM VALUES ('tea', 3L, TIMESTAMP'1970-01-01 00:00:11') AS known(key, count, latest)",
+    "SELECT * FROM VALUES (CAST(1 AS BIGINT), array(-1, 2), INTERVAL '1' DAY, NULL), (2, array(), NULL, TRUE) JOIN e",
     "SELECT * FROM ((SELECT a FROM e) UNION ALL (SELECT b FROM e))",
     "(SELECT 1) UNION (SELECT 2)",
     "SELECT window.start FROM e WATERMARK t DELAY OF INTERVAL 10 MINUTES GROUP BY window(t, '10 minutes')",
@@ -260,6 +276,22 @@ steps:
 
 def _case(query: list[dict[str, object]]) -> dict[str, object]:
     return {"title": "x", "streams": {"e": "a INT"}, "query": query, "steps": [{"idle": {}}]}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"dropDuplicates": ["_metadata"]},
+        {"dropDuplicatesWithinWatermark": ["a", "x._metadata.file_path"]},
+        {"applyInPandasWithState": {"by": ["`_METADATA`.file_path"], "with": "count_rows"}},
+        {"select": ["_metadata.file_path"]},
+    ],
+)
+def test_the_hidden_column_of_files_is_refused_wherever_a_column_is_named(operation: dict[str, object]) -> None:
+    """A case that expects an error names columns that do not exist, so no other check refuses it."""
+    expected = {"steps": [{"start": {}, "expect": {"error": {"class": "AnalysisException"}}}]}
+    (found,) = case_from(_case([{"from": "e"}, operation]) | expected, "x").needs_code
+    assert found.reason == "_metadata shows paths of the engine's machine"
 
 
 def test_a_case_as_a_mapping_is_checked_too() -> None:

@@ -42,6 +42,8 @@ Filter key#1 IN (list#5 [])
 """
 REFLECTION = "Project [reflect(java.lang.System, getenv, HOME, true) AS home#1]\n+- OneRowRelation\n"
 NAMES = "Project [input_file_name() AS f#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1]\n"
+USER = "Project [current_user() AS current_user()#1]\n+- OneRowRelation\n"
+PATHS = "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
     assert refused_statement(plan) is None
 
 
-@pytest.mark.parametrize("plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES])
+@pytest.mark.parametrize("plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES, USER, PATHS])
 def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
     assert refused_plan(plan) is not None
 
