@@ -86,7 +86,8 @@ def _query_id(files: Files) -> str | None:
     path = PurePosixPath("metadata")
     if path not in files.sizes:
         return None
+    content = files.read(path)
     try:
-        return str(json.loads(files.read(path))["id"])
+        return str(json.loads(content)["id"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpoint(path, "this is not the metadata of a query, or it is incomplete") from None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from conformance.core.errors import WrongUsage
+from conformance.core.redaction import redact
 
 MOST_BYTES = 64 * 1024 * 1024
 """No log entry, schema or metadata file is larger; state files are not read."""
@@ -18,7 +21,7 @@ class NoSuchCheckpoint(WrongUsage):
     """There is no such folder, it cannot be read, or it is not a checkpoint."""
 
     def __init__(self, where: str, why: str) -> None:
-        super().__init__(f"{where}: {why}")
+        super().__init__(redact(f"{where}: {why}"))
         self.where = where
 
 
@@ -27,7 +30,7 @@ class Files(Protocol):
 
     @property
     def where(self) -> str:
-        """The path or URL of the checkpoint."""
+        """The path or URL of the checkpoint, without credentials."""
 
     @property
     def sizes(self) -> Mapping[PurePosixPath, int]:
@@ -37,7 +40,7 @@ class Files(Protocol):
         """The content of a file.
 
         Raises:
-            NoSuchCheckpoint: it cannot be read, or is larger than `MOST_BYTES`.
+            NoSuchCheckpoint: it cannot be read, is no file but a link or a pipe, or is larger than `MOST_BYTES`.
         """
 
 
@@ -67,9 +70,15 @@ class Folder:
     def read(self, path: PurePosixPath) -> bytes:
         _check_size(self, path)
         try:
-            return (self.root / path).read_bytes()
+            # A link may show any file of this machine, and a pipe waits for ever.
+            with open(self.root / path, "rb", opener=_without_following) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise NoSuchCheckpoint(str(self.root / path), "this is not a file")
+                return file.read(MOST_BYTES)
         except OSError as error:
-            raise NoSuchCheckpoint(str(self.root / path), error.strerror or str(error)) from error
+            link = error.errno == errno.ELOOP
+            why = "this is a link, which is not followed" if link else error.strerror or str(error)
+            raise NoSuchCheckpoint(str(self.root / path), why) from error
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class ObjectStore:
             PurePosixPath(path).relative_to(PurePosixPath(root)): int(one.get("size") or 0)
             for path, one in found.items()
         }
-        return cls(url, sizes, root, store)
+        return cls(redact(url), sizes, root, store)
 
     def read(self, path: PurePosixPath) -> bytes:
         _check_size(self, path)
@@ -125,6 +134,10 @@ def open_files(where: str) -> Files:
     return ObjectStore.open(where) if "://" in where else Folder.open(Path(where))
 
 
+def _without_following(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
 def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
     def fail(error: OSError) -> None:
         if isinstance(error, FileNotFoundError):
@@ -133,7 +146,9 @@ def _listed(root: Path) -> list[tuple[PurePosixPath, int]]:
         raise NoSuchCheckpoint(str(error.filename), error.strerror or str(error)) from error
 
     found = []
-    for folder, _, names in os.walk(root, onerror=fail):
+    for folder, folders, names in os.walk(root, onerror=fail):
+        for link in (path for name in folders if (path := Path(folder, name)).is_symlink()):
+            raise NoSuchCheckpoint(str(link), "this is a link, which is not followed")
         for name in names:
             path = Path(folder, name)
             try:

@@ -16,6 +16,7 @@ from typing import Any
 from conformance.checkpoints.errors import DamagedCheckpoint
 from conformance.checkpoints.files import Files
 
+MOST_SOURCES = 10_000
 NOTHING_READ = "-"
 """The offset of a source that has read nothing yet."""
 
@@ -34,7 +35,7 @@ class Source:
         """What kind of source writes such offsets; ``unknown`` if several do or none is known."""
         try:
             offset = json.loads(self.offset or "")
-        except ValueError:
+        except (ValueError, RecursionError):
             return "unknown"
         if not isinstance(offset, dict):
             return "rate, socket or memory" if isinstance(offset, int) else "unknown"
@@ -74,7 +75,11 @@ class CommitEntry:
 
 def batches(files: Files, log: str) -> tuple[int, ...]:
     """The numbers of the micro-batches in a log, ``offsets`` or ``commits``, oldest first."""
-    return tuple(sorted(int(path.name) for path in files.sizes if path.parts[:-1] == (log,) and path.name.isdecimal()))
+    return tuple(
+        sorted(
+            int(path.name) for path in files.sizes if path.parts[:-1] == (log,) and re.fullmatch(r"[0-9]+", path.name)
+        )
+    )
 
 
 def offsets(files: Files, batch: int) -> OffsetEntry:
@@ -93,7 +98,7 @@ def offsets(files: Files, batch: int) -> OffsetEntry:
         _number(path, said, "batchWatermarkMs"),
         _number(path, said, "batchTimestampMs"),
         settings,
-        tuple(_sources(rest, named=format > 1)),
+        tuple(_sources(path, rest, named=format > 1)),
     )
 
 
@@ -134,12 +139,14 @@ def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
 
 def _number(path: PurePosixPath, said: Mapping[str, Any], key: str) -> int:
     value = said.get(key, 0)
-    if not isinstance(value, int):
+    if not isinstance(value, int) or abs(value) >= 1 << 63:
         raise DamagedCheckpoint(path, f"{key} is not a number of milliseconds")
     return value
 
 
-def _sources(lines: list[str], *, named: bool) -> Iterator[Source]:
+def _sources(path: PurePosixPath, lines: list[str], *, named: bool) -> Iterator[Source]:
+    if len(lines) > MOST_SOURCES:
+        raise DamagedCheckpoint(path, f"it has more than {MOST_SOURCES:,} lines: no query reads so many sources")
     for number, line in enumerate(lines):
         name, _, offset = line.partition(":") if named else (str(number), "", line)
         yield Source(name, None if offset == NOTHING_READ else offset)

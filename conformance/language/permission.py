@@ -85,7 +85,9 @@ def _in_pipeline(pipeline: Node | None) -> Iterator[NeedsCode]:
 def _hidden_columns(node: Node) -> Iterator[NeedsCode]:
     """Columns that operations name, such as ``dropDuplicates: [_metadata.file_path]``."""
     if isinstance(node, Scalar):
-        if isinstance(node.value, str) and HIDDEN_COLUMN in [part.strip(" `").lower() for part in node.value.split(".")]:
+        if isinstance(node.value, str) and HIDDEN_COLUMN in [
+            part.strip(" `").lower() for part in node.value.split(".")
+        ]:
             yield _needs(node.at(0), f"{HIDDEN_COLUMN} shows paths of the engine's machine")
         return
     for below in [entry.value for entry in node.entries] if isinstance(node, Entries) else items_of(node):

@@ -15,6 +15,8 @@ from harness.errors import HarnessError
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")
 _PORT = 7077
+_LONGEST_FILE = 1 << 20
+"""Bytes of a file of settings."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -143,14 +145,18 @@ def settings_in(file: Path) -> dict[str, str]:
         NotAPropertiesFile: it cannot be read, or a line is not a setting.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        with file.open("rb") as stream:
+            read = stream.read(_LONGEST_FILE + 1)
+        text = read.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise NotAPropertiesFile(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    if len(read) > _LONGEST_FILE:
+        raise NotAPropertiesFile(f"{file} has more than {_LONGEST_FILE:,} bytes: that is no file of Spark settings")
     settings = {}
-    for number, line in enumerate(lines, 1):
-        if not (text := line.strip()) or text.startswith("#"):
+    for number, line in enumerate(text.splitlines(), 1):
+        if not (setting := line.strip()) or setting.startswith("#"):
             continue
-        if not (found := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", text)):
+        if not (found := re.fullmatch(r"(spark\.[^=:\s]+)\s*[=:\s]\s*(.*)", setting)):
             # The line itself may hold a secret.
             raise NotAPropertiesFile(f"{file}:{number}: not a Spark setting; write one like spark.executor.memory 2g")
         settings[found[1]] = found[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -91,6 +92,110 @@ def test_a_hostile_checkpoint_cannot_act_on_the_terminal(tmp_path: Path, capsys:
     _, out, _ = run(capsys, str(tmp_path))
     assert "\x1b" not in out
     assert not any(line.startswith("::") for line in out.splitlines())
+
+
+OFFSETS = "v1\n%s\n%s"
+HOSTILE = "\x1b]0;x\x07\n::error::y"
+FILES: dict[str, tuple[str, str | bytes, str]] = {
+    "deep metadata": ("metadata", '{"id":' + "[" * 200_000, "metadata: this is not the metadata of a query"),
+    "a long number": (
+        "offsets__0",
+        OFFSETS % ('{"batchWatermarkMs":' + "9" * 4000 + "}", "-"),
+        "batchWatermarkMs is not",
+    ),
+    "more than Java's numbers": (
+        "commits__0",
+        'v1\n{"nextBatchWatermarkMs":9223372036854775808}',
+        "is not a number of milli",
+    ),
+    "settings of another type": ("offsets__0", OFFSETS % ('{"conf":[1]}', "-"), "is not the metadata of a micro-batch"),
+    "sources without end": ("offsets__0", "v1\n{}\n" + "-\n" * 20_000, "offsets/0: it has more than 10,000 lines"),
+    "binary": ("offsets__0", bytes(range(256)), "offsets/0: this is not UTF-8 text"),
+    "nothing": ("offsets__0", "", "offsets/0: the first line is not a format version"),
+    "many schemas": ("state__0__0___metadata__schema", b"\0\2v3\x7f\xff\xff\xff", "schema: this is not a state schema"),
+    "a schema cut off": (
+        "state__0__0___metadata__schema",
+        b"\0\2v2\0\0\0\1\0\x10abc",
+        "schema: this is not a state schema",
+    ),
+    "a hostile format": (
+        "state__0__0___metadata__schema",
+        b"\0\x0av9\n::error",
+        "schema: the format of this state schema is",
+    ),
+    "a deep operator": (
+        "state__0___metadata__metadata__0",
+        "v1\n" + "[" * 100_000,
+        "not the metadata of a stateful operator",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_spark_never_wrote_is_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, content, why = FILES[name]
+    small(tmp_path, **{path: content})
+    code, out, err = run(capsys, str(tmp_path))
+    assert (code, out, err.count("\n"), why in err) == (2, "", 1, True), err
+
+
+@pytest.mark.parametrize("part", ["metadata", "offsets/0", "commits/0"])
+@pytest.mark.parametrize("kind", ["link out", "endless link", "pipe", "sparse file"])
+def test_what_is_no_file_of_a_checkpoint_is_not_read(
+    part: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link shows another file of this machine, or has no end; a pipe waits for ever."""
+    path = small(tmp_path / "c") / part
+    secret = tmp_path / "secret"
+    secret.write_text('v1\n{"id":"hunter2","conf":{"a":"hunter2"}}\nhunter2')
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "sparse file":
+        path.touch()
+        os.truncate(path, 5 << 30)
+    else:
+        path.symlink_to(secret if kind == "link out" else "/dev/zero")
+    code, out, err = run(capsys, str(tmp_path / "c"))
+    why = {"pipe": "this is not a file", "sparse file": "more than 64 MiB"}.get(kind, "a link, which is not followed")
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert f"{part}: this" in err
+    assert why in err
+
+
+def test_a_link_to_a_folder_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small(tmp_path / "other")
+    small(tmp_path / "c")
+    (tmp_path / "c" / "state").symlink_to(tmp_path / "other")
+    code, _, err = run(capsys, str(tmp_path / "c"))
+    assert (code, "state: this is a link, which is not followed" in err) == (2, True)
+
+
+def test_a_deep_offset_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small(tmp_path, offsets__0=OFFSETS % ("{}", "[" * 200_000))
+    code, out, _ = run(capsys, str(tmp_path))
+    assert (code, "0: unknown, [[[" in out) == (0, True)
+
+
+def test_names_settings_and_columns_cannot_act_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metadata = json.dumps({"conf": {HOSTILE: HOSTILE, "\ud800": "\udfff"}})
+    state = f"state__0__0__{HOSTILE}__1.delta"
+    small(tmp_path, metadata=json.dumps({"id": HOSTILE}), offsets__0=OFFSETS % (metadata, HOSTILE), **{state: "x"})
+    for option in ([], ["--json"], ["--to", "4.3"]):
+        code, out, err = run(capsys, str(tmp_path), *option)
+        assert (code, err) == (0, ""), option
+        assert [char for char in out if char in "\x1b\x07\ud800"] == [], option
+        assert [line for line in out.splitlines() if line.lstrip().startswith("::")] == [], option
+
+
+def test_the_credentials_in_a_url_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for url in ("nowhere://user:hunter2@bucket/x", "memory://user:hunter2@bucket/none"):
+        code, out, err = run(capsys, url)
+        assert (code, "hunter2" in out + err) == (2, False), err
 
 
 def test_the_page_shows_what_is_printed(

@@ -92,6 +92,8 @@ def test_settings_may_come_from_a_file(tmp_path: Path) -> None:
     with pytest.raises(NotAPropertiesFile, match=":2: not a Spark setting; write one like") as found:
         runtime_options(Engines(), Cluster(properties_file=file))
     assert SECRET not in str(found.value)
+    with pytest.raises(NotAPropertiesFile, match="/dev/zero has more than 1,048,576 bytes"):
+        runtime_options(Engines(), Cluster(properties_file=Path("/dev/zero")))
     with pytest.raises(NotAPropertiesFile, match=r"cannot read .*: No such file"):
         runtime_options(Engines(), Cluster(properties_file=tmp_path / "gone"))
 

@@ -19,10 +19,42 @@ def test_a_pattern_is_found_anywhere():
     assert occurs_in_lines(r"^dropped", "3 rows\ndropped")
 
 
-@pytest.mark.parametrize("text", ["(", "[a", "*", "a{99999999999999999999}", "(" * 5000 + ")" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(",
+        "[a",
+        "*",
+        "a{99999999999999999999}",
+        "(" * 5000 + ")" * 5000,
+        "(?R)",
+        "(?V1)a",
+        r"(?P<x>a)(?&x)",
+        "a" * 30_000,
+    ],
+)
 def test_not_a_pattern(text):
     with pytest.raises(NotAPattern):
         check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(?:" * 40 + "a" + ")+" * 40,
+        "((((a){99}){99}){99}){99}",
+        "(?:" * 20 + "a" + "){2}" * 20,
+        "(?=(?:a|(b){9}){9999})",
+    ],
+)
+def test_a_pattern_that_takes_for_ever_to_compile_is_refused(text):
+    with pytest.raises(NotAPattern, match="longer than 20,000 characters"):
+        check(text)
+
+
+@pytest.mark.parametrize("text", [r"(\d{1,1000}\.?)+", r"a{5000}", "(?:(?:(?:a+b)+c)+d)+", ".{0,100000}"])
+def test_a_pattern_with_ordinary_repetitions_is_one(text):
+    check(text)
 
 
 @pytest.mark.parametrize("search", [occurs, occurs_in_lines])

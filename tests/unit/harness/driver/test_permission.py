@@ -43,7 +43,9 @@ Filter key#1 IN (list#5 [])
 REFLECTION = "Project [reflect(java.lang.System, getenv, HOME, true) AS home#1]\n+- OneRowRelation\n"
 NAMES = "Project [input_file_name() AS f#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1]\n"
 USER = "Project [current_user() AS current_user()#1]\n+- OneRowRelation\n"
-PATHS = "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
+PATHS = (
+    "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
+)
 
 
 @pytest.mark.parametrize(
