@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -22,6 +23,10 @@ Stage: TypeAlias = Literal["analysis", "start", "run"]
 
 DROPPED_ROWS = "numRowsDroppedByWatermark"
 """The metric of a stateful operator."""
+
+
+_json = json.JSONEncoder(check_circular=False).encode
+"""As ``json.dumps``, for what was read from JSON and so holds no cycle."""
 
 
 class _Frozen(BaseModel):
@@ -113,6 +118,9 @@ class OwnCodeError(_Frozen):
         return (*(self.traceback.splitlines()), *(f"it printed: {line}" for line in printed))
 
 
+_most_specific = lru_cache(most_specific)
+
+
 class ErrorSeen(_Frozen):
     """An error of the engine, or of the code of the case's author."""
 
@@ -126,7 +134,7 @@ class ErrorSeen(_Frozen):
     @property
     def name(self) -> str:
         """The class that says what it is; empty if it has none."""
-        return most_specific(self.classes)
+        return _most_specific(self.classes)
 
     @property
     def behaviour(self) -> ErrorBehaviour:
@@ -166,7 +174,7 @@ class BatchSeen(_Frozen):
 
     @property
     def behaviour(self) -> BatchBehaviour:
-        rows = tuple(sorted(json.dumps(row) for row in self.rows))
+        rows = tuple(sorted(map(_json, self.rows)))
         return BatchBehaviour(self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state)
 
 
@@ -196,7 +204,7 @@ class StepSeen(_Frozen):
 
     @property
     def behaviour(self) -> StepBehaviour:
-        batches = tuple(batch.behaviour for batch in self.batches)
+        batches = tuple([batch.behaviour for batch in self.batches])
         return StepBehaviour(batches, self.watermark, self.error.behaviour if self.error is not None else None)
 
 
@@ -242,7 +250,7 @@ class Observation(_Frozen):
     def digest(self, *, instants: bool = True) -> str:
         """SHA-256 of the behaviour of every step, with or without its watermarks. Results files carry these values."""
         steps = [step.behaviour if instants else step.behaviour.without_instants() for step in self.steps]
-        return hashlib.sha256(json.dumps(steps).encode()).hexdigest()
+        return hashlib.sha256(_json(steps).encode()).hexdigest()
 
 
 class Identity(_Frozen):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -48,14 +48,7 @@ class SparkVersion:
         Raises:
             NotAVersion: the text does not start with three numbers.
         """
-        head = "".join(c if c.isdigit() or c == "." else " " for c in text).split(" ")[0].strip(".")
-        try:
-            release = Version(head).release
-        except InvalidVersion:
-            raise NotAVersion(text) from None
-        if len(release) < 3:
-            raise NotAVersion(text)
-        return cls(*release[:3])
+        return cls(*_numbers(text))
 
     @property
     def line(self) -> str:
@@ -64,6 +57,18 @@ class SparkVersion:
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}"
+
+
+@lru_cache(maxsize=1024)
+def _numbers(text: str) -> tuple[int, int, int]:
+    head = "".join(c if c.isdigit() or c == "." else " " for c in text).split(" ")[0].strip(".")
+    try:
+        release = Version(head).release
+    except InvalidVersion:
+        raise NotAVersion(text) from None
+    if len(release) < 3:
+        raise NotAVersion(text)
+    return release[0], release[1], release[2]
 
 
 @dataclass(frozen=True)

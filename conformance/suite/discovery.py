@@ -20,6 +20,7 @@ from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue
+from conformance.language.source import MAX_BYTES
 from conformance.language.suggest import unknown
 from conformance.policies.case import PolicyCase
 
@@ -98,6 +99,21 @@ def load(paths: Iterable[Path] | None = None) -> Suite:
     return reader.suite()
 
 
+def some(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
+    """The valid Spark cases with these ids, in files and folders as for ``load``; no other file is read.
+
+    Args:
+        ids: of any cases, also of those that are not there.
+        paths: by default the built-in suite.
+        key: leave out cases that do not have this key of a case file.
+    """
+    wanted = frozenset(ids)
+    reader = _Reader(_Wanted(wanted, key))
+    for path in tuple(paths or ()) or (shipped(),):
+        reader.read(path)
+    return tuple(case for case in reader.suite().cases if case.id in wanted)
+
+
 class NoSuchCase(WrongUsage):
     """The name is neither a file with one case nor the id of a case in the built-in suite."""
 
@@ -156,8 +172,32 @@ def expansion_at(path: Path) -> tuple[Path, str] | None:
     return None
 
 
+class _Wanted:
+    """Which files may hold cases that somebody asks for."""
+
+    def __init__(self, ids: frozenset[str], key: str | None) -> None:
+        # The id of a case of a matrix goes on after a dot, which the name of a file may have, too.
+        self._files = {id[:at] for id in ids for at, letter in enumerate(id) if letter == "."} | ids
+        self._key = key.encode() if key is not None else None
+
+    def may_be_in(self, file: Path, id: str) -> bool:
+        """Whether a file with this id has to be read."""
+        if id not in self._files:
+            return False
+        if self._key is None:
+            return True
+        try:
+            with file.open("rb") as opened:
+                text = opened.read(MAX_BYTES)
+        except OSError:
+            return False
+        # YAML may spell a key with escapes.
+        return self._key in text or b"\\" in text
+
+
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, wanted: _Wanted | None = None) -> None:
+        self._wanted = wanted
         self._cases: dict[str, Case | PolicyCase] = {}
         self._problems: list[Problem] = []
         self._catalogues: dict[Path, Catalogue | None] = {}
@@ -174,9 +214,10 @@ class _Reader:
         if not cases:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
         for file in cases:
-            if file not in self._seen:
+            root = self._root(file, top)
+            if file not in self._seen and (self._wanted is None or self._wanted.may_be_in(file, id_of(file, root))):
                 self._seen.add(file)
-                self._cases_in(file, self._root(file, top))
+                self._cases_in(file, root)
 
     def _read_one_of_matrix(self, path: Path) -> None:
         """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""
@@ -200,13 +241,18 @@ class _Reader:
 
     def _root(self, file: Path, top: Path) -> Path:
         root = root_of(file) or top
+        if self._wanted is None:
+            self._catalogue(root)
+        return root
+
+    def _catalogue(self, root: Path) -> Catalogue | None:
         if root not in self._catalogues:
             try:
                 self._catalogues[root] = Catalogue.at(root)
             except InvalidCase as invalid:
                 self._catalogues[root] = None
                 self._problems += invalid.problems
-        return root
+        return self._catalogues[root]
 
     def _cases_in(self, file: Path, root: Path, only: str | None = None) -> None:
         """Add the cases of a file, or only the one that its matrix gives this name."""
@@ -219,7 +265,7 @@ class _Reader:
             self._reject(file, f"duplicate id {id!r}, already used by {shown}")
         else:
             try:
-                self._add(read_any(file, id, self._catalogues[root]), file, only)
+                self._add(read_any(file, id, self._catalogue(root)), file, only)
             except InvalidCase as invalid:
                 self._invalid.add(file)
                 self._problems += invalid.problems

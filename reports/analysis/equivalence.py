@@ -6,15 +6,15 @@ Two cells are compared by ``conformance.judging.divergence``, everywhere: in the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, wraps
+from dataclasses import dataclass
+from functools import wraps
 from typing import Literal, TypeAlias, TypeVar
 
 from conformance.judging.divergence import Divergence, divergence, divergences
 from conformance.judging.verdict import Status
 from conformance.judging.wall_clock import digest_omits_instants
 from reports.results.records import Cell
-from reports.results.stored import ResultsFile, StoredCell
+from reports.results.stored import StoredCell
 
 Silence: TypeAlias = Literal["not applicable", "no answer"]
 
@@ -27,39 +27,25 @@ WITHOUT_BEHAVIOUR: dict[Status, Silence] = {
 """Statuses of cells whose behaviour cannot be compared."""
 
 
-_PAIRS = 1 << 14
-"""Pairs of answers whose comparison is kept."""
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """A cell of a results file; all cells of a case with one digest are one answer, as digests come from what was observed."""
-
-    file: ResultsFile
-    case: str
-    digest: str
-    cell: Cell = field(compare=False)
-
-    @classmethod
-    def of(cls, cell: Cell) -> _Answer | None:
-        """None if the cell is from no file, or shows no behaviour."""
-        if isinstance(cell, StoredCell) and cell.behaviour is not None:
-            return cls(cell.file_of_results, cell.case, cell.behaviour, cell)
-        return None
-
-
 def once_for_each_answer(compared: Callable[[Cell, Cell], _Found]) -> Callable[[Cell, Cell], _Found]:
-    """Compare two cells once for all that have the same two answers: the releases of a line mostly do."""
+    """Compare two cells once for all that have the same two answers: the releases of a line mostly do.
 
-    @lru_cache(maxsize=_PAIRS)
-    def known(a: _Answer, b: _Answer) -> _Found:
-        return compared(a.cell, b.cell)
+    All cells of a case in a file that have one digest are one answer, as digests come from what was observed. What was found is kept
+    as long as the file of the first cell.
+    """
 
     @wraps(compared)
     def found(a: Cell, b: Cell) -> _Found:
-        one, other = _Answer.of(a), _Answer.of(b)
-        return compared(a, b) if one is None or other is None else known(one, other)
+        if not (isinstance(a, StoredCell) and isinstance(b, StoredCell)) or None in (a.behaviour, b.behaviour):
+            return compared(a, b)
+        known: dict[object, _Found] = a.file_of_results.compared
+        key = compared, a.case, a.behaviour, b.file_of_results, b.case, b.behaviour
+        if key not in known:
+            known[key] = compared(a, b)
+        return known[key]
 
     return found
 

@@ -69,6 +69,11 @@ class Matrix:
         return "not-run" if cell is None else cell.status
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Case → its place among the cases."""
+        return {case: at for at, case in enumerate(self.cases)}
+
+    @cached_property
     def families(self) -> Mapping[str, tuple[str, ...]]:
         """Family → its cases, in order; cases outside a folder have the family ``""``."""
         found: dict[str, list[str]] = {}

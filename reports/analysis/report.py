@@ -18,6 +18,7 @@ from reports.analysis.equivalence import Behaviour, behaviours
 from reports.analysis.features import features
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
+from reports.analysis.since import Turn, turns
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 
@@ -125,6 +126,14 @@ class Report:
             cells = [self.matrix.cells.get((case, target.name)) for target in self.targets]
             found[case] = behaviours([cell for cell in cells if cell is not None])
         return found
+
+    @cached_property
+    def turns(self) -> Mapping[str, tuple[Turn, ...]]:
+        """Case id → where its behaviour changes from one version to the next."""
+        return {
+            case: tuple(turns([self.matrix.cells.get((case, target.name)) for target in self.targets], self.targets))
+            for case in self.matrix.cases
+        }
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
         """The behaviours of a case, split where the same behaviour is judged differently on different versions."""

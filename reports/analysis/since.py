@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.core.versions import SparkVersion, VersionRange, falling_into
+from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.results.known_bug import gone_in
 from reports.results.records import Cell, Target
 
@@ -20,6 +22,29 @@ class Since:
 
     def __str__(self) -> str:
         return f"{self.release} (seen on {self.seen})" if self.seen else self.release
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A version on which a case behaves differently from the one before it."""
+
+    place: int
+    """Of the version among all."""
+    before: tuple[Cell, Target]
+    """The last version before it that shows a behaviour."""
+    after: tuple[Cell, Target]
+    since: Since
+
+
+def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
+    """Where the behaviour of a case changes; ``cells``: on each target, oldest version first."""
+    previous: tuple[Cell, Target] | None = None
+    for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
+        if cell is None or not has_behaviour(cell):
+            continue
+        if previous is not None and not same_behaviour(previous[0], cell):
+            yield Turn(place, previous, (cell, target), since(*previous, cell, target))
+        previous = cell, target
 
 
 def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:

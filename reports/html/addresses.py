@@ -9,6 +9,7 @@ import hashlib
 import posixpath
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import quote
 
@@ -52,6 +53,12 @@ class Addresses(Protocol):
         """The address of a stylesheet or script."""
 
 
+@lru_cache
+def _relative(file: str, folder: str) -> str:
+    """The address of a file for a link in a folder. Every page of a folder has the same tabs."""
+    return quote(posixpath.relpath(file, folder))
+
+
 @dataclass(frozen=True)
 class InAFolder:
     """A file for each page."""
@@ -65,8 +72,7 @@ class InAFolder:
         fragment = f"#{quote(place)}" if place else ""
         if key == seen_from and place:
             return fragment
-        start = posixpath.dirname(self.file(seen_from)) or "."
-        return quote(posixpath.relpath(self.file(key), start)) + fragment
+        return _relative(self.file(key), posixpath.dirname(self.file(seen_from)) or ".") + fragment
 
     def id(self, key: str, place: str) -> str:  # noqa: ARG002 – places of other pages are in other files
         return place

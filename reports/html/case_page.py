@@ -97,7 +97,7 @@ class CasePage:
 def case_page(report: Report, id: str) -> CasePage:
     case, known_as = report.cases.get(id), report.case(id)
     around = report.matrix.cases
-    at = around.index(id)
+    at = report.matrix.places[id]
     known = report.catalogue.behaviours if report.catalogue is not None else {}
     named = known_as.behaviour if known_as is not None else ()
     return CasePage(

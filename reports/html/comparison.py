@@ -11,15 +11,13 @@ from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.divergence import Divergence
 from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason
-from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import FEATURES
 from reports.analysis.gate import standing_bugs
 from reports.analysis.report import Report
-from reports.analysis.since import Since, since
+from reports.analysis.since import Since
 from reports.html.ribbon import CellSign
 from reports.html.sources import SourceLink
 from reports.html.visible import cut
-from reports.results.records import Cell, Target
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -156,16 +154,8 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
 
 
 def _since(report: Report, pair: Changes, case: str) -> Iterator[Since]:
-    targets = report.targets
-    between = targets[targets.index(pair.before) : targets.index(pair.after) + 1]
-    previous: tuple[Cell, Target] | None = None
-    for target in between:
-        cell = report.matrix.cells.get((case, target.name))
-        if cell is None or not has_behaviour(cell):
-            continue
-        if previous is not None and not same_behaviour(previous[0], cell):
-            yield since(*previous, cell, target)
-        previous = cell, target
+    first, last = (report.targets.index(target) for target in (pair.before, pair.after))
+    yield from (turn.since for turn in report.turns[case] if first < turn.place <= last)
 
 
 def readable(where: Divergence) -> tuple[str, str]:

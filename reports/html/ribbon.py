@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
 from reports.analysis.change import change
-from reports.analysis.equivalence import Behaviour, has_behaviour, same_behaviour
+from reports.analysis.equivalence import Behaviour
 from reports.analysis.report import Report
-from reports.analysis.since import Since, since
+from reports.analysis.since import Since, Turn
 from reports.html.sources import SourceLink
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -94,7 +94,7 @@ def ribbon(report: Report, case: str, *, newest_first: bool = False) -> Ribbon:
     return Ribbon(
         case,
         tuple(_cells(*shown, report.behaviours[case], report.matrix.bugs.get(case, ()))),
-        tuple(_changes(report.targets, cells)),
+        tuple(map(_change, report.turns[case])),
     )
 
 
@@ -115,13 +115,7 @@ def _cells(
         previous = number
 
 
-def _changes(targets: Sequence[Target], cells: Sequence[Cell | None]) -> Iterator[RibbonChange]:
-    before: tuple[Target, Cell] | None = None
-    for target, cell in zip(targets, cells, strict=True):
-        if cell is None or not has_behaviour(cell):
-            continue
-        if before is not None and not same_behaviour(before[1], cell):
-            found = change(before[1], before[0], cell, target)
-            links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
-            yield RibbonChange(since(before[1], before[0], cell, target), tuple(SourceLink.of(link) for link in links))
-        before = target, cell
+def _change(turn: Turn) -> RibbonChange:
+    found = change(*turn.before, *turn.after)
+    links = dict.fromkeys(reason.link for reason in found.reasons if reason.link)
+    return RibbonChange(turn.since, tuple(SourceLink.of(link) for link in links))

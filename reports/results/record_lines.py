@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -28,8 +27,7 @@ LONGEST_LINE = 32 * 1024**2
 """In bytes, of one record."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordLine:
+class RecordLine(NamedTuple):
     """One line, with its end."""
 
     number: int

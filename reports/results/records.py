@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
@@ -39,6 +40,7 @@ MOST_SHARDS = 9_999
 """As many as ``--shard`` takes."""
 
 
+@lru_cache(maxsize=1 << 14)
 def _visible(text: str) -> str:
     if printable(text) != text:
         raise ValueError("must be text on one line, without control characters")

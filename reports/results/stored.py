@@ -55,6 +55,8 @@ class ResultsFile:
         self._lines: dict[int, bytes] | None = None if path.is_file() else {}
         self._values: dict[Any, Any] = {}
         self._names: set[str] = set()
+        self.compared: dict[Any, Any] = {}
+        """What comparisons of its cells have found, for those who compare them again."""
         try:
             self._identity = _identity(path.stat())
         except OSError as error:
@@ -64,7 +66,10 @@ class ResultsFile:
         """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
         if self._lines is not None:
             self._lines[line.offset] = line.content
-        values = {name: value for name, value in cell.__dict__.items() if name not in _READ_AGAIN or not value}
+        values = cell.__dict__.copy()
+        for name in _READ_AGAIN:
+            if values.get(name):
+                del values[name]
         for name in _SHARED:
             if value := values.get(name):
                 values[name] = self._values.setdefault(value, value)

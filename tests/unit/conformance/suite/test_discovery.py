@@ -9,8 +9,9 @@ import pytest
 
 from conformance.language import InvalidCase
 from conformance.language.catalogue import Catalogue
+from conformance.suite import discovery
 from conformance.suite.coverage import Apart, Category, coverage
-from conformance.suite.discovery import Suite, load, shipped
+from conformance.suite.discovery import Suite, load, shipped, some
 from tests.support.whole_suite import whole_suite
 
 CASE = """title: A title
@@ -274,3 +275,49 @@ class TestNothingIsSkippedSilently:
         (tmp_path / ".c.yaml").symlink_to(tmp_path / "nowhere")
         suite = load([tmp_path])
         assert (messages(suite), ids(suite)) == ([], ["a"])
+
+
+def test_some_cases_are_those_of_the_whole_suite(tmp_path: Path) -> None:
+    names = "matrix: {word: {left: {text: one}, right: {text: two}}}\n"
+    write(tmp_path / "cases" / "f" / "a.yaml", names + CASE.replace("A title", "A title with $(word.text)"))
+    write(tmp_path / "cases" / "f" / "a.b.yaml")
+    write(tmp_path / "cases" / "f" / "other.yaml")
+    whole = {case.id: case for case in load([tmp_path]).cases}
+    assert {"f/a.left", "f/a.right", "f/a.b"} <= whole.keys()
+    for id in whole:
+        assert some([id, "f/absent"], [tmp_path]) == (whole[id],)
+    assert some(whole, [tmp_path]) == tuple(whole.values())
+    assert some(["f/a", "f/absent"], [tmp_path]) == ()
+
+
+def test_of_some_cases_no_other_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "cases" / "f" / "a.yaml")
+    write(tmp_path / "cases" / "f" / "b.yaml")
+    read: list[str] = []
+    read_any = discovery.read_any
+    monkeypatch.setattr(discovery, "read_any", lambda file, *rest: read.append(file.name) or read_any(file, *rest))
+    assert [case.id for case in some(["f/a"], [tmp_path])] == ["f/a"]
+    assert read == ["a.yaml"]
+
+
+def test_some_cases_that_have_a_key(tmp_path: Path) -> None:
+    upgrades = "[{from: '<4', to: '>=4', because: b, refused: {class: SomeError}}]\n"
+    stateful = """title: A title
+streams: {events: event_time TIMESTAMP}
+query: [from: events, withWatermark: [event_time, 1 minute], dropDuplicates: [event_time]]
+steps: [{add: {events: [['12:00']]}}, {add: {events: [['12:01']]}}]
+"""
+    write(tmp_path / "cases" / "f" / "without.yaml", stateful)
+    write(tmp_path / "cases" / "f" / "with.yaml", stateful + "upgrades: " + upgrades)
+    write(tmp_path / "cases" / "f" / "escaped.yaml", stateful + '"up\\x67rades": ' + upgrades)
+    ids = ["f/escaped", "f/with", "f/without"]
+    assert [case.id for case in load([tmp_path]).cases] == ids
+    assert [case.id for case in some(ids, [tmp_path], key="upgrades")] == ids[:2]
+    assert [case.id for case in some(ids, [tmp_path])] == ids
+
+
+def test_some_cases_of_the_suite_that_have_a_key() -> None:
+    whole = whole_suite().cases
+    found = some([case.id for case in whole], key="upgrades")
+    assert [case for case in found if case.upgrades] == [case for case in whole if case.upgrades]
+    assert len(found) < len(whole) / 2

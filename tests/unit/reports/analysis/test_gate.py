@@ -9,6 +9,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.language.problem import InvalidCase
+from conformance.suite import discovery
 from reports.analysis.acceptances import Acceptance, draft, read_accepted
 from reports.analysis.change import Change, changes
 from reports.analysis.matrix import Matrix
@@ -373,3 +374,18 @@ def test_the_published_results_answer_without_a_spark(capsys) -> None:
     assert code == 1
     assert "SPARK-50046" in out
     assert "without an answer" not in out
+
+
+@pytest.mark.parametrize(("more", "read"), [((), 0), (("--fail-on", "documented"), 1), (("--uses", "outer-join"), 1)])
+def test_no_case_is_read_of_which_nothing_is_needed(capsys, monkeypatch, tmp_path, more, read) -> None:
+    mine = tmp_path / "mine" / "cases" / "f"
+    mine.mkdir(parents=True)
+    for name in ("rows", "other"):
+        (mine / f"{name}.yaml").write_text(
+            "title: A title\nstreams: {events: event_time TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
+        )
+    files: list[str] = []
+    read_any = discovery.read_any
+    monkeypatch.setattr(discovery, "read_any", lambda file, *rest: files.append(file.name) or read_any(file, *rest))
+    gate(capsys, *PAIR, "--cases", "mine", *more)
+    assert files == ["rows.yaml"][:read]

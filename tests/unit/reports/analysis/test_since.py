@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.analysis.since import since
+from reports.analysis.since import since, turns
 from reports.results.records import Target
 from tests.support import cells as a
 from tests.support.observations import differs
@@ -47,3 +47,17 @@ def test_the_release_that_changed_it_and_the_one_that_showed_it(before, after, o
 
 def test_another_build_is_named_as_it_is() -> None:
     assert told("3.5.9", "4.0.5", "<4.0", None, label="ours") == "ours"
+
+
+def test_where_the_behaviour_turns() -> None:
+    answers = {"3.3.4": a.CALM, "3.4.4": a.CALM, "3.5.9": a.BROKEN, "4.0.5": a.LOST, "4.1.4": a.LOST, "4.2.1": a.CALM}
+    targets = [Target(name=f"spark-{version}", spark=version) for version in answers]
+    cells = [a.cell(a.CASE, f"spark-{version}", answer) for version, answer in answers.items()]
+    found = list(turns([None, *cells], [Target(name="absent", spark="3.2.4"), *targets]))
+    # 3.5.9 shows nothing, so 4.0.5 is compared with 3.4.4.
+    assert [(turn.place, turn.before[1].spark, turn.after[1].spark) for turn in found] == [
+        (4, "3.4.4", "4.0.5"),
+        (6, "4.1.4", "4.2.1"),
+    ]
+    assert [str(turn.since) for turn in found] == ["4.0.5", "4.2.1"]
+    assert found[0].before[0] is cells[1]
