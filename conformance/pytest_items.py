@@ -19,19 +19,21 @@ from typing import Any
 import pytest
 
 from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import Identity
 from conformance.core.printable import printable, without_commands
 from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
 from conformance.policies.case import TARGET, PolicyCase, check
+from conformance.runner.project import OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
 from conformance.runner.run import JudgeCases
 from conformance.suite import discovery
 from harness.engine.engine import EngineLocation, Runtime
 from harness.environments import readiness
+from harness.runtimes.cluster import settings_of
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
-from harness.runtimes.own_code import OwnCode
 from harness.scheduling.cell_run import CellRun, Limits, run_cell
 from harness.scheduling.engine_slot import EngineSlot
 from harness.targets.catalogue import Targets
@@ -204,10 +206,14 @@ class Engines:
         limit = config.getoption("--spark-step-timeout")
         self._limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S if limit is None else limit)
         self._allow_code = bool(config.getoption("--allow-code"))
+        job = _own_job(config)
         self._options = RuntimeOptions(
             runtime=config.getoption("--spark-runtime"),
             images=tuple(config.getoption("--spark-image") or ()),
-            own_code=_own_code(config),
+            own_code=job.own_code,
+            requirements=job.requirements,
+            packages=job.packages,
+            conf=job.conf,
             variables=variables_named(config.getoption("--env") or ()),
         )
         self._stack = ExitStack()
@@ -232,19 +238,26 @@ class Engines:
             self._slot = None
 
 
-def _own_code(config: pytest.Config) -> OwnCode | None:
-    """The modules that cases may call.
+def _own_job(config: pytest.Config) -> OwnJob:
+    """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root.
 
     Raises:
-        NoSuchFolder: a folder of ``--code`` does not exist.
-        ValueError: ``--code`` without ``--allow-code``.
+        WrongUsage: an option, or a key of the table, is wrong, or not for containers.
     """
-    folders = config.getoption("--code")
-    if not config.getoption("--allow-code"):
-        if folders:
-            raise ValueError("--code: cases run your code only with --allow-code: add it")
-        return None
-    return OwnCode.at(map(Path, folders)) if folders else OwnCode.of_project(config.rootpath)
+    given = {name: config.getoption(f"--{name}") for name in ("code", "requirements", "package", "conf")}
+    in_containers = config.getoption("--spark-runtime") == "container"
+    for name in ("requirements", "package", "conf"):
+        if given[name] and in_containers:
+            raise WrongUsage(f"--{name}: a container has its own engine: omit --spark-runtime")
+    job = own_job(
+        Project.read(config.rootpath),
+        allow_code=bool(config.getoption("--allow-code")),
+        code=[Path(folder) for folder in given["code"] or ()],
+        requirements=Path(given["requirements"]) if given["requirements"] else None,
+        packages=given["package"] or (),
+        conf=settings_of(given["conf"] or ()),
+    )
+    return OwnJob(job.own_code) if in_containers else job
 
 
 class _Silent:

@@ -50,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="folder of your modules; by default the root of your project and its src; repeatable",
     )
+    group.addoption("--requirements", metavar="FILE", help="Python packages of your code, a requirement per line")
+    group.addoption(
+        "--package",
+        action="append",
+        metavar="VERSION=PACKAGE",
+        help="Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all; repeatable",
+    )
+    group.addoption("--conf", action="append", metavar="KEY=VALUE", help="Spark setting of each engine; repeatable")
 
 
 def pytest_configure(config: pytest.Config) -> None:

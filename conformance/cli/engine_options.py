@@ -12,6 +12,7 @@ import typer
 from conformance.cli.options import ENGINES, SPEED, option
 from conformance.cli.own_code_options import Code
 from conformance.core.state_stores import Name as StoreName
+from conformance.runner.project import OwnJob
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
@@ -89,13 +90,9 @@ class Engines:
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """A cluster that runs the tasks."""
+class Settings:
+    """Spark settings of engines."""
 
-    master: Annotated[
-        str | None,
-        option("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
-    ] = None
     conf: Annotated[
         list[str] | None,
         option("Spark setting of each engine, such as spark.executor.memory=2g. Repeatable.", "KEY=VALUE", ENGINES),
@@ -103,15 +100,6 @@ class Cluster:
     properties_file: Annotated[
         Path | None,
         option("Spark settings, a key and a value per line; for secrets: others can read --conf.", "FILE", ENGINES),
-    ] = None
-    storage: Annotated[
-        str | None,
-        option(
-            "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
-            "PLACE",
-            ENGINES,
-            envvar=STORAGE,
-        ),
     ] = None
 
     def settings(self) -> dict[str, str]:
@@ -122,6 +110,25 @@ class Cluster:
         """
         of_the_file = settings_in(self.properties_file) if self.properties_file else {}
         return {**of_the_file, **settings_of(self.conf or ())}
+
+
+@dataclass(frozen=True)
+class Cluster(Settings):
+    """A cluster that runs the tasks."""
+
+    master: Annotated[
+        str | None,
+        option("Run tasks in a cluster: spark://host:7077, yarn, k8s://…, local-cluster[2,1,1024].", "URL", ENGINES),
+    ] = None
+    storage: Annotated[
+        str | None,
+        option(
+            "Folder that all machines share, or URL such as hdfs://host:8020/tests: input, checkpoints, state.",
+            "PLACE",
+            ENGINES,
+            envvar=STORAGE,
+        ),
+    ] = None
 
 
 def store_name(text: str) -> StoreName:
@@ -137,28 +144,48 @@ def store_name(text: str) -> StoreName:
 
 
 def runtime_options(
-    engines: Engines, cluster: Cluster | None = None, *, connect: str | None = None, code: Code | None = None
+    engines: Engines,
+    cluster: Cluster | None = None,
+    *,
+    settings: Settings | None = None,
+    connect: str | None = None,
+    code: Code | None = None,
 ) -> RuntimeOptions:
     """Where engines run, once the options fit together.
+
+    Args:
+        engines: where engines run.
+        cluster: the cluster that they use, with its settings.
+        settings: Spark settings, for a command that uses no cluster.
+        connect: a Connect server.
+        code: the user's own code; without it nothing of the project counts.
 
     Raises:
         typer.BadParameter: an option needs a container, or excludes one; or a cluster or a server on other machines has no
             storage that they share.
         NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
-        NoSuchFolder: see `Code.own_code`.
+        NoSuchFolder, NotRequirements, NotAPackage, NotAProject: see `Code.job`.
         NotSet: see `variables_named`.
         NotAnEndpoint: see `harness.runtimes.connect`.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
     for name in (CONNECT, STORAGE):
         os.environ.pop(name, None)
-    cluster = cluster or Cluster()
+    cluster = cluster or Cluster(**vars(settings or Settings()))
     container = engines.runtime == "container"
     variables = variables_named(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
-    settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
-    of_engines_here = {"--master": cluster.master, **settings, "--connect": connect}
-    of_started_engines = {"--master": cluster.master, **settings, "--plain": engines.plain}
+    given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
+    packages = {"--package": code.package if code else None}
+    requirements = {"--requirements": code.requirements if code else None}
+    of_engines_here = {
+        "--master": cluster.master,
+        **given_settings,
+        "--connect": connect,
+        **packages,
+        **requirements,
+    }
+    of_started_engines = {"--master": cluster.master, **given_settings, **packages, "--plain": engines.plain}
     for given, clashes, why in (
         (of_containers, not container, "only for containers: add --runtime container"),
         ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
@@ -177,16 +204,20 @@ def runtime_options(
             f"the machines of {elsewhere} must share files with this one: pass a folder that all of them share, or a URL",
             param_hint="--storage",
         )
+    job = code.job(cluster.settings()) if code else OwnJob(None, conf=cluster.settings())
     return RuntimeOptions(
         runtime=engines.runtime,
         cluster=master,
         endpoint=endpoint,
-        conf=cluster.settings(),
+        # A container, and a Connect server, have their own.
+        conf={} if container or connect else job.conf,
         variables=variables,
         storage=parse_storage(cluster.storage) if cluster.storage else None,
         images=tuple(engines.image or ()),
         memory=engines.memory,
         cpus=engines.cpus,
         plain=engines.plain,
-        own_code=(code or Code()).own_code(),
+        own_code=job.own_code,
+        requirements=() if container else job.requirements,
+        packages=() if container or connect else job.packages,
     )

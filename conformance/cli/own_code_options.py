@@ -1,4 +1,4 @@
-"""Options about the user's own code: whether it runs, and where it is."""
+"""Options about the user's own code: whether it runs, where it is, and what it needs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from conformance.cli.options import option
-from conformance.runner.project import project_root
-from harness.runtimes.own_code import OwnCode
+from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_job
 
 OWN_CODE = "Your own code"
 """A panel of the help."""
@@ -18,7 +17,7 @@ OWN_CODE = "Your own code"
 
 @dataclass(frozen=True)
 class Code:
-    """The code of cases."""
+    """The code of cases, and what it needs."""
 
     allow_code: Annotated[
         bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
@@ -27,16 +26,37 @@ class Code:
         list[Path] | None,
         option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
     ] = None
+    requirements: Annotated[
+        Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
+    ] = None
+    package: Annotated[
+        list[str] | None,
+        option(
+            "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
+            "VERSION=PACKAGE",
+            OWN_CODE,
+        ),
+    ] = None
 
-    def own_code(self) -> OwnCode | None:
-        """The user's modules; None if cases may run no code.
+    def job(self, conf: dict[str, str]) -> OwnJob:
+        """What engines need, by these options and by ``[tool.conformance]`` of the project.
+
+        Args:
+            conf: Spark settings of the command.
 
         Raises:
-            typer.BadParameter: ``--code`` without ``--allow-code``.
-            NoSuchFolder: a folder of ``--code`` does not exist.
+            WrongUsage: see `conformance.runner.project.own_job`.
+            NotAProject: see `Project.read`.
         """
-        if self.code and not self.allow_code:
-            raise typer.BadParameter("cases run your code only with --allow-code: add it", param_hint="--code")
-        if not self.allow_code:
-            return None
-        return OwnCode.at(self.code) if self.code else OwnCode.of_project(project_root(Path.cwd()))
+        project = Project.read(Path.cwd())
+        ignored = () if self.allow_code else project.needs_permission()
+        if ignored:
+            typer.echo(f"{PYPROJECT}: {', '.join(ignored)} in {TABLE} need --allow-code, and were left out", err=True)
+        return own_job(
+            project,
+            allow_code=self.allow_code,
+            code=self.code or (),
+            requirements=self.requirements,
+            packages=self.package or (),
+            conf=conf,
+        )

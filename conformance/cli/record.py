@@ -50,6 +50,7 @@ def record(
     replace: Annotated[bool, option("Replace existing expectations, too.", None, None, "--replace")] = False,
     runtime: engine_options.Runtime = "local",
     env: engine_options.Env = None,
+    settings: engine_options.Settings,
     code: Code,
 ) -> None:
     """Fill in a case's expectations from what Spark does.
@@ -69,7 +70,7 @@ def record(
     observation = (
         observation_in(results, read, spark)
         if results
-        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), code)
+        else _observed(read, spark, engine_options.Engines(runtime=runtime, env=env), settings, code)
     )
     text = case.read_text(encoding="utf-8")
     filled_in = fill_in_expectations(text, read, observation, replace=replace)
@@ -77,10 +78,12 @@ def record(
     typer.echo(str(case))
 
 
-def _observed(case: Case, spark: str, engines: engine_options.Engines, code: Code) -> Observation:
+def _observed(
+    case: Case, spark: str, engines: engine_options.Engines, settings: engine_options.Settings, code: Code
+) -> Observation:
     choice = choose_targets([spark])
     errors_console(choice.notes)
-    where = engine_options.runtime_options(engines, code=code)
+    where = engine_options.runtime_options(engines, settings=settings, code=code)
     return observe(case, choice.targets[0], where, _EngineLines(1))
 
 

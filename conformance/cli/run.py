@@ -12,6 +12,7 @@ from conformance.cli.console import command_line, errors_console, output_console
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
+from conformance.runner.project import Project
 from conformance.runner.session import RunOptions, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
 
@@ -139,7 +140,8 @@ def run(
             command=command_line(),
             paths=paths or (),
             every_case=every_case,
-            spark=spark or (),
+            # Asked only where the option leaves it open: a project's other keys may be wrong.
+            spark=spark or (() if spark_home else Project.read(Path.cwd()).spark),
             tags=tag or (),
             variants=variant or (),
             since=since,

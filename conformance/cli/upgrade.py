@@ -74,6 +74,7 @@ def upgrade(
         ),
     ] = None,
     engines: engine_options.Engines,
+    settings: engine_options.Settings,
     code: Code,
     state_store: engine_options.StateStore = None,
     speed: engine_options.Speed,
@@ -96,7 +97,7 @@ def upgrade(
             tags=tag or (),
             state_store=state_store,
             fresh=fresh,
-            runtime=engine_options.runtime_options(engines, code=code),
+            runtime=engine_options.runtime_options(engines, settings=settings, code=code),
             work=engines.work,
             concurrency=speed,
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -98,6 +98,17 @@ def child(node: Node | None, key: str) -> Node | None:
 def text_of(node: Node | None) -> str | None:
     """The text of a scalar; None if it is not text."""
     return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
+
+
+def changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
+    """A mapping with the values of some keys changed; any other node as it is."""
+    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
+        return node
+    entries = (
+        replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
+        for entry in node.entries
+    )
+    return replace(node, entries=tuple(entries))
 
 
 def inside(node: Node, path: tuple[str | int, ...]) -> Node:

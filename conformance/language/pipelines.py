@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from conformance.core.case import OutputMode
 from conformance.core.query import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
 from conformance.language.compound_shapes import Alternatives, Definition, Key, ListOf, MapOf, Record, TupleOf
-from conformance.language.node import Entries, Items, Node, child, entries_of
+from conformance.language.node import Entries, Items, Node, changed, child, entries_of
 from conformance.language.problem import Report
 from conformance.language.shape import Choice, Constant, Definitions, Integer, Json, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
@@ -251,19 +251,19 @@ def with_lists(case: Node) -> Node:
     """The case as written, where each pipeline that is a mapping, one call of a function, is a list of this one operation."""
     if not isinstance(case, Entries):
         return case
-    return _changed(case, {"query": _listed, "steps": _steps_with_lists})
+    return changed(case, {"query": _listed, "steps": _steps_with_lists})
 
 
 def _steps_with_lists(steps: Node) -> Node:
     def change(node: Node) -> Node:
-        return _changed(node, {"query": _listed})
+        return changed(node, {"query": _listed})
 
     def restart(node: Node) -> Node:
-        return _changed(node, {"change": change})
+        return changed(node, {"change": change})
 
     if not isinstance(steps, Items):
         return steps
-    return replace(steps, items=tuple(_changed(step, {"restart": restart}) for step in steps.items))
+    return replace(steps, items=tuple(changed(step, {"restart": restart}) for step in steps.items))
 
 
 def _listed(pipeline: Node) -> Node:
@@ -272,24 +272,11 @@ def _listed(pipeline: Node) -> Node:
     if not isinstance(pipeline, Items):
         return pipeline
     nested = {**dict.fromkeys(OTHER_SIDES, _listed), "views": _views_with_lists}
-    return replace(pipeline, items=tuple(_changed(operation, nested) for operation in pipeline.items))
+    return replace(pipeline, items=tuple(changed(operation, nested) for operation in pipeline.items))
 
 
 def _views_with_lists(views: Node) -> Node:
-    return _changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
-
-
-def _changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
-    """A mapping with the values of some keys changed; any other node as it is."""
-    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
-        return node
-    return replace(
-        node,
-        entries=tuple(
-            replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
-            for entry in node.entries
-        ),
-    )
+    return changed(views, {str(entry.key.value): _listed for entry in entries_of(views)})
 
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:

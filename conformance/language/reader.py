@@ -12,6 +12,7 @@ from conformance.language.expansion import Expansion, expansions, has_matrix
 from conformance.language.node import Entries, Entry, Items, Node, Scalar
 from conformance.language.policy_file import is_policy_case, policy_case_of
 from conformance.language.problem import InvalidCase, Problem, Report
+from conformance.language.row_files import with_rows
 from conformance.language.shape import Json
 from conformance.language.source import read_yaml
 from conformance.policies.case import PolicyCase
@@ -39,7 +40,7 @@ def read_any(path: Path, id: str, catalogue: Catalogue | None = None) -> tuple[C
         return (policy_case_of(node, report, id, catalogue),)
     if isinstance(node, Entries) and has_matrix(node):
         return _of_matrix(node, report, id, catalogue)
-    return (case_of(node, report, id, catalogue),)
+    return (case_of(node and with_rows(node, report), report, id, catalogue),)
 
 
 def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
@@ -49,7 +50,8 @@ def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
         InvalidCase: with every problem.
     """
     report = Report(path)
-    return case_of(read_yaml(path, report), report, id, catalogue)
+    node = read_yaml(path, report)
+    return case_of(node and with_rows(node, report), report, id, catalogue)
 
 
 def case_from(written: Mapping[str, Json], id: str) -> Case:
@@ -87,7 +89,8 @@ def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | No
 
 
 def _case(one: Expansion, path: Path, id: str, catalogue: Catalogue | None) -> Case:
-    found = case_of(one.document, Report(path), f"{id}.{one.name}", catalogue)
+    report = Report(path)
+    found = case_of(with_rows(one.document, report), report, f"{id}.{one.name}", catalogue)
     return found.model_copy(update={"expansion": one.name})
 
 

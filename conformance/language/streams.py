@@ -64,10 +64,46 @@ _PARTITIONED = Record(
         )
     },
 )
+
+
+@dataclass(frozen=True)
+class _Placed(Shape):
+    """Rows by partition, or the name of a file with rows; ``row_files`` has replaced the latter in a case that is a file."""
+
+    @property
+    def expected(self) -> str:
+        return _PARTITIONED.expected
+
+    def validate(self, node: Node, report: Report) -> bool:
+        if (name := child(node, "file")) is None:
+            return _PARTITIONED.check(node, report)
+        report.add(
+            name, "rows from a file stand alone, {file: day1.jsonl}, for a stream of a case that is a file itself"
+        )
+        return False
+
+    def schema(self, definitions: Definitions) -> Json:
+        file = {
+            "type": "string",
+            "minLength": 1,
+            "description": "A file with rows, relative to the case: .jsonl, .csv, .parquet.",
+        }
+        of_a_file = {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"file": file},
+            "required": ["file"],
+        }
+        return {"oneOf": [_PARTITIONED.schema(definitions), of_a_file]}
+
+    def value(self, written: Json) -> Json:
+        return _PARTITIONED.value(written)
+
+
 ARRIVING = ByKind(
     "a list of rows, or {partitions: [[rows], …]}",
     items=Converted(ROWS, lambda rows: {"partitions": (rows,)}),
-    entries=_PARTITIONED,
+    entries=_Placed(),
 )
 ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}', at_least=1)
 

@@ -1,12 +1,187 @@
-"""The user's project: the folder of its ``pyproject.toml``."""
+"""The user's project: the folder of its ``pyproject.toml``, and what ``[tool.conformance]`` says there.
+
+Only ``spark`` counts without ``--allow-code``: a pull request may change the file, and each of the other keys can run a program.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from conformance.core.errors import WrongUsage
+from conformance.language.suggest import unknown
+from harness.runtimes.job_needs import JarPackage, requirements_in
+from harness.runtimes.own_code import OwnCode
 
 PYPROJECT = "pyproject.toml"
+TABLE = "[tool.conformance]"
+_KEYS = ("code", "requirements", "packages", "conf", "spark")
 
 
-def project_root(folder: Path) -> Path:
-    """The folder, or its nearest parent, that has a ``pyproject.toml``; the folder itself if none has."""
-    return next((above for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), folder)
+class NotAProject(WrongUsage):
+    """``[tool.conformance]`` has a problem.
+
+    Attributes:
+        file: the ``pyproject.toml``.
+    """
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(f"{file}: {why}")
+        self.file = file
+
+
+@dataclass(frozen=True)
+class Project:
+    """The settings of a project; paths are absolute."""
+
+    root: Path
+    file: Path | None = None
+    """Its ``pyproject.toml``; None if there is none."""
+    code: tuple[Path, ...] = ()
+    requirements: Path | None = None
+    packages: tuple[JarPackage, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+    spark: tuple[str, ...] = ()
+    """The versions of a run that names none."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Project:
+        """The project of a folder: the nearest ``pyproject.toml`` there or above; the folder itself if there is none.
+
+        Raises:
+            NotAProject: the file cannot be read, or a key of its table is wrong.
+        """
+        found = next((above / PYPROJECT for above in (folder, *folder.parents) if (above / PYPROJECT).is_file()), None)
+        if found is None:
+            return cls(folder)
+        try:
+            table = tomllib.loads(found.read_text(encoding="utf-8")).get("tool", {}).get("conformance", {})
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise NotAProject(found, f"cannot be read: {error}") from None
+        return _Table(found, table).project()
+
+    def needs_permission(self) -> tuple[str, ...]:
+        """The keys that count only with ``--allow-code``."""
+        given = {"code": self.code, "requirements": self.requirements, "packages": self.packages, "conf": self.conf}
+        return tuple(name for name, value in given.items() if value)
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """What engines need to run the user's own code."""
+
+    own_code: OwnCode | None
+    """None if cases may run no code."""
+    requirements: tuple[str, ...] = ()
+    packages: tuple[JarPackage, ...] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_job(
+    project: Project,
+    *,
+    allow_code: bool,
+    code: Sequence[Path] = (),
+    requirements: Path | None = None,
+    packages: Sequence[str] = (),
+    conf: Mapping[str, str] | None = None,
+) -> OwnJob:
+    """What the options of a command and the settings of the project say; an option replaces the key, ``conf`` is laid over it.
+
+    Raises:
+        WrongUsage: ``code`` without ``allow_code``.
+        NoSuchFolder, NotRequirements, NotAPackage: an option or a key is wrong.
+    """
+    if code and not allow_code:
+        raise WrongUsage("--code: cases run your code only with --allow-code: add it")
+    trusted = project if allow_code else Project(project.root)
+    file = requirements or trusted.requirements
+    folders = (
+        OwnCode.at(code)
+        if code
+        else OwnCode.at(trusted.code, f"{trusted.file}: {TABLE} code")
+        if trusted.code
+        else OwnCode.of_project(project.root)
+    )
+    return OwnJob(
+        own_code=folders if allow_code else None,
+        requirements=requirements_in(file) if file else (),
+        packages=tuple(JarPackage.parse(text) for text in packages) or trusted.packages,
+        conf={**trusted.conf, **(conf or {})},
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """``[tool.conformance]`` as it was read."""
+
+    file: Path
+    table: Any
+
+    def project(self) -> Project:
+        if not isinstance(self.table, dict):
+            raise NotAProject(self.file, f"{TABLE} is not a table")
+        for key in self.table:
+            if key not in _KEYS:
+                raise NotAProject(self.file, f"{TABLE} has an {unknown('key', key, _KEYS)}")
+        root = self.file.parent
+        requirements = self.table.get("requirements")
+        if requirements is not None and not isinstance(requirements, str):
+            raise self._wrong("requirements", "the name of a file")
+        return Project(
+            root,
+            self.file,
+            code=tuple(root / folder for folder in self._texts("code", "a list of folders")),
+            requirements=root / requirements if requirements else None,
+            packages=tuple(self._packages()),
+            conf=self._conf(),
+            spark=self._texts("spark", "a list of versions"),
+        )
+
+    def _texts(self, key: str, what: str) -> tuple[str, ...]:
+        written = self.table.get(key, [])
+        texts = [written] if isinstance(written, str) else written
+        if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+            raise self._wrong(key, what)
+        return tuple(texts)
+
+    def _packages(self) -> list[JarPackage]:
+        written = self.table.get("packages", {})
+        what = 'a table such as {"3.5" = ["io.delta:delta-spark_2.12:3.2.0"]}'
+        if not isinstance(written, dict):
+            raise self._wrong("packages", what)
+        found = []
+        for spark, coordinates in _flat(written):
+            listed = [coordinates] if isinstance(coordinates, str) else coordinates
+            if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+                raise self._wrong("packages", what)
+            for one in listed:
+                found.append(JarPackage.parse(f"{spark}={one}", f"{self.file}: {TABLE} packages"))
+        return found
+
+    def _conf(self) -> dict[str, str]:
+        written = self.table.get("conf", {})
+        if not isinstance(written, dict):
+            raise self._wrong("conf", 'a table such as {"spark.sql.extensions" = "…"}')
+        found = {}
+        for key, value in _flat(written):
+            if not re.fullmatch(r"spark\.\S+", key) or not isinstance(value, str | int | float | bool):
+                raise self._wrong(f"conf.{key!r}", "a Spark setting, spark.…, with a text, a number or a boolean")
+            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        return found
+
+    def _wrong(self, key: str, what: str) -> NotAProject:
+        return NotAProject(self.file, f"{TABLE} {key} is not {what}")
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The entries of a table; ``spark.sql.extensions`` and ``3.5`` without quotes are tables inside tables."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

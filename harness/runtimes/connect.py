@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import is_loopback
+from harness.runtimes.job_needs import with_requirements
 from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
@@ -125,6 +126,8 @@ class ConnectRuntime:
     _: KW_ONLY
     own_code: OwnCode | None = None
     """The modules that ``call`` may name; None if the user did not allow code."""
+    requirements: Sequence[str] = ()
+    """Python packages of the user's code, for the client; a server has its own."""
     storage: StorageUrl | None = None
     """Holds the files of cases, as the server reaches it; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -150,7 +153,7 @@ class ConnectRuntime:
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
         if not target.connect:
             raise NoConnect(target)
-        environment = prepare(client_of(target), on_progress=on_progress)
+        environment = prepare(with_requirements(client_of(target), self.requirements), on_progress=on_progress)
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: connecting to {self.endpoint}")
         variables = {**self.variables, "CONFORMANCE_ENDPOINT": self.endpoint.url}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from harness.environments.provision import prepare, prepared
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
+from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
@@ -40,6 +41,10 @@ class LocalRuntime:
     """Whether to keep Spark's defaults instead of the settings of ``tuning.yaml``."""
     own_code: OwnCode | None = None
     """The modules that ``call`` may name; None if the user did not allow code."""
+    requirements: Sequence[str] = ()
+    """Python packages of the user's code."""
+    packages: Sequence[JarPackage] = ()
+    """Java packages of the user's code."""
     cluster: Cluster | None = None
     """Provides executors; None runs everything in the engine's own process."""
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -57,20 +62,20 @@ class LocalRuntime:
     def fingerprint(self, target: Target) -> str | None:
         # Users change an installed Spark in place; the build of a cluster or a storage, and the use of a variable, is unknown.
         unknown = target.installed is not None or bool(self.cluster or self.storage or self.variables)
-        environment = None if unknown else prepared(target)
+        environment = None if unknown else prepared(with_requirements(target, self.requirements))
         if environment is None or environment.root is None:
             return None
         build = [environment.root.name, environment.python_version, environment.java_version]
-        return json.dumps([self.name, *build, {**self._tuning(target), **self.conf}])
+        return json.dumps([self.name, *build, {**self._tuning(target), **self.conf, **self._jars(target)}])
 
     def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
         if self.cluster is not None:
             self.cluster.check()
-        environment = prepare(target, on_progress=on_progress)
+        environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
-        settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf}
+        settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
         recording = self._archive_classes(environment, settings)
         try:
             transport = program.start(
@@ -103,7 +108,7 @@ class LocalRuntime:
             return None
         file, recording = archive.file(), None
         # With somebody's settings it may load other classes, from other jars.
-        if file is None and not (self.conf or self.cluster or self.storage or self.variables):
+        if file is None and not (self.conf or self.packages or self.cluster or self.storage or self.variables):
             recording = archive.record()
         option = use(file) if file else write(recording.partial) if recording else ""
         settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {option}".strip()
@@ -128,7 +133,11 @@ class LocalRuntime:
             yield self.cluster.master
 
     def _tuning(self, target: Target) -> dict[str, str]:
-        return {} if self.plain else tuning(target.version, own_disk=self.storage is None)
+        code = self.own_code is not None or bool(self._jars(target))
+        return {} if self.plain else tuning(target.version, own_disk=self.storage is None, own_code=code)
+
+    def _jars(self, target: Target) -> dict[str, str]:
+        return jar_settings(self.packages, target.version, self.conf.get(JARS, ""))
 
     def close(self) -> None:
         """Nothing: engines share nothing, and each is closed by its user."""

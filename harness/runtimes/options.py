@@ -13,6 +13,7 @@ from harness.engine.engine import Runtime
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
+from harness.runtimes.job_needs import JarPackage
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import Storage, StorageUrl
@@ -59,6 +60,10 @@ class RuntimeOptions:
     """Whether to keep Spark's defaults."""
     own_code: OwnCode | None = None
     """The modules that ``call`` may name; None if the user did not allow code."""
+    requirements: Sequence[str] = ()
+    """Python packages of the user's code. Not for containers."""
+    packages: Sequence[JarPackage] = ()
+    """Java packages of the user's code. Only for ``local``."""
     cluster: Cluster | None = None
     """Provides executors; None for the engine's own process. Only for ``local``."""
     endpoint: Endpoint | None = None
@@ -86,13 +91,20 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:
         return ConnectRuntime(
-            root, options.endpoint, own_code=options.own_code, storage=cases, variables=options.variables
+            root,
+            options.endpoint,
+            own_code=options.own_code,
+            requirements=options.requirements,
+            storage=cases,
+            variables=options.variables,
         )
     if options.runtime == "local":
         return LocalRuntime(
             root,
             plain=options.plain,
             own_code=options.own_code,
+            requirements=options.requirements,
+            packages=options.packages,
             cluster=options.cluster,
             conf=options.conf,
             storage=cases,

@@ -9,16 +9,18 @@ from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange
 
 
-def tuning(version: SparkVersion, *, own_disk: bool = True) -> dict[str, str]:
+def tuning(version: SparkVersion, *, own_disk: bool = True, own_code: bool = False) -> dict[str, str]:
     """The settings for a version, set when its session starts.
 
-    ``own_disk``: whether the files of cases are on a disk of the engine's machine.
+    ``own_disk``: whether the files of cases are on a disk of the engine's machine; ``own_code``: whether code or packages of the user
+    run there, which may need more of Spark than cases do.
     """
     return {
         entry["conf"]: entry["value"]
         for entry in _entries()
         if ("spark" not in entry or version in VersionRange.parse(entry["spark"]))
         and (own_disk or not entry.get("disk"))
+        and not (own_code and entry.get("code") == "none")
     }
 
 

@@ -6,8 +6,9 @@ import pytest
 import typer
 
 from conformance.cli import commands
-from conformance.cli.engine_options import Engines, runtime_options
+from conformance.cli.engine_options import Engines, Settings, runtime_options
 from conformance.cli.own_code_options import Code
+from conformance.core.errors import WrongUsage
 from harness.runtimes.own_code import NoSuchFolder
 
 
@@ -29,7 +30,7 @@ def folders(code):
 def test_no_code_runs_unless_it_is_allowed(project):
     assert folders(None) is None
     assert folders(Code()) is None
-    with pytest.raises(typer.BadParameter, match="only with --allow-code"):
+    with pytest.raises(WrongUsage, match="only with --allow-code"):
         folders(Code(code=[project / "src"]))
 
 
@@ -46,4 +47,22 @@ def test_the_option_says_where_they_are_instead(project):
 @pytest.mark.parametrize("command", ["run", "record", "upgrade"])
 def test_every_command_that_runs_cases_has_them(command):
     options = {option for parameter in commands.load(command).params for option in parameter.opts}
-    assert {"--allow-code", "--code"} <= options
+    assert {"--allow-code", "--code", "--requirements", "--package", "--conf", "--properties-file"} <= options
+
+
+def test_the_project_counts_only_with_permission_and_says_so(project, capsys):
+    (project / "pyproject.toml").write_text("[tool.conformance.conf]\nspark.sql.ansi.enabled = true\n")
+    given = Settings(conf=["spark.x=1"])
+    assert runtime_options(Engines(), settings=given, code=Code()).conf == {"spark.x": "1"}
+    assert (
+        capsys.readouterr().err == "pyproject.toml: conf in [tool.conformance] need --allow-code, and were left out\n"
+    )
+    allowed = runtime_options(Engines(), settings=given, code=Code(allow_code=True))
+    assert allowed.conf == {"spark.sql.ansi.enabled": "true", "spark.x": "1"}
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("option", "value"), [("requirements", "job.txt"), ("package", ["all=a:b:1"])])
+def test_a_container_has_its_own_packages(project, option, value):
+    with pytest.raises(typer.BadParameter, match="a container has its own engine"):
+        runtime_options(Engines(runtime="container"), code=Code(**{option: value}))
