@@ -61,7 +61,9 @@ def test_the_right_model_is_never_found():
 
 
 def test_versions_that_differ_as_the_model_predicts_are_counted_by_rule():
-    campaign, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), number(24, 100), families=AGGREGATING)
+    campaign, finds = hunt_for(
+        [ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), number(24, 100), families=AGGREGATING
+    )
     assert [*finds] == []
     assert "late_watermark" in {name for rules in campaign.tally.known for name, _ in rules}
 
@@ -126,7 +128,9 @@ def test_a_difference_between_engines_of_one_version_is_a_find():
 def test_the_same_seed_goes_the_same_way():
     told = []
     for _ in range(2):
-        campaign, finds = hunt_for([wrong_voice("no key is remembered")], ByTheModel(), number(6, 12), families=["deduplication"])
+        campaign, finds = hunt_for(
+            [wrong_voice("no key is remembered")], ByTheModel(), number(6, 12), families=["deduplication"]
+        )
         told.append(([found.written for found in finds], campaign.tally.cases, campaign.tally.rules))
     assert told[0] == told[1]
     assert told[0][0]

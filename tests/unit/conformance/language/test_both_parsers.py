@@ -14,11 +14,13 @@ FILES = sorted(
 )
 ONLY_LIBYAML = "{message: (?i)no such column}\n"
 """Both follow YAML 1.1 differently here: a plain scalar with `?` within braces."""
+MEANING = ("value", "implicit", "tag", "anchor")
+"""Attributes of an event."""
 
 
 def events(text: str, parser: Any) -> list[tuple[str, object, object]]:
     found = yaml.parse(text, Loader=parser)
-    return [(type(one).__name__, getattr(one, "value", None), getattr(one, "implicit", None)) for one in found]
+    return [(type(one).__name__, *(getattr(one, name, None) for name in MEANING)) for one in found]
 
 
 def same_to_both(text: str) -> bool:

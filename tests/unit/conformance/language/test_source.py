@@ -12,7 +12,6 @@ import yaml
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import Report
 from conformance.language.source import MAX_BYTES, read_yaml, resolve
-from conformance.suite.discovery import shipped
 
 HERE = Path(__file__).parent
 
@@ -129,13 +128,3 @@ def test_depth_is_bounded(tmp_path: Path, text: str) -> None:
     node, problems = read(path)
     assert node is None
     assert len(problems) == 1
-
-
-def test_every_shipped_case_is_the_same_in_both_loaders() -> None:
-    """libyaml accepts some plain scalars, such as ``(?i)`` in a flow mapping, that PyYAML's own parser rejects."""
-    files = sorted(shipped().rglob("*.yaml"))
-    assert files
-    for path in files:
-        text = path.read_text(encoding="utf-8")
-        fast, slow = (yaml.compose(text, Loader=loader) for loader in (yaml.CSafeLoader, yaml.SafeLoader))
-        assert yaml.serialize(fast, Dumper=yaml.CSafeDumper) == yaml.serialize(slow, Dumper=yaml.CSafeDumper), path
