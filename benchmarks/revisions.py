@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--side-by-side", default="4")
     parser.add_argument("cases", nargs="*", default=["cases/window-eviction"])
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     with tempfile.TemporaryDirectory() as name:
         earlier = Path(name) / "earlier"
         earlier.mkdir()

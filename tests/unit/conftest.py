@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,9 +44,14 @@ def _suite_read_once() -> Iterator[None]:
 
     ``whole_suite`` is what ``discovery.load`` gives; all its values are frozen.
     """
-    load = discovery.load
+    load, shipped = discovery.load, discovery.shipped
+
+    def read(paths: Iterable[Path] | None = None) -> discovery.Suite:
+        # A test may put another suite in its place.
+        return load(paths) if paths or discovery.shipped is not shipped else whole_suite()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discovery, "load", lambda paths=None: load(paths) if paths else whole_suite())
+        patch.setattr(discovery, "load", read)
         yield
 
 
