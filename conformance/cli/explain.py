@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,9 @@ Examples:
   # under the watermark policies of other engines
   conformance explain late-drops/window-still-open --policy all
 
+  # what Spark did with your own code, in a run before
+  conformance explain my/cases/job.yaml --results results.jsonl
+
   # for programs
   conformance explain late-drops/window-still-open --json | jq
 """
@@ -75,6 +79,12 @@ def explain(
         option("With --to: show where two versions diverge first, and by which rule.", "VERSION", None, "--from"),
     ] = None,
     to: Annotated[str | None, option("The other version.", "VERSION", None, "--to")] = None,
+    results: Annotated[
+        Path | None,
+        option(
+            "Explain what Spark did, by this results file: also for your own code, which no model predicts.", "FILE"
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         option("Explain the case under this watermark policy; `conformance policies` lists them.", "NAME|all"),
@@ -83,12 +93,17 @@ def explain(
 ) -> None:
     """Explain a case's result batch by batch, without Spark.
 
-    The reference model says what arrived, how the watermark moved, which rows were late, and which windows closed.
+    The reference model says what arrived, how the watermark moved, which rows were late, and which windows closed. With --results,
+    what a Spark did says so.
 
     Exits with 2 if the model does not know what the case does.
     """
     found = discovery.find(case)
-    if policy is not None or isinstance(found, PolicyCase):
+    if results is not None:
+        if policy is not None or from_ is not None or to is not None or isinstance(found, PolicyCase):
+            raise typer.BadParameter("use it alone, or with --spark", param_hint="--results")
+        _print_observed(found, results, spark, as_json)
+    elif policy is not None or isinstance(found, PolicyCase):
         policies.show(view(found, policy), as_json=as_json)
     elif from_ is not None and to is not None:
         if spark is not None:
@@ -105,6 +120,15 @@ def explain(
 
 def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> None:
     print_answer((Text(str(line), style=STYLES.get(line.tone, "")) for line in lines), record, as_json=as_json)
+
+
+def _print_observed(case: Case, results: Path, spark: str | None, as_json: bool) -> None:
+    # What reads results is not needed to explain a prediction.
+    from conformance.oracle.observed_explanation import observed_lines, observed_record
+    from conformance.runner.observe import answer_in
+
+    version, observation = answer_in(results, case, spark)
+    _print(observed_lines(case, version, observation), observed_record(case, version, observation), as_json)
 
 
 def _version(text: str | None, option: str) -> SparkVersion:

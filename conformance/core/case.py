@@ -272,6 +272,8 @@ class Case(Frozen):
     tags: tuple[str, ...] = ()
     output_mode: OutputMode = "append"
     trigger: Trigger = "default"
+    sink: str | None = None
+    """``module:function`` of the author's own that writes each micro-batch."""
     conf: Mapping[str, str] = {}
     differs: tuple[Differs, ...] = ()
     upgrades: tuple[Upgrade, ...] = ()

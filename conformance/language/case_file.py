@@ -15,7 +15,7 @@ from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.permission import needs_code
-from conformance.language.pipelines import PIPELINE, with_lists
+from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.query_checks import check_queries
 from conformance.language.row_checks import check_expected_rows
@@ -104,6 +104,11 @@ CASE = Record(
         "query": Key(PIPELINE, "the pipeline under test", required=True),
         "outputMode": Key(OUTPUT_MODE, "Spark's output mode; `append` if absent."),
         "trigger": Key(TRIGGER, "As fast as possible (`default`), `once` or `availableNow`."),
+        "sink": Key(
+            FUNCTION,
+            "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch "
+            "once its rows are captured; needs `--allow-code`.",
+        ),
         "conf": Key(CONF, "Spark SQL confs of this case; numbers and booleans reach Spark as strings."),
         "steps": Key(STEPS, "what happens, in order", required=True),
         "differs": Key(DIFFERS, "Versions that behave differently, with the reason."),

@@ -35,6 +35,8 @@ class SqlText:
 def needs_code(case: Node) -> tuple[NeedsCode, ...]:
     """Everything in a valid case that needs ``--allow-code``, in the order of the file."""
     found = [*_in_conf(child(case, "conf")), *_in_pipeline(child(case, "query"))]
+    if isinstance(case, Entries) and case.get("sink") is not None:
+        found.append(_needs(case.key("sink"), "`sink` runs Python code of the case's author"))
     for step in items_of(child(case, "steps")):
         change = child(child(step, "restart"), "change")
         found += [*_in_conf(child(change, "conf")), *_in_pipeline(child(change, "query"))]

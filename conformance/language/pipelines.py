@@ -20,6 +20,7 @@ TIME_MODES = ("None", "ProcessingTime", "EventTime")
 OTHER_SIDES = ("join", "union")
 """Operations whose value is another pipeline."""
 
+FUNCTION = Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
 _EXPRESSION = Text("a Spark SQL expression")
 _COLUMN = Text("a column name")
 _VIEW = Text("a view name", IDENTIFIER)
@@ -133,7 +134,7 @@ OPERATIONS = dict(
         ),
         _operation(
             "call",
-            Text("module:function", r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"),
+            FUNCTION,
             "`module:function`: your own `function(spark, DataFrame) -> DataFrame`; needs `--allow-code`.",
             **{
                 "with": Key(

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from conformance.core.case import Case
 from conformance.core.observation import Identity, Observation
+from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict
 from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
 from conformance.runner.run import JudgeCases, cells_of
@@ -51,18 +52,34 @@ def observe(case: Case, target: Target, options: RuntimeOptions, display: Displa
 
 
 def observation_in(path: Path, case: Case, spark: str) -> Observation:
-    """The answer to a case in a results file.
+    """The answer of Spark to a case in a results file.
 
     Raises:
         NoSuchVersion: the results lack the version.
+        NoObservation: they lack the case, or have no answer to it, or a mistake in the author's code ended it.
+    """
+    return _of_spark(answer_in(path, case, spark)[1])
+
+
+def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation]:
+    """The version and what it did with a case, in a results file.
+
+    Args:
+        path: of the results.
+        case: the case.
+        spark: the version, or its line; None if the results have only one.
+
+    Raises:
+        NoSuchVersion: the results lack the version, or have several.
         NoObservation: they lack the case, or have no answer to it.
     """
     results = Results.read(path)
-    target = find(results, spark)
+    names = [target.name for target in results.header.targets]
+    target = find(results, spark or (names[0] if len(names) == 1 else "newest"))
     cell = next((cell for cell in results.cells if (cell.case, cell.target) == (case.id, target.name)), None)
     if cell is None or cell.observation is None:
         raise NoObservation(case.id, f"none in {path}")
-    return _of_spark(cell.observation)
+    return SparkVersion.parse(target.spark), cell.observation
 
 
 def _of_spark(observation: Observation) -> Observation:

@@ -74,6 +74,8 @@ class Capture(Protocol):
     """What each micro-batch emitted."""
 
     breakpoint: Optional[Breakpoint]
+    sink: Optional[Callable[[Any, int], None]]
+    """Gets each micro-batch too, once its rows are kept."""
 
     @property
     def function(self) -> Callable[[Any, int], None]:
@@ -91,6 +93,9 @@ class Backend(Protocol):
 
     makes_directories: bool
     """Whether to make the first directories of a new checkpoint in advance."""
+
+    sends_functions: bool
+    """Whether Python workers see none of this machine's modules, so that functions are sent to them whole."""
 
     @property
     def files(self) -> ReadableFiles:

@@ -19,6 +19,7 @@ class LocalCapture:
         self._emitted = emitted
         self._error: Exception | None = None
         self.breakpoint: Breakpoint | None = None
+        self.sink: Callable[[Any, int], None] | None = None
 
     def function(self, frame: Any, batch_id: int) -> None:
         """For ``foreachBatch``."""
@@ -32,9 +33,14 @@ class LocalCapture:
                 stop.block_forever()
             schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
+            if self.sink is not None:
+                frame = frame.persist()  # the micro-batch, and with it its state, is computed once
             self._rows[batch_id] = [encode_row(row, schema) for row in frame.collect()]
             if self._emitted is not None:
                 self._emitted(batch_id, self._rows[batch_id])
+            if self.sink is not None:
+                self.sink(frame, batch_id)
+                frame.unpersist()
             if stop and point == "emitted":
                 stop.block_forever()
             if stop and point == "committed":

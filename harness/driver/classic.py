@@ -28,6 +28,8 @@ class Classic:
         StorageUnwritable: the storage cannot be written.
     """
 
+    sends_functions = False
+
     def __init__(
         self, work: str, conf: Dict[str, str], storage: Optional[str] = None, hidden: Optional[Dict[str, str]] = None
     ) -> None:

@@ -41,6 +41,7 @@ class Connect:
     """
 
     makes_directories = False
+    sends_functions = True
 
     def __init__(self, url: str, storage: Optional[str] = None) -> None:
         from pyspark.cloudpickle import register_pickle_by_value
@@ -158,6 +159,7 @@ class ServerCapture:
     """The rows of each micro-batch, in files that the server writes: by its Python, or by a job if the files are Spark's."""
 
     breakpoint: Optional[Breakpoint] = None
+    sink: Optional[Callable[[Any, int], None]] = None
 
     def __init__(self, folder: str, files: Union[SparkFiles, LocalFiles]) -> None:
         self._folder = folder

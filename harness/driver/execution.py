@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from .backend import Backend, Capture, Emitted
 from .breakpoint import Breakpoint
@@ -65,7 +65,7 @@ class Execution:
         self._output_mode = request.output_mode
         self._trigger = request.trigger
         self._conf = dict(request.conf)
-        self._code = OwnCode(request.code) if request.code is not None else None
+        self._code = OwnCode(request.code, backend.sends_functions) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams)
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
@@ -225,6 +225,7 @@ class Execution:
             raise QueryFailed("start", error) from error
         try:
             self._frame = self._build()
+            sink = self._sink()
             fields = self._frame.schema.fields  # Connect analyzes nothing before this
             if self._code is None:
                 check_frame(self._session, self._frame)
@@ -237,6 +238,7 @@ class Execution:
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         self._capture = self._backend.capture(self._emitted, self._request.directory)
         self._capture.breakpoint = stop
+        self._capture.sink = sink
         self._entries = 0
         self._has_executed = False
         try:
@@ -267,6 +269,13 @@ class Execution:
                 .load(self._arrivals.directory(name))
             )
         return build(self._operations, streams, self._session, self._code)
+
+    def _sink(self) -> Callable[[Any, int], None] | None:
+        if self._request.sink is None:
+            return None
+        if self._code is None:
+            raise NotPermitted("the sink is Python code of the case's author")
+        return self._code.sink(self._request.sink)
 
     def _drain(self) -> None:
         try:

@@ -54,8 +54,8 @@ def mistake_in(error: BaseException, folders: List[str], during: str) -> Optiona
 
     No line of theirs raised it if a module is not there, or a function has the wrong result.
     """
-    if isinstance(error, SyntaxError) and error.filename and _inside(error.filename, folders):
-        at = "{}:{}".format(_inside(error.filename, folders), error.lineno)
+    if isinstance(error, SyntaxError) and error.filename and path_inside(error.filename, folders):
+        at = "{}:{}".format(path_inside(error.filename, folders), error.lineno)
         return Mistake("{}({!r})".format(type(error).__name__, error.msg), at, during)
     frames = [
         _Frame(one.filename, one.lineno or 0, one.name, one.line or "")
@@ -83,15 +83,15 @@ def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
 
 
 def _mistake(raised: str, last: str, frames: List[_Frame], folders: List[str], during: str) -> Optional[Mistake]:
-    theirs = [frame for frame in frames if _inside(frame.file, folders)]
+    theirs = [frame for frame in frames if path_inside(frame.file, folders)]
     if not theirs:
         return None
     lines = []
     for frame in theirs:
-        lines.append('File "{}", line {}, in {}'.format(_inside(frame.file, folders), frame.line, frame.function))
+        lines.append('File "{}", line {}, in {}'.format(path_inside(frame.file, folders), frame.line, frame.function))
         if frame.source:
             lines.append("  " + frame.source)
-    at = "{}:{}".format(_inside(theirs[-1].file, folders), theirs[-1].line)
+    at = "{}:{}".format(path_inside(theirs[-1].file, folders), theirs[-1].line)
     return Mistake(raised, at, during, "\n".join([*lines, last[:_LONGEST]]))
 
 
@@ -118,7 +118,7 @@ def _tracebacks(message: str) -> Iterator[Any]:
                 frames = []
 
 
-def _inside(file: str, folders: List[str]) -> Optional[str]:
+def path_inside(file: str, folders: List[str]) -> Optional[str]:
     """The path of a file relative to the innermost folder that holds it; None if none does, or it is of an installed package."""
     real = os.path.realpath(file)
     if "site-packages" in real or "dist-packages" in real:

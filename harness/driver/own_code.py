@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Optional
 
-from .mistakes import BUILDING, Mistake, mistake_in
+from .mistakes import BUILDING, IN_THE_SINK, Mistake, mistake_in, path_inside
 
 _LONGEST_OUTPUT = 10_000
 """Characters of a function's output that are kept: the last ones."""
@@ -25,10 +25,14 @@ class AuthorFailed(Exception):
 
 
 class OwnCode:
-    """The modules of a case's author. ``folders``: where Python finds them."""
+    """The modules of a case's author.
 
-    def __init__(self, folders: List[str]) -> None:
+    ``folders``: where Python finds them; ``by_value``: whether Python workers, which do not see the folders, get functions by value.
+    """
+
+    def __init__(self, folders: List[str], by_value: bool = False) -> None:
         self.folders = folders
+        self._by_value = by_value
         self.used = False
         """Whether a function was looked up: what fails from then on may be the author's."""
 
@@ -45,8 +49,32 @@ class OwnCode:
             found = getattr(importlib.import_module(module), name)
             if not callable(found):
                 raise TypeError("{} is not a function".format(named))
+        if self._by_value:
+            self._send_modules()
         function: Callable[..., Any] = found
         return function
+
+    def sink(self, named: str) -> Callable[[Any, int], None]:
+        """The function that ``module:function`` names, for each micro-batch and its id; it raises ``AuthorFailed`` for its own faults.
+
+        Raises:
+            AuthorFailed: it cannot be imported.
+        """
+        function = self.function(named)
+
+        def write(frame: Any, batch_id: int) -> None:
+            with self._failures(IN_THE_SINK):
+                function(frame, batch_id)
+
+        return write
+
+    def _send_modules(self) -> None:
+        """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
+        from pyspark.cloudpickle import register_pickle_by_value
+
+        for module in list(sys.modules.values()):
+            if path_inside(getattr(module, "__file__", None) or "", self.folders):
+                register_pickle_by_value(module)
 
     def frame(self, named: str, *arguments: Any) -> Any:
         """The DataFrame that a function makes of the session and of DataFrames.

@@ -63,6 +63,8 @@ class CaseRequest:
     discard: List[str]
     restore: Optional[str] = None
     save: Optional[str] = None
+    sink: Optional[str] = None
+    """``module:function`` of the author's that gets each micro-batch."""
     code: Optional[List[str]] = None
     """Folders of the modules that ``call`` names; None if calling is not allowed."""
 

@@ -98,6 +98,8 @@ class CaseRequest(Message):
     trigger: str
     conf: dict[str, str]
     steps: tuple[StepRequest, ...]
+    sink: str | None = None
+    """``module:function`` of the author's that gets each micro-batch once its rows are captured."""
     code: tuple[str, ...] | None = None
     """Folders of the modules that ``call`` names, on the engine's file system; None forbids calling."""
 

@@ -50,6 +50,7 @@ def request_for(
         trigger=trigger,
         conf=settings,
         steps=tuple(steps),
+        sink=case.sink,
         code=code,
         first=segment.first,
         tell=segment.killed,

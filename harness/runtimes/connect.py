@@ -141,6 +141,8 @@ class ConnectRuntime:
     def unsupported(self, case: Case, target: Target) -> str | None:
         if kills_its_engine(case):
             return "the engine's process cannot be killed through Connect"
+        if case.sink is not None:
+            return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
         for operation, ticket in target.connect_unsupported:

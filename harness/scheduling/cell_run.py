@@ -125,7 +125,7 @@ def completed(task: CellTask, runs: Sequence[Callable[[], Observation]], *, allo
                 observations.append(run())
         except (HarnessError, MisalignedBatches) as error:
             failure = str(error)
-            if isinstance(error, EngineDied) and has_operation(task.case, "call"):
+            if isinstance(error, EngineDied) and (task.case.sink or has_operation(task.case, "call")):
                 failure = f"the engine ended while your code ran: does it call os._exit, or crash?\n{failure}"
     return CellRun(task, tuple(observations), failure, runnable, time.monotonic() - began)
 

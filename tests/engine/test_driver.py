@@ -15,6 +15,8 @@ from harness.engine.engine import DriverFailed, EngineDied
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
+from harness.runtimes.own_code import OwnCode
+from tests.engine.own_job import check_own_job, own_job
 from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
@@ -177,3 +179,38 @@ def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
             observe(engine, case)
     finally:
         engine.close()
+
+
+def test_udfs_of_the_authors_modules_work_and_their_mistakes_are_named(target, tmp_path):
+    code, cases = own_job(tmp_path)
+    check_own_job(LocalRuntime(tmp_path, own_code=code), target, cases)
+
+
+def test_a_sink_of_the_authors_writes_what_is_captured(target, tmp_path):
+    """Also with state: the micro-batch is computed once, so nothing counts twice."""
+    (tmp_path / "my_sink.py").write_text(
+        f"def write(frame, batch_id):\n    frame.write.mode('append').json({str(tmp_path / 'out')!r})\n"
+        "    frame.where('n > 1').write.mode('append').json(" + repr(str(tmp_path / "large")) + ")\n"
+    )
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "t TIMESTAMP, n INT"}
+        query: [{from: a}, {withWatermark: [t, 1 minute]}, {dropDuplicates: [t, n]}]
+        sink: my_sink:write
+        steps:
+          - add: {a: [["12:00", 1], ["12:00", 1], ["12:01", 2]]}
+            expect: {rows: [["12:00", 1], ["12:01", 2]], state: 2, dropped: 0}
+          - add: {a: [["11:00", 3]]}
+            expect: {rows: [], dropped: 1}
+        """,
+    )
+    engine = LocalRuntime(tmp_path, own_code=OwnCode.at([tmp_path])).start(target, on_progress=ignore_progress)
+    try:
+        verdict = judge(case, target.version, observe(engine, case, str(tmp_path)))
+    finally:
+        engine.close()
+    assert verdict.status == "conforms", verdict.describe()
+    assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "out").glob("*.json")) == 2
+    assert sum(len(file.read_text().splitlines()) for file in (tmp_path / "large").glob("*.json")) == 1

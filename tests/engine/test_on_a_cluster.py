@@ -15,6 +15,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.local import LocalRuntime
 from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
+from tests.engine.own_job import check_own_job, own_job
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
 from tests.support.effort import number
@@ -106,3 +107,8 @@ def test_the_commands_of_the_page(tmp_path, cluster, hdfs, unpacked):
     (cell,) = Results.read(tmp_path / "hdfs.jsonl").cells
     assert cell.status == "conforms"
     assert "between 3.5.9 and ours" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_executors_import_what_a_job_of_ones_own_imports(tmp_path, target, cluster):
+    code, cases = own_job(tmp_path)
+    check_own_job(LocalRuntime(tmp_path, cluster=Cluster.parse(cluster.master), own_code=code), target, cases)

@@ -17,6 +17,7 @@ from harness.targets.catalogue import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar
+from tests.engine.own_job import check_own_job, own_job
 from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
@@ -180,3 +181,8 @@ def test_the_command_of_the_page(tmp_path, server):
         assert TOKEN not in shown
     (cell,) = Results.read(results).cells
     assert cell.status == "conforms"
+
+
+def test_the_servers_workers_get_the_functions_of_a_job_of_ones_own(tmp_path, newest, server):
+    code, cases = own_job(tmp_path)
+    check_own_job(ConnectRuntime(tmp_path, Endpoint.parse(server.url), own_code=code), newest, cases)

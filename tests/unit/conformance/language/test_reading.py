@@ -14,6 +14,7 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.language import InvalidCase, read_case
 from conformance.language.reader import case_from
+from harness.engine.request import request_for
 
 VALID = Path(__file__).parent / "valid"
 
@@ -276,6 +277,16 @@ def test_bugs_that_no_ticket_reports(every: Case) -> None:
     introduced, always = every.differs[3:5]
     assert (introduced.bug, introduced.link, introduced.introduced_by) == (True, None, "SPARK-51955")
     assert (always.bug, always.link, always.introduced_by) == (True, None, None)
+
+
+def test_a_sink_is_a_function_of_the_authors_and_needs_permission() -> None:
+    written = {"title": "x", "streams": {"a": "n INT"}, "query": [{"from": "a"}], "steps": [{"idle": {}}]}
+    found = case_from({**written, "sink": "acme_jobs.sinks:write"}, "x")
+    assert found.sink == "acme_jobs.sinks:write"
+    assert [one.reason for one in found.needs_code] == ["`sink` runs Python code of the case's author"]
+    assert request_for(found, "/work/x").sink == "acme_jobs.sinks:write"
+    with pytest.raises(InvalidCase, match="is not module:function"):
+        case_from({**written, "sink": "write"}, "x")
 
 
 def test_a_function_gets_the_streams_that_the_query_names() -> None:

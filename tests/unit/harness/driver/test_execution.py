@@ -56,6 +56,7 @@ def backend(one):
     return SimpleNamespace(
         files=LocalFiles(),
         makes_directories=False,
+        sends_functions=False,
         new_session=lambda: SimpleNamespace(
             conf=SimpleNamespace(set=lambda *_: None), readStream=SimpleNamespace(format=lambda _: Chain(one))
         ),

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.core.query import Operation, Pipeline
 from harness.runtimes.cluster import Cluster
+from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import NoSuchFolder, OwnCode, modules, worker_settings
+from harness.targets.catalogue import Targets
+from tests.support.observations import case
 
 
 def write(root: Path, *names: str) -> None:
@@ -57,6 +61,14 @@ def test_a_zip_has_the_modules_of_all_folders_and_the_first_wins(tmp_path):
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == ["job.py", "pkg/__init__.py"]
         assert archive.read("job.py") == b"a/job.py"
+
+
+def test_through_connect_a_sink_of_ones_own_does_not_run(tmp_path):
+    (target,) = Targets.load().select(["4.3.0"])
+    runtime = ConnectRuntime(tmp_path, Endpoint.parse("sc://localhost"))
+    query = Pipeline((Operation("from", {"from": "events"}),))
+    assert runtime.unsupported(case(None, query=query), target) is None
+    assert "a sink of the case's author" in runtime.unsupported(case(None, query=query, sink="a:b"), target)
 
 
 def test_python_workers_import_what_the_driver_imports(tmp_path):

@@ -1,0 +1,64 @@
+"""A job of a user's own, with a UDF of a named function in another module, which Python workers must import."""
+
+import textwrap
+
+from conformance.suite import discovery
+from harness.runtimes.own_code import OwnCode
+from harness.scheduling.cell_run import CellTask, Limits
+from harness.scheduling.scheduler import Scheduler
+from tests.engine.remembering import Remembering
+
+FILES = {
+    "src/acme_names/text.py": """
+        def shout(text):
+            return text.upper()
+
+        def fail(text):
+            return {}[text]
+        """,
+    "src/acme_job.py": """
+        from pyspark.sql.functions import udf
+        from acme_names.text import fail, shout
+
+        def loud(spark, orders, clicks):
+            return orders.select(udf(shout)("who").alias("who")).union(clicks.select(udf(shout)("who")))
+
+        def failing(spark, orders, clicks):
+            return orders.select(udf(fail)("who").alias("who")).union(clicks)
+        """,
+    "cases/loud.yaml": """
+        title: x
+        streams: {orders: who STRING, clicks: who STRING}
+        query: {call: "acme_job:loud", with: [orders, clicks]}
+        steps: [{add: {orders: [[ada]], clicks: [[bob]]}}]
+        """,
+    "cases/failing.yaml": """
+        title: x
+        streams: {orders: who STRING, clicks: who STRING}
+        query: {call: "acme_job:failing", with: [orders, clicks]}
+        steps: [{add: {orders: [[ada]], clicks: [[bob]]}}]
+        """,
+}
+
+
+def own_job(folder):
+    """Where the job is, and the cases that call it."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    loaded = discovery.load([folder / "cases"])
+    loaded.raise_for_problems()
+    return OwnCode.at([folder / "src"]), loaded.cases
+
+
+def check_own_job(runtime, target, cases):
+    """The UDF gives its rows, and its mistake is named, wherever the runtime runs it."""
+    listening = Remembering()
+    scheduler = Scheduler(runtime, Limits(jobs=1, step_timeout=600.0), listening, allow_code=True)
+    scheduler.run([CellTask(case, (target,)) for case in cases])
+    (batch,) = listening.seen["loud"].steps[0].batches
+    assert sorted(batch.rows) == [("ADA",), ("BOB",)]
+    mistake = listening.seen["failing"].own_code_error
+    assert mistake is not None
+    assert (mistake.raised, mistake.at, mistake.during) == ("KeyError('ada')", "acme_names/text.py:6", "in a UDF")

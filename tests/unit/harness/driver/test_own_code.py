@@ -1,0 +1,131 @@
+"""Calling the author's functions, without a pyspark."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from harness.driver.own_code import AuthorFailed, OwnCode, printed
+
+
+@pytest.fixture
+def folder(tmp_path):
+    before = {*sys.modules}, [*sys.path]
+    yield tmp_path
+    for name in {*sys.modules} - before[0]:
+        if name.startswith("acme"):
+            del sys.modules[name]
+    sys.path[:] = before[1]
+
+
+SINK = """
+import sys
+
+written = []
+
+def write(frame, batch_id):
+    print("writing", batch_id)
+    if frame == "bad":
+        raise ValueError(batch_id)
+    if frame == "gone":
+        sys.exit(1)
+    written.append((frame, batch_id))
+"""
+
+
+def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
+    (folder / "acme_sinks.py").write_text(SINK)
+    write = OwnCode([str(folder)]).sink("acme_sinks:write")
+    write("rows", 7)
+    assert sys.modules["acme_sinks"].written == [("rows", 7)]
+    for frame, raised in (("bad", "ValueError(8)"), ("gone", "SystemExit(1)")):
+        with pytest.raises(AuthorFailed) as caught:
+            write(frame, 8)
+        mistake = caught.value.mistake
+        assert (mistake.raised, mistake.during, mistake.printed) == (raised, "in the sink", "writing 8\n")
+        assert mistake.at.startswith("acme_sinks.py:")
+
+
+def test_workers_that_see_no_module_get_functions_whole(folder, monkeypatch):
+    registered = []
+    fake = ModuleType("pyspark.cloudpickle")
+    vars(fake)["register_pickle_by_value"] = lambda module: registered.append(module.__name__)
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
+    monkeypatch.setitem(sys.modules, "pyspark.cloudpickle", fake)
+    (folder / "acme_pkg").mkdir()
+    (folder / "acme_pkg" / "names.py").write_text("def shout(text):\n    return text.upper()\n")
+    (folder / "acme_jobs.py").write_text("from acme_pkg.names import shout\n\ndef build(spark):\n    pass\n")
+    OwnCode([str(folder)]).function("acme_jobs:build")
+    assert registered == []
+    OwnCode([str(folder)], by_value=True).function("acme_jobs:build")
+    assert sorted(registered) == ["acme_jobs", "acme_pkg.names"]
+
+
+def test_what_one_thread_prints_is_not_that_of_another():
+    started, go_on = threading.Event(), threading.Event()
+
+    def other():
+        started.wait()
+        print("of the other")
+        go_on.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with printed() as output:
+        print("mine")
+        started.set()
+        go_on.wait()
+    thread.join()
+    assert output.text() == "mine\n"
+
+
+def test_a_capture_keeps_the_rows_and_then_calls_the_sink(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
+    types = {name: type(name, (), {}) for name in TYPES}
+    sql = ModuleType("pyspark.sql")
+    vars(sql)["types"] = SimpleNamespace(**types)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", sql)
+    for name in ("harness.driver.encoding", "harness.driver.capture"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    from harness.driver.capture import LocalCapture
+
+    calls = []
+
+    class Frame:
+        schema = SimpleNamespace(fields=[SimpleNamespace(dataType=None)])
+
+        def collect(self):
+            calls.append("collect")
+            return [[1]]
+
+        def persist(self):
+            calls.append("persist")
+            return self
+
+        def unpersist(self):
+            calls.append("unpersist")
+
+    capture = LocalCapture()
+    capture.function(Frame(), 0)
+    assert calls == ["collect"]
+    capture.sink = lambda _frame, batch: calls.append(f"sink {batch}, {len(capture.rows(batch))} row")
+    capture.function(Frame(), 1)
+    assert calls[1:] == ["persist", "collect", "sink 1, 1 row", "unpersist"]
+    for name in ("harness.driver.encoding", "harness.driver.capture"):
+        sys.modules.pop(name, None)
+
+
+TYPES = (
+    "TimestampType",
+    "StructType",
+    "ArrayType",
+    "MapType",
+    "FloatType",
+    "DoubleType",
+    "DateType",
+    "BinaryType",
+    "DataType",
+)
