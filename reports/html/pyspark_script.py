@@ -98,7 +98,7 @@ def pyspark_script(case: Case) -> str | None:
         None if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, or call code
         that is not in the case.
     """
-    if any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations()):
+    if case.sink or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations()):
         return None
     for step in case.steps:
         action = step.action

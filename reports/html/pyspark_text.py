@@ -33,7 +33,12 @@ def pyspark(case: Case) -> str:
     frame = writer.chain(case.query)
     lines += [*writer.statements, *assigned("query", frame)]
     trigger = {"once": ".trigger(once=True)", "availableNow": ".trigger(availableNow=True)"}.get(case.trigger, "")
-    lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}.start()")
+    sink = ""
+    if case.sink is not None:
+        module, _, function = case.sink.partition(":")
+        lines.append(f"from {module} import {function}")
+        sink = f".foreachBatch({function})"
+    lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}{sink}.start()")
     return "\n".join(lines)
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import NeedsCode
+from conformance.core.query import Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
-from harness.scheduling.cell_run import CellTask, Limits, run_cell
+from harness.engine.engine import EngineDied
+from harness.scheduling.cell_run import CellTask, Limits, completed, run_cell
 from harness.scheduling.engine_slot import EngineSlot
 from harness.scheduling.scheduler import Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
@@ -155,3 +157,18 @@ def test_a_case_that_needs_permission_starts_no_engine_without_it(tmp_path, allo
     slot = EngineSlot(runtime, SPARK_359, seen)
     assert run_cell(case, slot, Limits(1, 60.0), allow_code).runnable is allow_code
     slot.close()
+
+
+def test_an_engine_that_ends_while_code_of_the_author_runs_is_said_to(tmp_path):
+    """``os._exit``, or a crash of a library that the code calls."""
+
+    def ends():
+        raise EngineDied("the engine's process ended with exit code 4")
+
+    (case,) = cases(1)
+    query = Pipeline((*case.query.operations, Operation("call", {"call": "job:build"})))
+    for one, told in ((case, False), (case.model_copy(update={"query": query}), True)):
+        run = completed(CellTask(one, (SPARK_359,)), [ends], allow_code=True)
+        said = "the engine ended while your code ran: does it call os._exit, or crash?"
+        assert run.failure.startswith(said) is told
+        assert run.failure.endswith("ended with exit code 4")

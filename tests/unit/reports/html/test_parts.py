@@ -8,6 +8,7 @@ import pytest
 
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
+from conformance.language.reader import case_from
 from conformance.suite import discovery
 from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, case_key, slug
@@ -122,6 +123,28 @@ class TestPySpark:
             in text
         )
         assert text.endswith('query.writeStream.outputMode("update").start()')
+
+    def test_a_function_of_streams_and_a_sink_are_imported_and_called(self) -> None:
+        streams = {"orders": "t TIMESTAMP", "clicks": "t TIMESTAMP"}
+        query = {"call": "acme_jobs.attribution:build", "with": ["orders", "clicks"]}
+        about = {"title": "x", "streams": streams, "query": query, "sink": "acme_jobs.sinks:write"}
+        case = case_from({**about, "steps": [{"idle": {}}]}, "x")
+        text = pyspark(case)
+        compile(text, "x", "exec")
+        assert "from acme_jobs.attribution import build\nquery = build(spark, orders, clicks)\n" in text
+        assert text.endswith(
+            'from acme_jobs.sinks import write\nquery.writeStream.outputMode("append").foreachBatch(write).start()'
+        )
+        assert pyspark_script(case) is None
+        assert (
+            pyspark_script(
+                case_from(
+                    {**about, "query": [{"from": "orders"}, {"union": [{"from": "clicks"}]}], "steps": [{"idle": {}}]},
+                    "x",
+                )
+            )
+            is None
+        )
 
     def test_each_view_of_a_query_in_sql(self) -> None:
         text = pyspark(shipped("unsupported/append-sql-union-without-watermark"))

@@ -12,6 +12,7 @@ from harness.runtimes.containers import runtime as module
 from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
+from harness.runtimes.own_code import OwnCode
 from tests.support.miniature.target import SPARK_359
 
 IMAGE = "spark:of-mine"
@@ -123,3 +124,21 @@ def test_an_engine_is_confined(daemons):
     assert {name: asked[name] for name in confined} == confined
     assert asked["user"] == "185:0"
     assert asked["stdin_open"] is True
+
+
+def test_the_users_code_is_copied_and_python_workers_find_it(daemons, tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "job.py").write_text("x = 1")
+    (tmp_path / "src" / "totals.sql").write_text("SELECT 1")
+    put = []
+    monkeypatch.setattr(Container, "put_archive", lambda _self, _path, archive: put.append(archive))
+    runtime = ContainerRuntime(Images({"all": IMAGE}), Confinement(), own_code=OwnCode.at([tmp_path / "src", tmp_path]))
+    start(runtime)
+    command = daemons[0].created[-1][1]["command"]
+    work = command[command.index("--shared") + 1]
+    assert f"spark.executorEnv.PYTHONPATH={work}/code/0:{work}/code/1" in command
+    assert not any(word.startswith("spark.conformance.hadoopDefaults") for word in command)
+    with tarfile.open(fileobj=io.BytesIO(put[0])) as archive:
+        names = set(archive.getnames())
+    folder = work.rpartition("/")[2]
+    assert {f"{folder}/code/0/job.py", f"{folder}/code/0/totals.sql", f"{folder}/code/1/src/job.py"} <= names
