@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,10 +50,15 @@ class ClassArchive:
         return cls(environment.root / "class-archives", digest[:12])
 
     def file(self) -> Path | None:
-        """The archive; None if there is none. A damaged one is removed: a JVM that maps half of a file crashes."""
+        """The archive; None if there is none. A damaged one is removed: a JVM that maps half of a file crashes.
+
+        None too if every user of the machine may have put it there: a JVM runs what an archive holds.
+        """
+        if _all_may_write(self.directory):
+            return None
         for found in sorted(self.directory.glob(f"{self.key}-*.jsa")):
             try:
-                if found.name == self._name(found):
+                if found.name == self._name(found) and not _all_may_write(found):
                     return found
                 found.unlink()
             except OSError:  # another process has replaced it
@@ -95,6 +101,14 @@ class ClassArchive:
             while chunk := content.read(_CHUNK):
                 checksum = zlib.crc32(chunk, checksum)
         return f"{self.key}-{checksum:08x}.jsa"
+
+
+def _all_may_write(path: Path) -> bool:
+    """Whether every user of the machine may write a file or a directory; not if there is none."""
+    try:
+        return bool(path.stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,12 @@ from pathlib import Path
 
 import psutil
 from filelock import FileLock, Timeout
+
+_OURS = re.compile(r"\d+\.\d+\.\d+-[0-9a-f]{12}")
+_REMOVED = re.compile(r"\.removed-[0-9a-f]{8}")
+"""What an interrupted removal left."""
+_FILES = ("pyvenv.cfg", "environment.json")
+"""An environment has one of them as soon as anything is installed in it."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +31,13 @@ class StoredEnvironment:
 
 
 def stored(cache: Path) -> Iterator[StoredEnvironment]:
-    """The environments in a cache directory, by name."""
+    """The environments in a cache directory, by name.
+
+    Only folders that have the name and the files of one: ``CONFORMANCE_CACHE`` may be a folder with others of the user. A link is none.
+    """
     for root in sorted((cache / "environments").glob("*/")):
-        yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
+        if not root.is_symlink() and _is_ours(root):
+            yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
 
 
 def remove(environment: StoredEnvironment) -> str | None:
@@ -50,6 +61,11 @@ def remove(environment: StoredEnvironment) -> str | None:
     finally:
         lock.release()
     return None
+
+
+def _is_ours(root: Path) -> bool:
+    made = _OURS.fullmatch(root.name) and any((root / name).is_file() for name in _FILES)
+    return bool(made or _REMOVED.fullmatch(root.name))
 
 
 def _user(root: Path) -> int | None:

@@ -138,7 +138,8 @@ def remove_built(client: DockerClient) -> Iterator[tuple[str, int]]:
         DaemonRefused: a container still uses one.
     """
     for image in client.client.images.list(name=_BUILT):
-        for name in image.tags:
+        # The user may have given the same image a name of their own.
+        for name in (tag for tag in image.tags if tag.startswith(f"{_BUILT}:")):
             try:
                 client.client.images.remove(name)
             except APIError as error:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -152,6 +153,32 @@ class TestClean:
             engine.stdin.close()
         assert f"○ kept: environment {root.name}: process {engine.pid} runs in it" in kept
         assert root.exists()
+
+    def test_nothing_else_in_the_folder_goes(self, run: Run, with_java: dict[str, str], tmp_path: Path) -> None:
+        """CONFORMANCE_CACHE may be the user's home, with a folder `environments` of their own."""
+        root = prepare(TARGET, environ=with_java, installer=FakeInstaller()).root
+        assert root is not None
+        theirs = [root.with_name(name) / "pyvenv.cfg" for name in ("project", "3.5.9", "3.5.9-0123456789ab.old")]
+        theirs += [root.with_name("4.0.0-0123456789ab") / "notes", tmp_path / "3.4.4-0123456789ab" / "pyvenv.cfg"]
+        for file in theirs:
+            file.parent.mkdir()
+            file.touch()
+        link = root.with_name("3.4.4-0123456789ab")
+        link.symlink_to(tmp_path / "3.4.4-0123456789ab")
+        (root / "linked").symlink_to(tmp_path / "3.4.4-0123456789ab")
+        answer = run("clean", "--environments")
+        assert (answer.exit_code, root.exists(), link.is_symlink()) == (0, False, True)
+        assert answer.stdout.count("removed: environment") == 1
+        assert [file for file in theirs if not file.is_file()] == []
+
+    def test_other_names_of_an_image_stay(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        removed: list[str] = []
+        tags = ["registry/team/spark:3.5.9", "watermark-conformance/spark:3.5.9", "watermark-conformance/sparkling:1"]
+        images = SimpleNamespace(list=lambda name: [SimpleNamespace(tags=tags, attrs={})], remove=removed.append)
+        client = SimpleNamespace(client=SimpleNamespace(images=images))
+        monkeypatch.setattr("harness.runtimes.containers.daemon.connect", lambda: client)
+        run("clean", "--images")
+        assert removed == ["watermark-conformance/spark:3.5.9"]
 
     def test_images_go_too(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         removed: list[str] = []

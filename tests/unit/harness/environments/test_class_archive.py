@@ -134,3 +134,13 @@ def test_an_environment_that_cannot_be_written_has_none(unused: Environment) -> 
 def test_a_path_with_spaces_and_quotes_is_one_option() -> None:
     """As `CommandBuilderUtils.parseOptionString` of Spark's launcher reads it."""
     assert use(Path('/a b/"c"/x.jsa')) == '"-XX:SharedArchiveFile=/a b/\\"c\\"/x.jsa"'
+
+
+@pytest.mark.parametrize("what", ["directory", "file"])
+def test_an_archive_that_every_user_may_write_is_not_used(what: str, environment: Environment) -> None:
+    """A JVM runs the code in an archive."""
+    archive = archive_of(environment)
+    file = written(archive)
+    planted = file if what == "file" else archive.directory
+    planted.chmod(planted.stat().st_mode | 0o002)
+    assert archive.file() is None
