@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from reports.analysis.change import changes
 from reports.analysis.difference import compare
 from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
+from reports.analysis.published import UPGRADES
 from reports.analysis.report import Report
 from reports.exports.badge import badge
 from reports.exports.ctrf import ctrf
@@ -32,6 +34,7 @@ from reports.exports.workflow_commands import workflow_commands
 from reports.html.writer import write_one_file
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
+from reports.results.upgrades import show as show_upgrades
 from reports.terminal.matrix import show
 from tests.support import cells as a
 from tests.support.effort import sample
@@ -108,11 +111,14 @@ CHANGES = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.sampled_from(
 
 def changed(folder: Path, scraps: list[tuple[float, Any]]) -> Path:
     lines = [json.loads(line) for line in (folder / "right").read_text().splitlines()]
+    return write_changed(folder / "changed", lines, scraps)
+
+
+def write_changed(path: Path, lines: list[dict[str, Any]], scraps: list[tuple[float, Any]]) -> Path:
     for share, scrap in scraps:
         every = [(line, place) for line in lines for place in places(line)]
         line, place = every[int(share * len(every))]
         put(line, place, scrap)
-    path = folder / "changed"
     path.write_bytes("".join(f"{json.dumps(line)}\n" for line in lines).encode())
     return path
 
@@ -128,9 +134,9 @@ def uses(folder: Path) -> Iterator[Callable[[Results], object]]:
     yield lambda found: write_one_file(Report.of(found, Suite(())), folder / "site")
 
 
-def read(path: Path) -> Results | UnusableResults:
+def read(path: Path, *, condensed: bool = False) -> Results | UnusableResults:
     try:
-        return Results.read(path)
+        return Results.read(path, condensed=condensed)
     except UnusableResults as error:
         return error
 
@@ -155,6 +161,40 @@ QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 @given(scraps=CHANGES)
 def test_a_changed_value(folder: Path, scraps: list[tuple[float, Any]]) -> None:
     check(folder, changed(folder, scraps))
+
+
+@pytest.fixture(scope="module")
+def upgrades() -> list[dict[str, Any]]:
+    """A published results file of upgrades: from 3.5.9 to 4.3.0, a checkpoint of each status."""
+    lines = [json.loads(line) for line in UPGRADES.read_text(encoding="utf-8").splitlines()]
+    ends = {"origin": "spark-3.5.9", "to": "spark-4.3.0"}
+    of_pair = [one for one in lines if one["record"] == "upgrade" and ends.items() <= one.items()]
+    cells = list({one["status"]: one for one in of_pair}.values())
+    assert len(cells) >= 4
+    targets = [one for one in lines[0]["targets"] if one["name"] in ends.values()]
+    cuts = {one["case"]: [one["cut"]] for one in cells}
+    header = {**lines[0], "targets": targets, "pairs": [list(ends.values())], "cuts": cuts}
+    return [header, *cells, {**lines[-1], "upgrades": {one["status"]: 1 for one in cells}}]
+
+
+@QUICK
+@given(scraps=CHANGES)
+@example(scraps=[])
+def test_a_changed_value_of_an_upgrade(
+    folder: Path, upgrades: list[dict[str, Any]], scraps: list[tuple[float, Any]]
+) -> None:
+    path = write_changed(folder / "upgraded", copy.deepcopy(upgrades), scraps)
+    found = read(path, condensed=True)
+    if isinstance(found, UnusableResults):
+        assert (bool(scraps), str(path) in str(found), "\n" in str(found)) == (True, True, False)
+        return
+    with suppress(WrongUsage):
+        show_upgrades(found, Console(file=io.StringIO(), width=100))
+    both = replace(Results.read(folder / "right"), upgrades=found.upgrades)
+    with suppress(WrongUsage):
+        gate(both, "3.5.9", "4.3.0").summary()
+    with suppress(WrongUsage):
+        write_one_file(Report.of(both, Suite(())), folder / "site")
 
 
 @QUICK
