@@ -49,6 +49,9 @@ Examples:
   conformance run --spark lines --shard 2/5 -o 2.jsonl
   conformance combine *.jsonl -o all.jsonl
 
+  # your own job: cases that call your functions, with their packages
+  conformance run my/cases --allow-code --requirements job.txt
+
   # your cases on the pyspark of this Python environment
   conformance run my/cases --spark installed
 

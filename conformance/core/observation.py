@@ -95,6 +95,10 @@ class EventTime(_Frozen):
     avg: int
 
 
+MOST_LINES = 20
+"""Lines of the output of the author's code that a verdict shows: the last ones."""
+
+
 class OwnCodeError(_Frozen):
     """A mistake in the code of the case's author, which says nothing about Spark."""
 
@@ -115,7 +119,8 @@ class OwnCodeError(_Frozen):
     def evidence(self) -> tuple[str, ...]:
         """The lines of the traceback and of the output."""
         printed = self.printed.splitlines() if self.printed.strip() else []
-        return (*(self.traceback.splitlines()), *(f"it printed: {line}" for line in printed))
+        more = [f"it printed {len(printed) - MOST_LINES} lines before"] if len(printed) > MOST_LINES else []
+        return (*self.traceback.splitlines(), *more, *(f"it printed: {line}" for line in printed[-MOST_LINES:]))
 
 
 _most_specific = lru_cache(most_specific)

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.cli.main import main
 from conformance.suite.discovery import shipped
+from tests.support.cells import CALM, results
 
 OPEN = "late-drops/window-still-open"
 CHANGED = "late-drops/late-by-the-watermark-of-the-batch-before"
@@ -30,6 +31,30 @@ def test_the_explanation_shows_how_the_watermark_is_computed(capsys: pytest.Capt
     assert "watermark: max 12:30 − 25 min = 12:05, advances from 11:35" in out
     assert "watermark: max 12:01 − 25 min = 11:36, stays at 12:05" in out
     assert "keeps 2: [window 12:00–12:10, total 6] [window 12:30–12:40, total 1]" in out
+
+
+def test_what_spark_did_is_explained_from_results(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    results(tmp_path / "r.jsonl", {OPEN: {"3.5.9": CALM}})
+    code, out, _ = run(capsys, "explain", OPEN, "--results", str(tmp_path / "r.jsonl"))
+    assert code == 0
+    assert f"{OPEN} on Spark 3.5.9, as it ran" in out
+    assert "← emits [12:00, 12:10, 1]" in out
+    code, out, _ = run(capsys, "explain", OPEN, "--results", str(tmp_path / "r.jsonl"), "--json")
+    assert json.loads(out)["spark"] == "3.5.9"
+    code, _, err = run(capsys, "explain", OPEN, "--results", str(tmp_path / "r.jsonl"), "--policy", "all")
+    assert code == 2
+    assert "use it alone, or with --spark" in " ".join(err.split())
+
+
+def test_code_that_no_model_predicts_is_explained_from_results_only(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "job.yaml").write_text(
+        "title: x\nstreams: {a: n INT}\nquery: {call: 'job:build', with: [a]}\nsteps: [{idle: {}}]\n"
+    )
+    code, _, err = run(capsys, "explain", str(tmp_path / "job.yaml"))
+    assert code == 2
+    assert "To see what Spark did, pass the results of a run: --results results.jsonl" in " ".join(err.split())
 
 
 def test_late_rows_and_closed_windows_name_their_watermark(

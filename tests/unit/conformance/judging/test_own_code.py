@@ -29,6 +29,14 @@ def test_it_is_broken_with_the_line_the_traceback_and_the_output():
     assert (verdict.status, verdict.findings, verdict.notes) == ("broken", (), NOTES)
 
 
+def test_of_long_output_the_end_is_shown():
+    many = MISTAKE.model_copy(update={"printed": "".join(f"line {number}\n" for number in range(50)), "traceback": ""})
+    assert many.evidence() == (
+        "it printed 30 lines before",
+        *(f"it printed: line {number}" for number in range(30, 50)),
+    )
+
+
 def test_also_where_the_case_expects_another_error():
     wanted = expect(error={"class": ("AnalysisException",)})
     assert judge(case(wanted), NEWEST, observed(step(error=ERROR))).status == "broken"
