@@ -13,7 +13,7 @@ import argparse
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from harness.environments import provision
@@ -52,19 +52,27 @@ def kept(path: PurePath, content: bytes) -> bytes:
     return content if path.parts[0] != "state" or described else bytes(len(content))
 
 
+def write_checkpoints(target: Target, names: Sequence[str], into: Path) -> None:
+    """Run queries on one version: ``outer_join-rocksdb`` leaves its checkpoint in ``into/outer_join-rocksdb/checkpoint``."""
+    environment = provision.prepare(target)
+    subprocess.run(
+        [str(environment.python), str(QUERIES), str(into), *names],
+        env=environment.environ(),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def make(target: Target, into: Path) -> Path:
     """Run the queries on one version and zip their checkpoints; returns the zip."""
-    environment = provision.prepare(target)
     file = into / f"{target.version}.zip"
     with (
         tempfile.TemporaryDirectory() as scratch,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made,
     ):
         names = [f"{query}-{provider}" for query, provider in made_on(target)]
-        command = [str(environment.python), str(QUERIES), scratch, *names]
-        subprocess.run(
-            command, env=environment.environ(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        write_checkpoints(target, names, Path(scratch))
         for name in names:
             root = Path(scratch, name, "checkpoint")
             for path in sorted(root.rglob("*")):

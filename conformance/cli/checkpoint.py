@@ -1,4 +1,4 @@
-"""``conformance checkpoint``: what a checkpoint says, and what awaits it on another version, without Spark."""
+"""``conformance checkpoint``: what a checkpoint says and what awaits it on another version, without Spark; or whether it resumes there."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from conformance.checkpoints import checkpoint_record, checkpoint_text
 from conformance.checkpoints.awaiting import awaiting
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import open_files
-from conformance.cli import options
+from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
-from conformance.cli.console import print_answer
-from conformance.cli.options import option
+from conformance.cli.console import errors_console, print_answer
+from conformance.cli.options import SELECT_VERSIONS, grouped, option
+from conformance.cli.own_code_options import Code, Folders, Packages, Requirements
+from conformance.cli.progress import Lines
+from conformance.own_job import resumption
+from conformance.own_job.session import Outcome, TrialOptions
+from conformance.own_job.trial import Job
+from conformance.runner.session import choose_targets
+from harness.scheduling.cell_run import CellTask
 from harness.targets.catalogue import Targets
 
 REFUSED = 1
@@ -33,12 +40,22 @@ Examples:
   conformance checkpoint inspect s3://bucket/orders --to 4.1
 """
 
+RESUME_EXAMPLES = """
+Examples:
+
+  # does 4.1 resume it?
+  conformance checkpoint resume DIR --call j:f --to 4.1 --schema 'a=n INT'
+
+  # and what does it do with these rows?
+  conformance checkpoint resume DIR --call j:f --to 4.1 --sample a=a.jsonl
+"""
+
 app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES, no_args_is_help=True)
 
 
 @app.callback()
 def checkpoint() -> None:
-    """Inspect the checkpoint of a streaming query, without Spark.
+    """Inspect a query's checkpoint, or resume a copy of it.
 
     Only reads: nothing in the checkpoint is ever written.
     """
@@ -71,3 +88,65 @@ def inspect(
     print_answer(lines, record, as_json=as_json)
     if any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
+
+
+@app.command(cls=Command, epilog=RESUME_EXAMPLES)
+@grouped
+def resume(
+    where: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="The query's checkpointLocation: a folder, or a URL that fsspec reads.",
+            show_default=False,
+        ),
+    ],
+    *,
+    call: Annotated[
+        str,
+        option(
+            "Your function of the session and a DataFrame per source, in order.", "MODULE:FUNCTION", job_options.JOB
+        ),
+    ],
+    to: Annotated[str, option("The version or line that resumes it.", "VERSION", SELECT_VERSIONS)],
+    sample: job_options.Samples = [],  # noqa: B006 - typer copies it
+    schema: job_options.Schemas = None,
+    rows: job_options.Rows = 200,
+    output_mode: job_options.OutputMode = "append",
+    code: Folders = None,
+    requirements: Requirements = None,
+    package: Packages = None,
+    engines: engine_options.Engines,
+    settings: engine_options.Settings,
+    speed: engine_options.Speed,
+    as_json: options.AsJson = False,
+) -> None:
+    """Resume a copy of a checkpoint with your own query, and show what its micro-batches do.
+
+    The copy keeps state and watermark; its sources have read nothing, so no source of yours is needed. Name the streams in the
+    order in which the query reads them: first those with a sample, which arrives in one micro-batch, then silent ones by their
+    schema. Runs your code; the sink of the query is not used.
+
+    Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
+    """
+    job = Job(call, job_options.mode(output_mode))
+    samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
+    choice = choose_targets([to])
+    errors = errors_console(choice.notes)
+    for one in samples:
+        errors.print(job_options.told(one), markup=False)
+    where_to_run = TrialOptions(
+        engine_options.runtime_options(engines, settings=settings, code=Code(True, code, requirements, package)),
+        engines.work,
+        speed,
+    )
+    found = resumption.resume(where, job, samples, choice.targets[-1], where_to_run, _EngineLines(1))
+    print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
+    raise typer.Exit(found.exit_code)
+
+
+class _EngineLines(Lines):
+    """Prints which engine starts."""
+
+    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:
+        pass

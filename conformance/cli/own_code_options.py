@@ -14,6 +14,22 @@ from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_jo
 OWN_CODE = "Your own code"
 """A panel of the help."""
 
+Folders = Annotated[
+    list[Path] | None,
+    option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
+]
+
+
+Requirements = Annotated[Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)]
+Packages = Annotated[
+    list[str] | None,
+    option(
+        "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
+        "VERSION=PACKAGE",
+        OWN_CODE,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Code:
@@ -22,21 +38,9 @@ class Code:
     allow_code: Annotated[
         bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False
-    code: Annotated[
-        list[Path] | None,
-        option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
-    ] = None
-    requirements: Annotated[
-        Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
-    ] = None
-    package: Annotated[
-        list[str] | None,
-        option(
-            "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
-            "VERSION=PACKAGE",
-            OWN_CODE,
-        ),
-    ] = None
+    code: Folders = None
+    requirements: Requirements = None
+    package: Packages = None
 
     def job(self, conf: dict[str, str]) -> OwnJob:
         """What engines need, by these options and by ``[tool.conformance]`` of the project.

@@ -269,6 +269,22 @@ def unseen(target: Target, runtime: str) -> TargetRecord:
     return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
 
 
+def target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
+    """The record of a target whose engine has introduced itself."""
+    return TargetRecord(
+        name=target.name,
+        spark=identity.spark,
+        java=identity.java,
+        python=identity.python,
+        scala=identity.scala,
+        os=identity.os,
+        runtime=place.runtime,
+        image=place.image,
+        image_digest=place.image_digest,
+        master=place.master,
+    )
+
+
 class ResultsSink(Sink[V], Generic[V]):
     """Writes cells to the results file as they come, and each engine the first time it introduces itself."""
 
@@ -281,20 +297,7 @@ class ResultsSink(Sink[V], Generic[V]):
         if target.name in self._introduced:
             return
         self._introduced.add(target.name)
-        self._writer.introduce(
-            TargetRecord(
-                name=target.name,
-                spark=identity.spark,
-                java=identity.java,
-                python=identity.python,
-                scala=identity.scala,
-                os=identity.os,
-                runtime=place.runtime,
-                image=place.image,
-                image_digest=place.image_digest,
-                master=place.master,
-            )
-        )
+        self._writer.introduce(target_record(target, identity, place))
 
     def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
         self._writer.write(self._record(task, verdict, run))

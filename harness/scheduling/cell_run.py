@@ -39,6 +39,8 @@ class CellTask:
     """The target; with a cut, the target that writes the checkpoint and the one that resumes it."""
     cut: int | None = None
     """The number of the step before which the case changes targets; None if it stays on one."""
+    resumes: str | None = None
+    """A directory with a ``checkpoint`` that the first step resumes, on the engine's file system; None to begin without one."""
 
     @property
     def key(self) -> CellKey:
@@ -139,15 +141,17 @@ def not_runnable(case: Case, allow_code: bool) -> str | None:
     return None
 
 
-def run_whole(case: Case, slot: EngineSlot, limits: Limits) -> Observation:
-    """Run every step of a case.
+def run_whole(case: Case, slot: EngineSlot, limits: Limits, resumes: str | None = None) -> Observation:
+    """Run every step of a case; ``resumes``: as in `CellTask`.
 
     Raises:
         HarnessError, MisalignedBatches: see ``with_retries``.
     """
     segments = segments_of(case)
     return with_retries(
-        slot, segments, lambda: _run_segments(case, segments, slot.engine().new_directory(case.id), slot, limits)
+        slot,
+        segments,
+        lambda: _run_segments(case, segments, slot.engine().new_directory(case.id), slot, limits, restore=resumes),
     )
 
 

@@ -157,7 +157,9 @@ class Scheduler:
             return saved[0].observation
 
         runs: list[Callable[[], Observation]] = (
-            [partial(run_whole, case, slot, limits)] * limits.repeat if cut is None else [partial(before_cut, cut)]
+            [partial(run_whole, case, slot, limits, batch.first.resumes)] * limits.repeat
+            if cut is None
+            else [partial(before_cut, cut)]
         )
         run = completed(batch.first, runs, allow_code=self._allow_code)
         if saved and run.observations[0].steps[-1].error is None:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_BLOCK = re.compile(r"^```(console|yaml|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^(?:<!-- (\S+) -->\n)?```(console|yaml|python|csv)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PATH = re.compile(r"# (\S+\.(?:yaml|py))\n")
 
 
 @dataclass(frozen=True)
 class File:
-    """A block whose first line is a comment with a path."""
+    """A block whose first line is a comment with a path, or that follows one that the page does not show."""
 
     path: str
     content: str
@@ -35,7 +35,10 @@ class Command:
 
 def transcript(page: Path) -> Iterator[File | Command]:
     """What the page tells people to do, in order."""
-    for kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+    for name, kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if name:
+            yield File(name, body)
+            continue
         if kind != "console":
             if path := _PATH.match(body):
                 yield File(path[1], body)

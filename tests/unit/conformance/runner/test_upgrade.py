@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,6 @@ from conformance.runner import resources
 from conformance.runner.run_cells import run_cells
 from conformance.runner.upgrade_session import JudgeUpgrades, handoff_cells
 from conformance.suite import discovery
-from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import EngineLocation
-from harness.engine.subprocess_transport import SubprocessTransport
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.errors import MissingCells, TruncatedResults
@@ -29,40 +25,10 @@ from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
 from reports.results.upgrades import exit_code, show, summary
 from reports.results.writing import ResultsWriter
-from tests.support.miniature.runtime import PROGRAM
 from tests.support.miniature.target import SPARK_359
+from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
-OLD = SPARK_359
-NEW = replace(SPARK_359, version=SparkVersion(4, 0, 5))
-
-
-class TwoVersions:
-    """A runtime of miniature engines, each version with its own fault."""
-
-    name = "miniature"
-
-    def __init__(self, root, modes, *, reusable=False):
-        self.root, self.modes, self._reusable = root, modes, reusable
-        self.started = []
-        self.engines = []
-
-    def unsupported(self, case, target):
-        return None
-
-    def fingerprint(self, target):
-        return f"miniature {target.name}" if self._reusable else None
-
-    def start(self, target, *, on_progress):
-        self.started.append(target.name)
-        work = self.root / f"{target.name}-{len(self.started)}"
-        work.mkdir()
-        transport = SubprocessTransport([sys.executable, str(PROGRAM), self.modes.get(target.name, "right")])
-        self.engines.append(DriverEngine(transport, work=str(work), place=EngineLocation(self.name), start_timeout=60))
-        return self.engines[-1]
-
-    def close(self):
-        pass
 
 
 class Recorder:

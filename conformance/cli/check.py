@@ -1,0 +1,158 @@
+"""``conformance check``: whether one's own job behaves differently on another version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from conformance.cli import engine_options, job_options
+from conformance.cli.console import command_line, errors_console, print_answer
+from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
+from conformance.cli.own_code_options import Code, Folders, Packages, Requirements
+from conformance.cli.progress import Bar, Lines
+from conformance.core.wording import counted
+from conformance.own_job.known import known
+from conformance.own_job.session import Outcome, TrialOptions, cells_of_trial, run_trial
+from conformance.own_job.statements import Statement, record, statements, summary
+from conformance.own_job.trial import Job, write_trial
+from conformance.own_job.verdict import JobVerdict, judge_trial
+from conformance.runner.session import choose_targets
+from conformance.suite import discovery
+from harness.scheduling.cell_run import CellTask
+from reports.analysis.published import published_results
+from reports.html.verdict_page import write_verdict
+
+EXAMPLES = """
+Examples:
+
+  # same rows on 4.1? does its checkpoint resume there?
+  conformance check jobs:build --from 3.5 --to 4.1 --sample orders=o.jsonl
+
+  # a job of two streams
+  conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --sample b=b.csv
+
+  # in more and smaller micro-batches
+  conformance check j:f --from 3.5 --to 4.1 --sample a=a.csv --batches 9
+"""
+PAGE = "verdict.html"
+
+
+@grouped
+def check(
+    function: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="Your function of the session and a DataFrame for each sample, in order.",
+            show_default=False,
+        ),
+    ],
+    *,
+    from_: Annotated[
+        str, option("The version the job runs on: 3.5.9, or a line such as 3.5.", "VERSION", SELECT_VERSIONS, "--from")
+    ],
+    to: Annotated[str, option("The version it will run on.", "VERSION", SELECT_VERSIONS)],
+    sample: job_options.Samples,
+    event_time: Annotated[
+        list[str] | None,
+        option(
+            "Column with the event time; by default the first TIMESTAMP. Repeatable.",
+            "STREAM=COLUMN",
+            job_options.INPUT,
+        ),
+    ] = None,
+    schema: job_options.Schemas = None,
+    rows: job_options.Rows = 200,
+    batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
+    output_mode: job_options.OutputMode = "append",
+    code: Folders = None,
+    requirements: Requirements = None,
+    package: Packages = None,
+    engines: engine_options.Engines,
+    settings: engine_options.Settings,
+    speed: engine_options.Speed,
+    output: Annotated[Path, output_option("Folder for the case, the results and the verdict.", "FOLDER")] = Path(
+        "check"
+    ),
+    as_json: Annotated[bool, option("Print the verdict as JSON.", None, None, "--json")] = False,
+) -> None:
+    """Compare what your own job does on two Spark versions.
+
+    Divides the samples into micro-batches by event time, with a late row, a silent stream and a restart; runs the job on both
+    versions; and hands the checkpoint of the first over to the second before each step. Runs your code. Writes the case, which
+    you may keep, and the results.
+
+    Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails.
+    """
+    job = Job(function, job_options.mode(output_mode))
+    samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
+    targets = [choose_targets([spec]) for spec in (from_, to)]
+    before, after = (_only(choice.targets, name) for choice, name in zip(targets, ("--from", "--to"), strict=True))
+    if before == after:
+        raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
+    case = write_trial(job, samples, output, batches=batches)
+    cells = sum(1 for _ in cells_of_trial(case, before, after))
+    errors = errors_console(
+        [note for choice in targets for note in choice.notes],
+        f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
+    )
+    for one in samples:
+        errors.print(job_options.told(one), markup=False)
+    options = TrialOptions(
+        engine_options.runtime_options(engines, settings=settings, code=Code(True, code, requirements, package)),
+        engines.work,
+        speed,
+    )
+    with _TrialBar(cells, errors) if errors.is_terminal else _TrialLines(cells) as display:
+        run = run_trial(case, before, after, options, display)
+    verdict = judge_trial(run, output, command_line())
+    verdict.write(output / "results.jsonl")
+    about = known(published_results(), discovery.load(), before.version, after.version, verdict.features)
+    found = tuple(statements(verdict, about))
+    write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
+    print_answer(_lines(found, verdict, output), record(verdict, about), as_json=as_json)
+    raise typer.Exit(verdict.exit_code)
+
+
+def _only(targets: Sequence[Any], name: str) -> Any:
+    if len(targets) != 1:
+        raise typer.BadParameter(f"means {counted(len(targets), 'version')}: name one", param_hint=name)
+    return targets[0]
+
+
+def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Iterator[Text]:
+    yield from job_options.statement_lines(found)
+    yield Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim")
+    yield Text()
+    yield Text(summary(verdict), style={0: "bold green", 1: "bold red"}.get(verdict.exit_code, "bold yellow"))
+
+
+def _cell(outcome: Outcome) -> str:
+    task = outcome.task
+    versions = " → ".join(str(target.version) for target in task.targets)
+    return versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
+
+
+class _TrialLines(Lines):
+    """A line per answer."""
+
+    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
+        self.answered(f"{_cell(verdict)}  {seconds:.1f} s")
+
+
+class _TrialBar(Bar):
+    """A bar over both versions and all checkpoints."""
+
+    def __init__(self, cells: int, console: Console) -> None:
+        super().__init__("answers", cells, console)
+
+    def started(self, task: CellTask) -> None:
+        pass
+
+    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
+        self.answered(doing=_cell(verdict))

@@ -1,0 +1,108 @@
+"""Options of the commands that run one's own job, and how they print what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from conformance.cli.options import option
+from conformance.cli.own_code_options import OWN_CODE
+from conformance.core.wording import counted
+from conformance.own_job.sample import Sample, read_sample, silent
+from conformance.own_job.statements import Kind, Statement
+from conformance.own_job.trial import MODES
+
+INPUT, JOB = "The input", OWN_CODE
+
+Samples = Annotated[
+    list[str],
+    option(
+        "Rows of a stream: a file ending in .jsonl, .csv or .parquet. Repeatable.", "STREAM=FILE", INPUT, "--sample"
+    ),
+]
+Schemas = Annotated[
+    list[str] | None,
+    option("Schema of a stream, in DDL; by default inferred from its rows. Repeatable.", "STREAM=DDL", INPUT),
+]
+Rows = Annotated[int, option("Rows to take from each sample.", "N", INPUT, min=1)]
+OutputMode = Annotated[str, option("append, update or complete.", "MODE", JOB)]
+
+_STYLES: Mapping[Kind, str] = {
+    "conforms": "green",
+    "differs": "cyan",
+    "bug": "yellow",
+    "violates": "bold red",
+    "broken": "bold yellow",
+}
+
+
+def mode(text: str) -> str:
+    """An output mode.
+
+    Raises:
+        typer.BadParameter: it is none.
+    """
+    if text not in MODES:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(MODES)}", param_hint="--output-mode")
+    return text
+
+
+def read_samples(
+    given: Sequence[str],
+    schemas: Sequence[str] | None,
+    rows: int,
+    *,
+    event_time: Sequence[str] | None = None,
+    allow_silent: bool = False,
+) -> tuple[Sample, ...]:
+    """The samples, in the order of ``--sample``.
+
+    Args:
+        allow_silent: whether a stream with a schema needs no sample; those without one follow in the order of ``--schema``.
+
+    Raises:
+        typer.BadParameter: an option is not ``STREAM=VALUE``, or names a stream without a sample.
+        UnusableSample: see `read_sample`.
+    """
+    files = _pairs(given, "--sample")
+    times, ddl = _pairs(event_time, "--event-time"), _pairs(schemas, "--schema")
+    for name, named in (("--event-time", times), ("--schema", {} if allow_silent else ddl)):
+        if strange := sorted(named.keys() - files.keys()):
+            raise typer.BadParameter(
+                f"there is no sample {strange[0]}; samples are {', '.join(files)}", param_hint=name
+            )
+    read = tuple(
+        read_sample(stream, Path(file), event_time=times.get(stream), ddl=ddl.get(stream), most=rows)
+        for stream, file in files.items()
+    )
+    return (*read, *(silent(stream, text) for stream, text in ddl.items() if stream not in files))
+
+
+def told(sample: Sample) -> str:
+    """``orders: 40 rows, by order_time: order_time TIMESTAMP, …``"""
+    by = f", by {sample.schema.fields[sample.event_time].name}" if sample.event_time is not None else ", no event time"
+    more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
+    return f"{sample.stream}: {counted(len(sample.rows), 'row')}{more}{by}; {sample.schema.ddl}"
+
+
+def statement_lines(statements: Iterable[Statement]) -> Iterator[Text]:
+    """Each statement as a line, with its details below."""
+    for one in statements:
+        yield Text(f"{one.glyph} {one.text}", style=_STYLES[one.kind])
+        yield from (Text(f"    {detail}") for detail in one.details)
+
+
+def _pairs(given: Sequence[str] | None, name: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given or ():
+        stream, sign, value = text.partition("=")
+        if not sign or not stream.isidentifier() or not value:
+            raise typer.BadParameter(f"{text!r} must be STREAM=VALUE, such as orders=…", param_hint=name)
+        if stream in found:
+            raise typer.BadParameter(f"{stream} is there twice", param_hint=name)
+        found[stream] = value
+    return found

@@ -1,0 +1,159 @@
+"""The verdict on a job: whether both versions give the same rows, and whether the checkpoint of one resumes on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation, OwnCodeError
+from conformance.judging.verdict import Verdict
+from conformance.own_job.handoffs import Handoff, Handoffs, Met, grouped, judge_handoff
+from conformance.own_job.plan_features import features_of
+from conformance.own_job.session import Outcome, TrialRun
+from conformance.own_job.trial import with_expectations
+from conformance.runner.run import JudgeCases
+from conformance.runner.session import cell_record
+from reports.analysis.change import Change, change
+from reports.analysis.equivalence import has_behaviour, same_behaviour
+from reports.results.records import Cell, Header
+from reports.results.records import Target as TargetRecord
+from reports.results.writing import ResultsWriter
+
+Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
+"""Both versions do the same; not the same; the job itself fails; no answer."""
+
+
+@dataclass(frozen=True)
+class JobVerdict:
+    """What was found."""
+
+    case: Case
+    """Expects what the earlier version did, if it got to the end."""
+    header: Header
+    before: TargetRecord
+    after: TargetRecord
+    cells: tuple[Cell, Cell]
+    """Of the earlier and of the later version."""
+    handoffs: tuple[Handoffs, ...]
+    """The checkpoints, those that do not resume as after a restart first."""
+    answer: Answer
+    change: Change | None
+    """What differs, if something does."""
+    failures: tuple[tuple[TargetRecord, str], ...]
+    """The versions on which the job fails, or that gave no answer, and why."""
+    features: tuple[str, ...]
+    """What the query uses, read from its plan; empty if no plan was seen."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if the job itself fails, 3 without an answer."""
+        met: set[Met] = {group.met for group in self.handoffs}
+        if self.answer == "differs" or met & {"refused", "other rows"}:
+            return 1
+        if self.answer == "fails":
+            return 2
+        return 3 if self.answer == "unknown" or "unknown" in met else 0
+
+    def write(self, path: Path) -> None:
+        """Write a results file, for ``conformance report``, ``export`` and ``diff``.
+
+        Raises:
+            CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
+        """
+        with ResultsWriter(path, self.header) as writer:
+            for cell in self.cells:
+                writer.write(cell)
+
+
+def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
+    """Judge a trial: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
+    after a restart there.
+
+    Args:
+        folder: where the case of the trial is; its file gets these expectations.
+        command: for the header of the results.
+    """
+    before, after = run.on(run.before), run.on(run.after)
+    seen = _observation(before)
+    complete = seen is not None and bool(seen.steps) and seen.steps[-1].error is None
+    case = with_expectations(run.case, folder, seen) if seen is not None and complete else run.case
+    cells = _cell(before, case), _cell(after, case)
+    targets = {target.name: target for target in run.engines}
+    a, b = targets[run.before.name], targets[run.after.name]
+    failures = tuple((target, why) for target, cell in ((a, cells[0]), (b, cells[1])) if (why := _failure(cell)))
+    different = all(has_behaviour(cell) for cell in cells) and not same_behaviour(*cells)
+    plan = next((step.plan for step in seen.steps if step.plan), None) if seen is not None else None
+    return JobVerdict(
+        case=case,
+        header=run.header(case.digest, command),
+        before=a,
+        after=b,
+        cells=cells,
+        handoffs=grouped(_handoffs(run)),
+        answer=_answer(cells, complete=complete, different=different),
+        change=change(cells[0], a, cells[1], b) if different else None,
+        failures=failures,
+        features=features_of(plan, case.output_mode) if plan else (),
+    )
+
+
+def _handoffs(run: TrialRun) -> Iterator[Handoff]:
+    restarted = {outcome.task.cut: outcome for outcome in run.handed_over if outcome.task.target == run.before}
+    for outcome in run.handed_over:
+        if outcome.task.target == run.after and outcome.task.cut is not None:
+            pair = restarted[outcome.task.cut], outcome
+            lacking = next((why for one in pair if (why := _lacking(one)) is not None), None)
+            yield judge_handoff(outcome.task.cut, _observation(pair[0]), _observation(pair[1]), lacking)
+
+
+def _answer(cells: tuple[Cell, Cell], *, complete: bool, different: bool) -> Answer:
+    if any(_own_mistake(cell) for cell in cells):
+        return "fails"
+    if not all(has_behaviour(cell) for cell in cells):
+        return "unknown"
+    if different:
+        return "differs"
+    return "same" if complete else "fails"
+
+
+def _observation(outcome: Outcome) -> Observation | None:
+    return next(iter(outcome.run.observations), None) if outcome.run is not None else None
+
+
+def _cell(outcome: Outcome, case: Case) -> Cell:
+    task = replace(outcome.task, case=case)
+    if outcome.run is None:
+        found: Verdict | None = JudgeCases().without_run(task, outcome.lacking)
+        assert found is not None
+        return cell_record(task, found, None)
+    run = replace(outcome.run, task=task)
+    return cell_record(task, JudgeCases().verdict(run), run)
+
+
+def _lacking(outcome: Outcome) -> str | None:
+    """Why a cell has no answer."""
+    if outcome.run is None:
+        return outcome.lacking
+    return outcome.run.failure
+
+
+def _own_mistake(cell: Cell) -> OwnCodeError | None:
+    """The mistake in the author's code with which the job ends, if it does."""
+    last = cell.observation.steps[-1] if cell.observation is not None and cell.observation.steps else None
+    return last.error.own_code if last is not None and last.error is not None else None
+
+
+def _failure(cell: Cell) -> str | None:
+    """Why a version has no answer, or with which error the job ends."""
+    if (mistake := _own_mistake(cell)) is not None:
+        return "\n".join((str(mistake), *mistake.evidence()))
+    if not has_behaviour(cell):
+        return "; ".join(cell.notes) or cell.status
+    last = cell.observation.steps[-1] if cell.observation is not None and cell.observation.steps else None
+    if last is None or last.error is None:
+        return None
+    line = next((line.strip() for line in last.error.message.splitlines() if line.strip()), "")
+    return f"step {last.number} ends with {last.error.name or 'an error'} at {last.error.stage}: {line}"

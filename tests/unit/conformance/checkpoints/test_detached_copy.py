@@ -1,0 +1,65 @@
+"""A copy of a checkpoint keeps state and watermark, has sources that read nothing, and leaves the original as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from conformance.checkpoints.checkpoint import Checkpoint, read
+from conformance.checkpoints.detached_copy import NO_FILE_READ, NothingCommitted, copy_detached
+from conformance.checkpoints.files import open_files
+from tests.support.checkpoints import releases_with, small, written_by
+
+
+def copied(root: Path, into: Path) -> Checkpoint:
+    files = open_files(str(root))
+    copy_detached(files, read(files), into)
+    return read(open_files(str(into)))
+
+
+def digests(root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): f"{hashlib.sha256(path.read_bytes()).hexdigest()} {path.stat().st_mtime_ns}"
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", ["outer_join-hdfs", "outer_join-rocksdb"])
+def test_of_every_release(tmp_path: Path, name: str) -> None:
+    for version in releases_with(name):
+        original = written_by(version, name, tmp_path / version)
+        before, known = digests(original), read(open_files(str(original)))
+        copy = copied(original, tmp_path / version / "copy")
+        assert digests(original) == before
+        assert (copy.watermark_ms, copy.operators, copy.settings) == (
+            known.watermark_ms,
+            known.operators,
+            known.settings,
+        )
+        assert [source.offset for source in copy.sources] == [NO_FILE_READ] * len(known.sources)
+        assert not (tmp_path / version / "copy" / "sources").exists()
+
+
+def test_a_micro_batch_that_is_not_committed_is_left_out(tmp_path: Path) -> None:
+    planned = 'v1\n{"batchWatermarkMs":500,"batchTimestampMs":1}\n{"orders":{"0":5}}'
+    root = small(tmp_path / "root", watermark_ms=1000, offsets__1=planned)
+    copy = copied(root, tmp_path / "copy")
+    assert (copy.unfinished, copy.watermark_ms) == (False, 1000)
+
+
+def test_the_offsets_of_kafka_become_those_of_files_and_names_stay(tmp_path: Path) -> None:
+    root = small(tmp_path / "root", offsets__0='v2\n{"batchTimestampMs":1}\norders:{"orders":{"0":5}}')
+    assert [(one.name, one.offset) for one in copied(root, tmp_path / "copy").sources] == [("orders", NO_FILE_READ)]
+
+
+def test_a_checksum_of_an_entry_that_changed_is_not_copied(tmp_path: Path) -> None:
+    copied(small(tmp_path / "root", **{"offsets__.0.crc": b"\0"}), tmp_path / "copy")
+    assert not (tmp_path / "copy" / "offsets" / ".0.crc").exists()
+
+
+def test_without_a_committed_micro_batch_there_is_nothing_to_resume(tmp_path: Path) -> None:
+    with pytest.raises(NothingCommitted, match="no micro-batch is committed"):
+        copied(small(tmp_path / "root", committed=False), tmp_path / "copy")

@@ -1,0 +1,43 @@
+"""``conformance check`` without an engine: what it says about wrong options and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from conformance.cli.main import app
+
+RIGHT = ["jobs:build", "--from", "3.5", "--to", "4.1", "--sample", "orders=orders.jsonl"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.jsonl").write_text('{"t": "2026-03-01 12:00", "n": 1}\n')
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["jobs", *RIGHT[1:]], "'jobs' is not a function: write module:function"),
+        (["jobs.build", *RIGHT[1:]], "'jobs.build' is not a function"),
+        ([*RIGHT, "--sample", "orders=x.csv"], "orders is there twice"),
+        ([*RIGHT, "--sample", "x.csv"], "'x.csv' must be STREAM=VALUE"),
+        ([*RIGHT, "--sample", "clicks=x.csv"], "x.csv: No such file"),
+        ([*RIGHT, "--event-time", "clicks=t"], "there is no sample clicks; samples are orders"),
+        ([*RIGHT, "--event-time", "orders=u"], "orders.jsonl: has no column 'u'; its columns are t, n"),
+        ([*RIGHT, "--schema", "orders=t TIMESTAM"], "orders.jsonl: its schema 't TIMESTAM' is wrong at character 3"),
+        ([*RIGHT, "--output-mode", "apend"], "'apend' is not one of append, update, complete"),
+        ([*RIGHT[:4], "3.5.9", *RIGHT[5:]], "3.5 and 3.5.9 are both spark-3.5.9: name two versions"),
+        ([*RIGHT[:2], "lines", *RIGHT[3:]], "means 10 versions: name one"),
+        ([*RIGHT[:2], "9.9", *RIGHT[3:]], "'9.9' is not a"),
+        (RIGHT[:5], "Missing option '--sample'"),
+    ],
+)
+def test_what_is_wrong_is_one_clear_message(options: list[str], says: str) -> None:
+    answer = CliRunner().invoke(app, ["check", *options], env={"COLUMNS": "200"})
+    assert answer.exit_code == 2
+    assert says in answer.stderr
+    assert not Path("check").exists()

@@ -1,0 +1,97 @@
+"""How samples are divided: everything arrives once, in the order of event time, with what a watermark must cope with."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.core.spark_types import parse_schema
+from conformance.core.values import canonical
+from conformance.own_job.micro_batches import FAR_AHEAD, arrivals
+from conformance.own_job.sample import Sample
+
+SCHEMA = parse_schema("t TIMESTAMP, n INT")
+EPOCH = 1_772_366_400
+
+
+def sample(stream: str, *seconds: int | None, event_time: int | None = 0) -> Sample:
+    return Sample(
+        stream, SCHEMA, tuple((None if s is None else EPOCH + s, n) for n, s in enumerate(seconds)), event_time
+    )
+
+
+def names(*samples: Sample, batches: int = 4) -> list[str]:
+    return [arrival.name for arrival in arrivals(samples, batches)]
+
+
+def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
+    found = arrivals([sample("orders", 30, 0, 10, 40, 50, 20, 60, 70)], 4)
+    assert [arrival.name for arrival in found] == [
+        "micro-batch 1 of the sample",
+        "micro-batch 2 of the sample",
+        "the query restarts",
+        "micro-batch 3 of the sample",
+        "micro-batch 4 of the sample",
+        "rows that were held back arrive late",
+        "a row much later: windows close",
+    ]
+    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [
+        [2],
+        [0, 5],
+        [],
+        [3, 4],
+        [6, 7],
+        [1],
+        [7],
+    ]
+
+
+def test_of_several_streams_each_is_silent_once() -> None:
+    assert names(sample("orders", *range(0, 80, 10)), sample("clicks", *range(5, 85, 10)))[2:5] == [
+        "the query restarts",
+        "only orders sends",
+        "only clicks sends",
+    ]
+
+
+def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
+    found = arrivals([sample("orders", 30, 0, 10, 40, event_time=None)], 2)
+    assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [[0, 1], [], [2, 3]]
+
+
+def test_one_row_is_enough() -> None:
+    assert names(sample("orders", 5))[-1] == "a row much later: windows close"
+
+
+seconds = st.lists(st.one_of(st.none(), st.integers(0, 500)), min_size=1, max_size=30)
+
+
+@given(seconds, seconds, st.integers(2, 6))
+def test_every_row_arrives_once_and_one_copy_much_later(
+    orders: list[int | None], clicks: list[int | None], batches: int
+) -> None:
+    samples = [sample("orders", *orders), sample("clicks", *clicks)]
+    found = arrivals(samples, batches)
+    for one in samples:
+        arrived = Counter(row for arrival in found[:-1] for row in arrival.rows.get(one.stream, ()))
+        last = found[-1].rows.get(one.stream, ())
+        if any(one.instant(row) is not None for row in one.rows):
+            assert arrived == Counter(one.rows)
+            assert [
+                canonical(row[0], SCHEMA.fields[0].type) - FAR_AHEAD // (FAR_AHEAD / FAR_AHEAD.total_seconds() / 10**6)
+                for row in last
+            ] == [max(instant for row in one.rows if (instant := one.instant(row)) is not None)]
+    assert sum(not arrival.rows for arrival in found) == 1
+
+
+@given(seconds, st.integers(2, 6))
+def test_no_micro_batch_of_the_sample_is_older_than_one_before(orders: list[int | None], batches: int) -> None:
+    one = sample("orders", *orders)
+    regular = [arrival for arrival in arrivals([one], batches) if "of the sample" in arrival.name]
+    newest = None
+    for arrival in regular:
+        instants = [instant for row in arrival.rows["orders"] if (instant := one.instant(row)) is not None]
+        assert newest is None or not instants or min(instants) >= newest
+        newest = max([*instants, *([newest] if newest is not None else [])], default=None)

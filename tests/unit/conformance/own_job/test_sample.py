@@ -1,0 +1,133 @@
+"""Samples of a job's streams: rows and their schema from files as people have them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from conformance.own_job.sample import UnusableSample, read_sample
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def json_lines(folder: Path, *records: object) -> Path:
+    return written(folder, "orders.jsonl", "".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def test_json_lines_have_a_schema_by_their_values(tmp_path: Path) -> None:
+    path = json_lines(
+        tmp_path,
+        {"order_time": "2026-03-01T12:01:00Z", "user": "ada", "price": 3, "paid": True, "tags": ["a"], "at": {"x": 1}},
+        {"order_time": "2026-03-01 12:02", "user": None, "price": 1.5, "paid": False, "tags": [], "at": {"y": "b"}},
+    )
+    sample = read_sample("orders", path)
+    assert {field.name: str(field.type) for field in sample.schema.fields} == {
+        "order_time": "timestamp",
+        "user": "string",
+        "price": "double",
+        "paid": "boolean",
+        "tags": "array<string>",
+        "at": "struct<x:bigint,y:string>",
+    }
+    assert sample.event_time == 0
+    assert [sample.instant(row) for row in sample.rows] == [1772366460000000, 1772366520000000]
+
+
+def test_a_number_of_seconds_is_an_instant_only_where_the_event_time_is_said_to_be(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, {"n": 5, "t": 12.5})
+    assert [str(field.type) for field in read_sample("a", path).schema.fields] == ["bigint", "double"]
+    said = read_sample("a", path, event_time="t")
+    assert [str(field.type) for field in said.schema.fields] == ["bigint", "timestamp"]
+    assert said.instant(said.rows[0]) == 12_500_000
+
+
+def test_csv_has_a_header_and_empty_values_are_null(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "orders.csv", "time,id,price,zip\n2026-03-01 12:01:00,7,2.5,01234\n2026-03-01 12:02:00,,3,01235\n"
+    )
+    sample = read_sample("orders", path)
+    assert [(field.name, str(field.type)) for field in sample.schema.fields] == [
+        ("time", "timestamp"),
+        ("id", "bigint"),
+        ("price", "double"),
+        ("zip", "string"),
+    ]
+    assert sample.rows[1] == ("2026-03-01 12:02:00", None, Decimal(3), "01235")
+
+
+def test_a_column_of_csv_with_numbers_and_text_is_text(tmp_path: Path) -> None:
+    path = written(tmp_path, "orders.csv", "a,b\n1,1\nx,2\n")
+    assert read_sample("orders", path).rows == (("1", 1), ("x", 2))
+    assert read_sample("orders", path, ddl="b STRING, a STRING").rows == (("1", "1"), ("2", "x"))
+
+
+def test_parquet_keeps_instants(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    moments = [datetime(2026, 3, 1, 12, 1, tzinfo=UTC), None]
+    table = pyarrow.table({"t": moments, "price": [Decimal("1.50"), Decimal("2.00")], "n": [1, 2]})
+    parquet.write_table(table, tmp_path / "orders.parquet")
+    sample = read_sample("orders", tmp_path / "orders.parquet", ddl="t TIMESTAMP, price DECIMAL(10,2), n INT")
+    assert sample.rows == (("2026-03-01 12:01:00.000000", "1.50", 1), (None, "2.00", 2))
+
+
+def test_a_given_schema_selects_columns_in_its_order(tmp_path: Path) -> None:
+    path = json_lines(tmp_path, {"b": "x", "a": 1, "more": 2}, {"a": 2})
+    sample = read_sample("orders", path, ddl="a INT, b STRING")
+    assert sample.rows == ((1, "x"), (2, None))
+    assert sample.event_time is None
+
+
+def test_rows_beyond_the_limit_are_counted(tmp_path: Path) -> None:
+    sample = read_sample("orders", json_lines(tmp_path, *({"n": n} for n in range(12))), most=5)
+    assert (len(sample.rows), sample.skipped) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "says"),
+    [
+        ("orders.txt", "x", {}, "orders.txt: a sample is a file ending in .jsonl, .json, .csv, .parquet"),
+        ("orders.jsonl", "", {}, "orders.jsonl: has no rows"),
+        ("orders.jsonl", '{"a": 1}\n[1]\n', {}, "orders.jsonl: line 2: not an object from column to value"),
+        ("orders.jsonl", '{"a": 1}\n{"a": \n', {}, "orders.jsonl: line 2: not JSON"),
+        ("orders.jsonl", "[" * 100_000, {}, "orders.jsonl: line 1: not JSON"),
+        (
+            "orders.jsonl",
+            '{"a": 1}\n{"a": "x"}\n',
+            {},
+            "orders.jsonl:2: a is bigint in an earlier row and string here; give",
+        ),
+        ("orders.jsonl", '{"a": [1, "x"]}\n', {}, "orders.jsonl:1: a is bigint in an earlier row and string here"),
+        ("orders.jsonl", '{"a": 1}\n', {"event_time": "t"}, "orders.jsonl: has no column 't'; its columns are a"),
+        ("orders.jsonl", '{"a": true}\n', {"event_time": "a"}, "the event time a is boolean, not TIMESTAMP"),
+        ("orders.jsonl", '{"a": 1}\n', {"ddl": "a INTT"}, "its schema 'a INTT' is wrong at character 3"),
+        ("orders.jsonl", '{"a": 1}\n{"a": "x"}\n', {"ddl": "a INT"}, "orders.jsonl:2: a: "),
+        ("orders.jsonl", '{"t": 1772366460000}\n', {"event_time": "t"}, "orders.jsonl:1: t: "),
+        ("orders.csv", "a,b\n1,2,3\n", {}, "orders.csv: line 2: not as many fields as the first line"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, name: str, text: str, options: dict, says: str) -> None:
+    with pytest.raises(UnusableSample) as caught:
+        read_sample("orders", written(tmp_path, name, text), **options)
+    assert says in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+    with pytest.raises(UnusableSample, match="No such file"):
+        read_sample("orders", tmp_path / "none.jsonl")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnusableSample, match="codec can't decode"):
+        read_sample("orders", tmp_path / "binary.csv")
+    (tmp_path / "no.parquet").write_bytes(b"PAR?")
+    with pytest.raises(UnusableSample, match=r"not Parquet|needs pyarrow"):
+        read_sample("orders", tmp_path / "no.parquet")

@@ -1,0 +1,103 @@
+"""A job on two miniature engines: real processes, no JVM. One query, and faults of the later version."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from conformance.own_job import session
+from conformance.own_job.sample import read_sample
+from conformance.own_job.session import TrialOptions, run_trial
+from conformance.own_job.statements import record, statements, summary
+from conformance.own_job.trial import Job, write_trial
+from conformance.own_job.verdict import judge_trial
+from harness.runtimes.options import RuntimeOptions
+from reports.html.verdict_page import write_verdict
+from reports.results.reading import Results
+from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
+
+ROWS = [(f"1970-01-01 {12 + minute // 60}:{minute % 60:02d}", 1) for minute in range(0, 120, 7)]
+
+
+class Silent:
+    def engine_says(self, target, line): ...
+    def engine_ready(self, target, identity, place): ...
+    def started(self, task): ...
+    def judged(self, task, verdict, seconds): ...
+
+
+@pytest.fixture
+def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The verdict on a job whose later version has a fault."""
+
+    def run(new: str, old: str = "right"):
+        runtime = TwoVersions(tmp_path, {OLD.name: old, NEW.name: new})
+
+        @contextmanager
+        def opened(options, work=None):
+            yield runtime
+
+        monkeypatch.setattr(session, "open_runtime", opened)
+        sample = tmp_path / "events.jsonl"
+        sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
+        case = write_trial(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
+        found = run_trial(case, OLD, NEW, TrialOptions(RuntimeOptions()), Silent())
+        return judge_trial(found, tmp_path, "conformance check")
+
+    return run
+
+
+def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
+    verdict = tried("right")
+    assert (verdict.answer, verdict.exit_code) == ("same", 0)
+    assert [(group.met, group.steps) for group in verdict.handoffs] == [("resumed", (2, 3, 4, 5, 6, 7))]
+    assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
+    verdict.write(tmp_path / "results.jsonl")
+    results = Results.read(tmp_path / "results.jsonl")
+    assert [cell.status for cell in results.cells] == ["conforms", "conforms"]
+
+
+def test_rows_that_differ_are_told_with_the_first_difference(tried) -> None:
+    verdict = tried("keeps-late-rows")
+    assert (verdict.answer, verdict.exit_code) == ("differs", 1)
+    assert verdict.change is not None
+    first = next(statements(verdict, None))
+    assert first.kind == "violates"
+    assert any("first difference" in detail for detail in first.details)
+
+
+def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
+    verdict = tried("forgets-on-resume")
+    assert (verdict.answer, verdict.exit_code) == ("same", 1)
+    worst = verdict.handoffs[0]
+    assert worst.met == "other rows"
+    assert worst.shown.first is not None
+    assert record(verdict, None)["checkpoints"][0]["met"] == "other rows"
+
+
+def test_a_checkpoint_that_is_refused(tried) -> None:
+    verdict = tried("refuses-to-resume")
+    assert verdict.exit_code == 1
+    refused = verdict.handoffs[0]
+    assert (refused.met, refused.shown.error is not None) == ("refused", True)
+    assert "the checkpoint is refused" in summary(verdict)
+
+
+def test_a_version_without_an_answer(tried) -> None:
+    verdict = tried("dies")
+    assert (verdict.answer, verdict.exit_code) == ("unknown", 3)
+    assert [target.name for target, _ in verdict.failures] == [NEW.name]
+
+
+def test_the_page_shows_what_a_stranger_wrote_as_text(tried, tmp_path: Path) -> None:
+    verdict = tried("right")
+    write_verdict(
+        tmp_path / "verdict.html", "<b>title</b>", ["<script>alert(1)</script>"], [*statements(verdict, None)]
+    )
+    page = (tmp_path / "verdict.html").read_text()
+    assert "<script>" not in page
+    assert "&lt;b&gt;title" in page
+    assert "same rows, watermarks, late rows and state" in page
