@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _make_archive(target: Target, case: Case) -> None:
-    archive = ClassArchive.of(prepare(target))
+    archive = ClassArchive.of(prepare(target), tuning(target.version))
     if archive is None:
         raise SystemExit(f"the Java of {target.name} writes no class archive")
     while archive.file() is None:  # the first engine of an environment writes none

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from .class_path import order_class_path
 
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
@@ -26,6 +29,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     shown = {**_static_settings(work), **conf}
+    order_class_path(shown, os.environ.get("SPARK_HOME", ""))
     if hidden:
         _start_jvm(shown)
     builder = SparkSession.builder.master("local[1]").appName("watermark-conformance")

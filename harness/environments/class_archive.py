@@ -23,6 +23,8 @@ from harness.environments.java import OPTION_VARIABLES, major
 
 _WRITTEN_AT_EXIT_SINCE = 13
 """The first Java with ``-XX:ArchiveClassesAtExit``. Source: JEP 350."""
+_CLASS_PATH = ("spark.driver.extraClassPath", "spark.conformance.firstJars")
+"""The settings that say what the class path begins with."""
 _CHUNK = 1 << 20
 
 
@@ -32,11 +34,16 @@ class ClassArchive:
 
     directory: Path
     key: str
-    """Identifies the Java and its options: archives of others are of no use to it."""
+    """Identifies the Java, its options and class path: archives of others are of no use to it."""
 
     @classmethod
-    def of(cls, environment: Environment, environ: Mapping[str, str] = os.environ) -> ClassArchive | None:
-        """None for the installed target, whose directories are not ours, and for a Java that writes none."""
+    def of(
+        cls, environment: Environment, settings: Mapping[str, str], environ: Mapping[str, str] = os.environ
+    ) -> ClassArchive | None:
+        """The archive of engines with these settings.
+
+        None for the installed target, whose directories are not ours, and for a Java that writes none.
+        """
         if environment.root is None or major(environment.java_version) < _WRITTEN_AT_EXIT_SINCE:
             return None
         try:
@@ -46,7 +53,8 @@ class ClassArchive:
             return None
         options = {name: environ[name] for name in OPTION_VARIABLES if environ.get(name)}
         build = [str(environment.java_home), environment.java_version, modules.st_size, modules.st_mtime_ns]
-        digest = hashlib.sha256(json.dumps([build, options], sort_keys=True).encode()).hexdigest()
+        class_path = [settings.get(name) for name in _CLASS_PATH]
+        digest = hashlib.sha256(json.dumps([build, options, class_path], sort_keys=True).encode()).hexdigest()
         return cls(environment.root / "class-archives", digest[:12])
 
     def file(self) -> Path | None:

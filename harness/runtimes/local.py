@@ -103,7 +103,8 @@ class LocalRuntime:
             environment: of the engine.
             settings: of the engine; gets the option of its JVM.
         """
-        archive = ClassArchive.of(environment) if not self.plain and _JAVA_OPTIONS not in self.conf else None
+        own_options = self.plain or _JAVA_OPTIONS in self.conf
+        archive = ClassArchive.of(environment, settings) if not own_options else None
         if archive is None:
             return None
         file, recording = archive.file(), None

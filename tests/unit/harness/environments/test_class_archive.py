@@ -42,7 +42,7 @@ def unused(environment: Environment) -> Environment:
 
 
 def archive_of(environment: Environment, environ: dict[str, str] = NO_OPTIONS) -> ClassArchive:
-    archive = ClassArchive.of(environment, environ)
+    archive = ClassArchive.of(environment, {}, environ)
     assert archive is not None
     return archive
 
@@ -113,10 +113,10 @@ def test_options_of_every_java_count(environment: Environment) -> None:
 
 
 def test_none_for_a_java_that_writes_none_nor_for_an_installed_spark(environment: Environment, tmp_path: Path) -> None:
-    assert ClassArchive.of(replace(environment, java_version="11.0.13"), {}) is None
-    assert ClassArchive.of(replace(environment, java_version="1.8.0_392"), {}) is None
-    assert ClassArchive.of(replace(environment, root=None), {}) is None
-    assert ClassArchive.of(replace(environment, java_home=tmp_path / "gone"), {}) is None
+    assert ClassArchive.of(replace(environment, java_version="11.0.13"), {}, {}) is None
+    assert ClassArchive.of(replace(environment, java_version="1.8.0_392"), {}, {}) is None
+    assert ClassArchive.of(replace(environment, root=None), {}, {}) is None
+    assert ClassArchive.of(replace(environment, java_home=tmp_path / "gone"), {}, {}) is None
 
 
 def test_the_first_engine_of_an_environment_writes_none(unused: Environment) -> None:

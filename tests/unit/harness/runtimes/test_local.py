@@ -10,6 +10,7 @@ from harness.environments.environment import Environment
 from harness.runtimes import local, program
 from harness.runtimes.local import LocalRuntime
 from harness.targets.catalogue import Targets
+from harness.targets.tuning import tuning
 
 (TARGET,) = Targets.load().select(["3.5.9"])
 
@@ -84,7 +85,7 @@ class TestClassArchive:
 
     @staticmethod
     def write(environment):
-        archive = ClassArchive.of(environment)
+        archive = ClassArchive.of(environment, tuning(TARGET.version))
         recording = archive.record() or archive.record()
         recording.partial.write_bytes(b"classes")
         recording.keep()
@@ -98,6 +99,11 @@ class TestClassArchive:
         assert "-XX:SharedArchiveFile=" in options()
         assert "-XX:TieredStopAtLevel=1" in options()
         assert "-XX:SharedArchiveFile=" in options(conf={"spark.sql.ansi.enabled": "true"})
+
+    def test_an_archive_of_another_class_path_is_not_used(self, options, written):
+        """A JVM ignores it, and so it would never be written again."""
+        assert "Archive" not in options(conf={"spark.driver.extraClassPath": "/their.jar"})
+        assert "Archive" not in options(conf={"spark.conformance.firstJars": "spark-core"})
 
     def test_an_engine_with_settings_of_its_own_does_not_write_it(self, options):
         options()
@@ -120,7 +126,7 @@ class TestClassArchive:
         """Otherwise it is killed while it writes."""
         (tmp_path / "lib").mkdir()
         (tmp_path / "lib" / "modules").write_bytes(b"modules")
-        archive, said, finishing = ClassArchive.of(environment), [], []
+        archive, said, finishing = ClassArchive.of(environment, tuning(TARGET.version)), [], []
         assert archive.record() is None
 
         def finish(_timeout):
