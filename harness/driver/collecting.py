@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, Callable, List
 
 Collect = Callable[[Any], List[Any]]
@@ -20,15 +21,13 @@ def collect_in_the_execution(spark: Any) -> Collect:
     The frame only reads what the query has planned, so its first physical plan runs as it is. Returns ``collect`` for a Spark whose
     conversion to Python takes arguments that we do not know.
     """
-    from pyspark.serializers import CPickleSerializer
-
     jvm = spark.sparkContext._jvm
     conversion = jvm.org.apache.spark.sql.execution.python.EvaluatePython
     more = _more_arguments(jvm, conversion)
     if more is None:
         return collect
     conversion.registerPicklers()
-    new_list, new_pickler, loads = jvm.java.util.ArrayList, jvm.net.razorvine.pickle.Pickler, CPickleSerializer().loads
+    new_list, new_pickler = jvm.java.util.ArrayList, jvm.net.razorvine.pickle.Pickler
 
     def collected(frame: Any) -> List[Any]:
         found = frame._jdf.queryExecution().sparkPlan().executeCollect()
@@ -37,7 +36,8 @@ def collect_in_the_execution(spark: Any) -> Collect:
         schema, rows = frame._jdf.schema(), new_list()
         for row in found:
             rows.add(conversion.toJava(row, schema, *more))
-        return list(loads(bytes(new_pickler().dumps(rows))))
+        # As pyspark reads what `collect` is sent.
+        return list(pickle.loads(bytes(new_pickler().dumps(rows)), encoding="bytes"))
 
     return collected
 

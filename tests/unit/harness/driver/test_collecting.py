@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -36,11 +35,7 @@ class JavaList(list):
 
 
 @pytest.fixture
-def spark_with(monkeypatch):
-    loads = SimpleNamespace(CPickleSerializer=lambda: SimpleNamespace(loads=pickle.loads))
-    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(serializers=loads))
-    monkeypatch.setitem(sys.modules, "pyspark.serializers", loads)
-
+def spark_with():
     def spark(types):
         conversion = Conversion(types)
         method = SimpleNamespace(
