@@ -82,7 +82,11 @@ SUBJECTS = {
     ),
     "gate": Subject(
         ("reports/analysis/gate.py", "reports/analysis/change.py", "reports/analysis/acceptances.py"),
-        ((f"{UNIT}/reports/analysis/test_change.py", f"{UNIT}/reports/analysis/test_gate.py"),),
+        (
+            tuple(
+                f"{UNIT}/reports/analysis/test_{name}.py" for name in ("change", "contrast", "gate", "gate_thresholds")
+            ),
+        ),
         ("conformance.suite.discovery", "conformance.oracle.prediction", "reports.results.reading"),
     ),
 }

@@ -111,7 +111,8 @@ def syntax_mistakes(text: str, *, alias: bool, statement: bool = False, part: bo
     if part:
         return
     for index, token in enumerate(tokens):
-        if (message := _misplaced(tokens, index)) is not None:
+        message = _misplaced(tokens, index) or (_wrong_clause(tokens, index) if statement else None)
+        if message is not None:
             yield Mistake(token.offset, message)
             return
     # A SELECT has aliases in many places, so only the third name in a row is one too many.
@@ -212,6 +213,24 @@ def _misplaced(tokens: tuple[Token, ...], index: int) -> str | None:
         return f"something is missing after {before.text!r}" if wanting and not _ends_type(before, tokens) else None
     if _needs_left(token) and before.kind == "mark" and before.text not in (")", "]", "*"):
         return f"something is missing before {token.text!r}"
+    return None
+
+
+def _wrong_clause(tokens: tuple[Token, ...], index: int) -> str | None:
+    """Why a clause of a statement cannot go on like this. Many words of clauses are names too, so another word must follow."""
+    token, after = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
+    if not index or after.kind != "word" or after.keyword in _GRAMMAR:
+        return None
+    before = tokens[index - 1]
+    if token.keyword in ("group", "order") and _ends_operand(before):
+        return f"BY is missing after {token.text!r}"
+    if token.keyword == "from" and before.keyword == "as":
+        return f"a name is missing after {before.text!r}"
+    if token.keyword == "from" and before.keyword == "distinct" and tokens[max(index - 2, 0)].keyword == "select":
+        return f"a column is missing before {token.text!r}"
+    selects = index > 1 and (tokens[index - 2].keyword in ("select", "distinct") or tokens[index - 2].is_mark(","))
+    if before.is_mark("*") and selects and token.kind == "word" and token.keyword not in _GRAMMAR | _OTHER_WORDS:
+        return f"unexpected {token.text!r} after '*': expected FROM"
     return None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.core.spark_types import parse_type
 from conformance.language import case_from
-from conformance.language.sql_expression import made_by, references, syntax_mistakes, unknown_functions
+from conformance.language.sql_expression import Mistake, made_by, references, syntax_mistakes, unknown_functions
 from tests.unit.conformance.language.test_permission import EXPRESSIONS, QUERIES
 
 STREAM = (
@@ -91,6 +91,38 @@ def test_no_right_statement_is_called_wrong(text: str) -> None:
     query = [{"from": "r"}, {"sql": text, "as": "e"}]
     streams = {"r": f"{STREAM}, x INT, x_a INT, id INT, `update` INT"}
     case_from({"title": "x", "streams": streams, "query": query, "steps": [{"idle": {}}]}, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message"),
+    [
+        ("SELECT * FORM events", "FORM", "unexpected 'FORM' after '*': expected FROM"),
+        ("SELECT a, * things events", "things", "unexpected 'things' after '*': expected FROM"),
+        ("SELECT key FROM events GROUP key", "GROUP", "BY is missing after 'GROUP'"),
+        ("SELECT key FROM events WHERE a > 1 order key", "order", "BY is missing after 'order'"),
+        ("SELECT key AS FROM events", "FROM", "a name is missing after 'AS'"),
+        ("SELECT DISTINCT FROM events", "FROM", "a column is missing before 'FROM'"),
+    ],
+)
+def test_a_clause_that_is_not_finished(text: str, at: str, message: str) -> None:
+    assert list(syntax_mistakes(text, alias=False, statement=True)) == [Mistake(text.index(at), message)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a AS order, b AS group FROM e",
+        "SELECT * EXCEPT (a) FROM e",
+        "SELECT key, * FROM e ORDER BY order",
+        "SELECT e.order FROM e",
+        "SELECT a * b FROM e",
+        "SELECT key AS from FROM e",
+        "SELECT a IS DISTINCT FROM b FROM e",
+        "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM e",
+    ],
+)
+def test_words_of_clauses_may_be_names(text: str) -> None:
+    assert list(syntax_mistakes(text, alias=False, statement=True)) == []
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,16 @@ def test_an_added_row_is_only_earlier_if_state_kept_as_many_rows_and_no_fewer_ar
     assert (change.meaning, change.what) == (meaning, what)
 
 
+def test_a_row_that_was_in_state_is_earlier_although_more_are_dropped(tmp_path: Path) -> None:
+    before = answered(batch(0), batch(1, kind="no-data", state=(3,)))
+    after = answered(batch(0, a.FIRST, a.SECOND), batch(1, kind="no-data", dropped=1))
+    (change,) = pair(tmp_path, before, after).changes
+    assert (change.meaning, change.what) == (
+        "timing",
+        "2 rows earlier: previously still in state when the case ends",
+    )
+
+
 def test_fewer_dropped_rows_do_not_explain_a_lost_one(tmp_path: Path) -> None:
     before = answered(batch(0, a.FIRST, a.SECOND, dropped=1))
     (change,) = pair(tmp_path, before, answered(batch(0, a.FIRST))).changes

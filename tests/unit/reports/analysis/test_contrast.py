@@ -11,7 +11,7 @@ from conformance.core.versions import SparkVersion
 from reports.analysis.change import changes, contrast
 from reports.analysis.matrix import Matrix
 from tests.support import cells as a
-from tests.support.observations import differs
+from tests.support.observations import batch, differs, step, window
 
 
 class TestAnotherBugOfTheCase:
@@ -71,6 +71,13 @@ ABSENT = differs(
 )
 
 
+TWO_OTHERS = a.seen(
+    step(1, batch(0, window("12:00", "12:10", 5)), batch(1, window("12:10", "12:20", 6), kind="no-data"))
+)
+STEP_LATER = a.seen(step(1, batch(0, a.FIRST)), step(2, batch(1, a.SECOND, kind="no-data")))
+FAILS_AFTER_A_STEP = a.seen(step(1, batch(0, a.FIRST)), a.FAILED.steps[0].model_copy(update={"number": 2}))
+
+
 class TestContrast:
     """What is said about an old version never reads as if it came after the new one."""
 
@@ -96,10 +103,28 @@ class TestContrast:
             (a.OTHER, a.CALM, "1 row has other values here than on 4.3.0"),
             (a.EARLIER, a.CALM, "1 row earlier, within the same step, compared with 4.3.0"),
             (a.FULLER, a.CALM, "same rows; differs in rows in state"),
+            (TWO_OTHERS, a.CALM, "2 rows have other values here than on 4.3.0"),
+            (
+                a.REFUSED_OTHERWISE,
+                a.REFUSED,
+                "here the query is refused at start: ParseException; on 4.3.0 it is refused at start: AnalysisException",
+            ),
+            (STEP_LATER, a.CALM, "1 row later, compared with 4.3.0"),
+            (a.CALM, STEP_LATER, "1 row earlier, compared with 4.3.0"),
+            (
+                FAILS_AFTER_A_STEP,
+                a.CALM,
+                "here the query starts, then fails while it runs: SparkException; on 4.3.0 it runs",
+            ),
         ],
     )
     def test_both_sides_are_named(self, own, other, said) -> None:
         assert contrast(a.cell(a.CASE, "spark-3.5.9", own), a.cell(a.CASE, "spark-4.3.0", other), "4.3.0") == said
+
+    @pytest.mark.parametrize(("own", "other"), [(a.BROKEN, a.CALM), (a.CALM, a.NOT_RUN)])
+    def test_one_answer_is_not_enough(self, own, other) -> None:
+        sides = a.cell(a.CASE, "spark-3.5.9", own), a.cell(a.CASE, "spark-4.3.0", other)
+        assert contrast(*sides, "4.3.0") == "no observation was recorded"
 
     def test_a_feature_that_is_not_available(self) -> None:
         own = a.cell(a.CASE, "spark-3.5.9", a.REFUSED, (ABSENT,))

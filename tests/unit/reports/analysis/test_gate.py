@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from conformance.language.problem import InvalidCase
 from conformance.suite import discovery
 from reports.analysis.acceptances import Acceptance, draft, read_accepted
 from reports.analysis.change import Change, changes
+from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.analysis.published import published
+from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import differs
 
@@ -174,6 +177,14 @@ class TestAccepting:
         code, out = gate(capsys, *PAIR, "--accept", "accepted.yaml")
         assert code == 2
         assert problem in out
+
+    def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(self, capsys) -> None:
+        assert [gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] for _ in range(2)] == [1, 1]
+        written = Path("accepted.yaml").read_text().replace("because:", "because: looked at", 1)
+        for text in (written, "\n".join(written.splitlines()[1:])):
+            self.write(text)
+            assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 2
+            assert Path("accepted.yaml").read_text() == text
 
     def test_a_draft_is_valid_once_reasons_are_written(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 1
@@ -347,6 +358,21 @@ def test_a_version_that_is_not_there(capsys, asked) -> None:
     code, out = gate(capsys, "results.jsonl", "--from", "3.5", "--to", asked)
     assert code == 2
     assert f"results.jsonl has no {asked}; available: 3.5.9, 4.3.0" in out
+
+
+def test_a_version_that_several_targets_have(tmp_path) -> None:
+    found = Results.read(tmp_path / "results.jsonl")
+    builds = tuple(target.model_copy(update={"spark": "4.4.0"}) for target in found.header.targets)
+    found = replace(found, header=found.header.model_copy(update={"targets": builds}))
+    with pytest.raises(
+        NoSuchVersion, match=r"^4\.4\.0 is ambiguous: spark-3\.5\.9 or spark-4\.3\.0; available: 4\.4\.0, "
+    ):
+        find(found, "4.4.0")
+
+
+def test_a_version_of_results_that_are_not_published() -> None:
+    problem = NoSuchVersion("4.4", (), ("4.3.0",), "results.jsonl has")
+    assert str(problem) == "results.jsonl has no 4.4; available: 4.3.0"
 
 
 def test_a_damaged_file(capsys, tmp_path) -> None:
