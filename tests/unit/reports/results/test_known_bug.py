@@ -41,6 +41,16 @@ def test_a_fixed_bug() -> None:
     assert known.ticket == " (SPARK-2)"
 
 
+def test_entries_of_one_ticket_are_one_bug_and_those_of_another_follow_it() -> None:
+    own = bug("<3.5").differs
+    assert own is not None
+    again = own.model_copy(update={"spark": ">=3.5,<3.5.4"})
+    other = own.model_copy(update={"spark": ">=3.5.4,<4.0", "link": "SPARK-3"})
+    known = KnownBug.of(bug("<3.5"), "3.4.0", (own, again, other))
+    assert known == KnownBug("SPARK-2", "4.0.0", fixed_in="3.5.4")
+    assert str(known) == "known bug, fixed in 3.5.4, followed by another one up to 4.0.0, which has none"
+
+
 def test_a_bug_of_every_release() -> None:
     known = KnownBug.of(bug(">=3.5"), "3.5.3")
     assert known == KnownBug("SPARK-2", None)

@@ -14,7 +14,7 @@ from conformance.core.observation import Observation
 from conformance.core.output_file import BeingWritten
 from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
-from reports.results.errors import NoResultsFile, TruncatedResults
+from reports.results.errors import ContradictoryCell, NoResultsFile, TruncatedResults
 from reports.results.reading import Results, together
 from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
 from reports.results.writing import ResultsWriter
@@ -217,6 +217,27 @@ def test_digests_in_results_of_format_2_get_the_class_of_the_error(tmp_path: Pat
     found = {one.case: one.behaviour for one in Results.read(path).cells}
     assert found == {"a": seen.behaviour_digest, "b": fine.behaviour, "c": seen.behaviour_digest}
     assert seen.behaviour_digest != old
+
+
+@pytest.mark.parametrize("denied", [(1,), (2, 4), (3,)])
+def test_a_file_with_a_status_that_its_evidence_denies_is_refused(tmp_path: Path, denied: tuple[int, ...]) -> None:
+    """The first of several is named, by its line."""
+    path = written(tmp_path / "r")
+    records = lines(path)
+    places = [place for place, record in enumerate(records) if record["record"] == "cell"]
+    for cell_number in denied:
+        records[places[cell_number - 1]]["observation"] = None
+    path.write_text("\n".join(json.dumps(record) for record in records) + "\n")
+    with pytest.raises(ContradictoryCell, match=f"line {places[denied[0] - 1] + 1}\\b.*nothing was observed"):
+        Results.read(path)
+
+
+def test_a_file_that_is_cut_off_is_that_first_of_all(tmp_path: Path) -> None:
+    path = written(tmp_path / "r")
+    records = [record | {"observation": None} if record["record"] == "cell" else record for record in lines(path)]
+    path.write_text("\n".join(json.dumps(record) for record in records[:-1]) + "\n")
+    with pytest.raises(TruncatedResults):
+        Results.read(path)
 
 
 class TestNothingIsLost:
