@@ -99,6 +99,7 @@ def _array(kinds: Sequence[DataType]) -> DataType:
 
 AGGREGATES: Mapping[str, AggregateFunction] = {
     "count": AggregateFunction(_count, lambda _: BIGINT),
+    "count_if": AggregateFunction(lambda rows: sum(row[0] is True for row in rows), lambda _: BIGINT),
     "sum": AggregateFunction(_sum, _sum_type),
     "min": AggregateFunction(lambda rows: min(_present(rows), default=None), _first),
     "max": AggregateFunction(lambda rows: max(_present(rows), default=None), _first),

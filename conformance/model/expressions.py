@@ -98,7 +98,9 @@ MONOTONE = ORDERINGS | {
 }
 """Functions that, of one operand between two values, are between their values for these two."""
 
-NULL_TOLERANT = frozenset({"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>"})
+NULL_TOLERANT = frozenset(
+    {"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>", "concat", "round"}
+)
 """Functions that may not be NULL if an operand is."""
 
 

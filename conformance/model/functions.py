@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from conformance.core.spark_types import DataType, Field
@@ -174,6 +176,57 @@ def _day_time_interval(days: int = 0, hours: int = 0, minutes: int = 0, seconds:
     return Interval(0, days, micros, ansi=True)
 
 
+def _divided(left: Value, right: Value) -> float:
+    """A division by zero is NULL or an error, depending on ANSI mode."""
+    if right == 0:
+        raise Unpredictable("a division by zero")
+    return float(left / right)
+
+
+def _quotient(kinds: Sequence[DataType]) -> DataType:
+    _number(kinds)
+    return DOUBLE
+
+
+def _like(text: str, pattern: str) -> bool:
+    """``%`` is any text, ``_`` any character."""
+    if "\\" in pattern:
+        raise Unpredictable("LIKE with a pattern that escapes characters")
+    parts = ({"%": ".*", "_": "."}.get(one, re.escape(one)) for one in pattern)
+    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+
+
+def _split(text: str, by: str) -> tuple[str, ...]:
+    """Source: `StringSplit`, whose separator is a regular expression."""
+    if not by or (re.escape(by) != by and by not in ("-", "#", "&", "~", " ")):
+        raise Unpredictable("split by a regular expression")
+    return tuple(text.split(by))
+
+
+def _element(array: tuple[Value, ...], index: int) -> Value:
+    """Beyond the end it is NULL or an error, depending on ANSI mode."""
+    if not 0 <= index < len(array):
+        raise Unpredictable("an element beyond the end of an array")
+    return array[index]
+
+
+def _concatenated(*texts: Value) -> Value:
+    return None if None in texts else "".join(texts)
+
+
+def _text(kinds: Sequence[DataType]) -> DataType:
+    if any(kind != STRING for kind in kinds):
+        raise Unpredictable(f"text of {' and '.join(str(kind) for kind in kinds)}")
+    return STRING
+
+
+def _rounded(value: Value, places: int) -> Value:
+    """Half up, of the shortest text that means the fraction (`RoundBase`, `BigDecimal`)."""
+    if value is None:
+        return None
+    return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP))
+
+
 def _compared(kinds: Sequence[DataType]) -> DataType:
     comparable = {"number" if kind.name in _NUMBERS else kind.name for kind in kinds if kind.name != "void"}
     if len(comparable) > 1:
@@ -197,6 +250,13 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "-": ScalarFunction(_subtract, _sum_type),
     "*": ScalarFunction(lambda a, b: a * b, _number),
     "%": ScalarFunction(_remainder, _number),
+    "/": ScalarFunction(_divided, _quotient),
+    "abs": ScalarFunction(abs, _number),
+    "round": ScalarFunction(_rounded, _constant(DOUBLE)),
+    "like": ScalarFunction(_like, _compared),
+    "concat": ScalarFunction(_concatenated, _text),
+    "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
+    "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),
     "negative": ScalarFunction(lambda a: -a, _same),
     "and": ScalarFunction(_and, _constant(BOOLEAN)),
     "or": ScalarFunction(_or, _constant(BOOLEAN)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -19,59 +19,8 @@ from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
 from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.rules import Rules
+from conformance.model.sql_names import AGGREGATE_FUNCTIONS, CALLS, CASTS, OPERATORS
 
-_OPERATORS: Mapping[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.NullSafeEQ: "<=>",
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Mod: "%",
-    exp.And: "and",
-    exp.Or: "or",
-}
-_AGGREGATES: Mapping[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Avg: "avg",
-    exp.StddevPop: "stddev_pop",
-    exp.Stddev: "stddev",
-    exp.Variance: "variance",
-    exp.Median: "median",
-    exp.ArgMax: "max_by",
-    exp.ArgMin: "min_by",
-    exp.ArrayUniqueAgg: "collect_set",
-    exp.First: "first",
-    exp.Last: "last",
-    exp.ArrayAgg: "collect_list",
-}
-_CALLS: Mapping[type[exp.Expr], str] = {
-    exp.Coalesce: "coalesce",
-    exp.Length: "length",
-    exp.Upper: "upper",
-    exp.Lower: "lower",
-    exp.ArraySort: "array_sort",
-    exp.Rand: "rand",
-    exp.Randn: "randn",
-    exp.Uuid: "uuid",
-}
-_CASTS: Mapping[str, str] = {
-    "TIMESTAMPTZ": "cast to timestamp",
-    "TIMESTAMP": "cast to timestamp",
-    "TIMESTAMPNTZ": "cast to timestamp_ntz",
-    "TEXT": "cast to string",
-    "INT": "cast to int",
-    "BIGINT": "cast to bigint",
-    "DOUBLE": "cast to double",
-    "FLOAT": "cast to float",
-}
 _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
 """Functions that some versions lack, each a feature of its name."""
 
@@ -158,12 +107,16 @@ class _ExpressionParser:
 
     def read(self, tree: exp.Expr) -> Expression:
         kind = type(tree)
-        if kind in _OPERATORS:
-            return self._call(_OPERATORS[kind], tree.this, tree.expression)
-        if kind in _AGGREGATES:
-            return self._aggregate(_AGGREGATES[kind], tree)
-        if kind in _CALLS:
-            return self._call(_CALLS[kind], *filter(None, (tree.this, *tree.expressions)))
+        if tree.args.get("negate"):
+            positive = tree.copy()
+            positive.set("negate", None)
+            return self.read(exp.Not(this=positive))
+        if kind in OPERATORS:
+            return self._call(OPERATORS[kind], tree.this, tree.expression)
+        if kind in AGGREGATE_FUNCTIONS:
+            return self._aggregate(AGGREGATE_FUNCTIONS[kind], tree)
+        if kind in CALLS:
+            return self._call(CALLS[kind], *filter(None, (tree.this, *tree.expressions)))
         method = getattr(self, f"_{kind.__name__.lower()}", None)
         if method is None:
             raise Unpredictable(f"the expression {tree.sql('spark')}")
@@ -238,6 +191,29 @@ class _ExpressionParser:
         parts = [part for one in tree.args["ifs"] for part in (one.this, one.args["true"])]
         return self._call("case", *parts, tree.args.get("default") or exp.Null())
 
+    def _if(self, tree: exp.If) -> Expression:
+        return self._call("case", tree.this, tree.args["true"], tree.args.get("false") or exp.Null())
+
+    def _regexpsplit(self, tree: exp.RegexpSplit) -> Expression:
+        return self._call("split", tree.this, tree.expression)
+
+    def _bracket(self, tree: exp.Bracket) -> Expression:
+        """An element of an array, counted from 0."""
+        if len(tree.expressions) != 1 or tree.args.get("offset"):
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        array, index = self.read(tree.this), self.read(tree.expressions[0])
+        if array.type.name != "array" or index.type != INT:
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return Expression("call", array.type.elements[0], (array, index), "element")
+
+    def _round(self, tree: exp.Round) -> Expression:
+        """Of a fraction; whole numbers keep their type, and versions differ in it."""
+        value = self.read(tree.this)
+        places = self.read(tree.args.get("decimals") or exp.Literal.number(0))
+        if value.type != DOUBLE or places.kind != "literal":
+            raise Unpredictable(f"the expression {tree.sql('spark')}")
+        return Expression("call", DOUBLE, (value, places), "round")
+
     def _struct(self, tree: exp.Struct) -> Expression:
         named = [
             (one.this.name, one.expression) if isinstance(one, exp.PropertyEQ) else (one.alias_or_name, one)
@@ -261,7 +237,7 @@ class _ExpressionParser:
         return Expression("literal", INTERVAL, value=value)
 
     def _cast(self, tree: exp.Cast) -> Expression:
-        name = _CASTS.get(tree.to.this.name)
+        name = CASTS.get(tree.to.this.name)
         if name is None:
             raise Unpredictable(f"CAST AS {tree.to.sql('spark')}")
         if name == "cast to timestamp_ntz":
@@ -315,7 +291,7 @@ class _ExpressionParser:
         return pattern
 
     def _ignorenulls(self, tree: exp.IgnoreNulls) -> Expression:
-        name = _AGGREGATES.get(type(tree.this))
+        name = AGGREGATE_FUNCTIONS.get(type(tree.this))
         if name not in ("first", "last"):
             raise Unpredictable(f"the expression {tree.sql('spark')}")
         return self._aggregate(f"{name} ignoring nulls", tree.this)

@@ -250,6 +250,18 @@ def test_worst_first(tmp_path: Path) -> None:
     assert [change.case for change in found.changes] == ["z/rows", "b/refused", "c/timing", "a/metric"]
 
 
+def test_every_case_with_two_answers_is_compared(tmp_path: Path) -> None:
+    answers = {"a/same": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "a/other": {"3.5.9": a.LOST, "4.3.0": a.CALM}}
+    matrix = Matrix.of(a.results(tmp_path / "r", answers))
+    found = changes(matrix, *matrix.targets)
+    assert (len(found.changes), found.same, found.compared) == (1, ("a/same",), 2)
+
+
+def test_a_row_is_lost_and_not_in_state_if_nothing_ran(tmp_path: Path) -> None:
+    found = between(tmp_path, answered(batch(0, a.FIRST)), a.seen(step(1)))
+    assert (found.meaning, found.what) == ("rows", "1 of 1 row is no longer emitted")
+
+
 def between(tmp_path: Path, *answers: Observation):  # type: ignore[no-untyped-def]
     """The change between two answers of any number of steps."""
     matrix = Matrix.of(a.results(tmp_path / "r", {a.CASE: {"3.5.9": a.CALM, "4.3.0": a.EARLIER}}))

@@ -1,0 +1,81 @@
+"""Functions that production queries use beside the time: their values, and what is left to the ANSI mode."""
+
+import pytest
+
+from conformance.model.errors import Unpredictable
+from tests.support.model_frames import SECOND, VERSIONS, events, played, watermarked
+
+
+def value(expression, number=7, text="/api/x"):
+    ((row,),), _ = played(events().select(f"{expression} AS v"), [(5, number, text)])
+    return row[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("n / 2", 3.5),
+        ("-n / 2", -3.5),
+        ("abs(-n)", 7),
+        ("abs(n - 9)", 2),
+        ("round(n / 3, 1)", 2.3),
+        ("round(n / 2)", 4.0),
+        ("round(-n / 2)", -4.0),
+        ("round(CAST(1.005 AS DOUBLE), 2)", 1.01),
+        ("s LIKE '/api%'", True),
+        ("s LIKE '/api'", False),
+        ("s LIKE '%/_'", True),
+        ("s LIKE '/a.i/x'", False),
+        ("s NOT LIKE '/api%'", False),
+        ("NOT s LIKE '/web%'", True),
+        ("n NOT IN (1, 2)", True),
+        ("n NOT BETWEEN 1 AND 9", False),
+        ("concat(s, '-', 'y')", "/api/x-y"),
+        ("s || '?' || s", "/api/x?/api/x"),
+        ("split(s, '/')[1]", "api"),
+        ("split(s, '/')[0]", ""),
+        ("if(n > 5, 'many', 'few')", "many"),
+        ("nvl(NULL, s)", "/api/x"),
+    ],
+)
+def test_values(expression, found):
+    assert value(expression) == found
+
+
+@pytest.mark.parametrize(
+    "expression", ["n / 2", "abs(n)", "round(n / 2, 1)", "s LIKE '%'", "s NOT LIKE '%'", "concat(s, 'x')", "s || 'x'"]
+)
+def test_of_null_they_are_null(expression):
+    assert value(expression, None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("n / 0", "a division by zero"),
+        ("split(s, '/')[3]", "an element beyond the end of an array"),
+        ("split(s, '[/]')[0]", "split by a regular expression"),
+        ("s[0]", "the expression s"),
+        ("s LIKE 'a\\\\%'", "LIKE with a pattern that escapes"),
+        ("concat(s, n)", "text of string and int"),
+        ("round(n, 1)", "the expression ROUND"),
+        ("round(n / 2, n)", "the expression ROUND"),
+        ("s LIKE n", "a comparison of string and int"),
+    ],
+)
+def test_what_versions_or_modes_decide_is_not_predicted(expression, reason):
+    with pytest.raises(Unpredictable, match=reason):
+        value(expression)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rows_that_meet_a_condition_are_counted(version):
+    frame = watermarked(version).group_by(["window(t, '10 seconds')"], ["count_if(n > 3) AS many"]).select("many")
+    batch = [(5, 7, "a"), (6, 2, "a"), (7, None, "a"), (8, 4, "b")]
+    assert played(frame, batch, [(15, 1, "a")], mode="update")[0] == [[(2,)], [(0,)]]
+
+
+def test_a_pattern_filters_below_the_watermark():
+    frame = watermarked().where("s NOT LIKE '/health%'")
+    rows, watermark = played(frame, [(100, 1, "/x"), (900, 1, "/health"), (901, 1, None)])
+    assert (rows, watermark) == ([[(100 * SECOND, 1, "/x")]], 90)
