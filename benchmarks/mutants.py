@@ -84,7 +84,8 @@ SUBJECTS = {
         ("reports/analysis/gate.py", "reports/analysis/change.py", "reports/analysis/acceptances.py"),
         (
             tuple(
-                f"{UNIT}/reports/analysis/test_{name}.py" for name in ("change", "contrast", "gate", "gate_thresholds")
+                f"{UNIT}/reports/analysis/test_{name}.py"
+                for name in ("change", "contrast", "gate", "gate_thresholds", "gate_files")
             ),
         ),
         ("conformance.suite.discovery", "conformance.oracle.prediction", "reports.results.reading"),

@@ -257,6 +257,12 @@ def test_every_case_with_two_answers_is_compared(tmp_path: Path) -> None:
     assert (len(found.changes), found.same, found.compared) == (1, ("a/same",), 2)
 
 
+def test_one_observation_is_not_compared(tmp_path: Path) -> None:
+    for answers in ((a.CALM, None), (None, a.CALM)):
+        found = between(tmp_path, *answers)
+        assert (found.meaning, found.what) == ("metric", "no observation was recorded")
+
+
 def test_a_row_is_lost_and_not_in_state_if_nothing_ran(tmp_path: Path) -> None:
     found = between(tmp_path, answered(batch(0, a.FIRST)), a.seen(step(1)))
     assert (found.meaning, found.what) == ("rows", "1 of 1 row is no longer emitted")

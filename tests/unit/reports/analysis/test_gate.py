@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from conformance.language.problem import InvalidCase
 from conformance.suite import discovery
 from reports.analysis.acceptances import Acceptance, draft, read_accepted
 from reports.analysis.change import Change, changes
-from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.analysis.published import published
 from reports.results.reading import Results
@@ -70,7 +68,6 @@ def test_what_it_fails_on(capsys, fail_on, failing) -> None:
 
 def test_changes_of_what_is_only_observed_are_not_documented(tmp_path) -> None:
     from reports.analysis.gate import gate as decide
-    from reports.results.reading import Results
 
     answer = decide(
         Results.read(tmp_path / "results.jsonl"),
@@ -91,7 +88,6 @@ class TestKnownBugs:
 
     def test_one_that_only_the_later_version_has_fails_with_every_option(self, capsys, tmp_path) -> None:
         from reports.analysis.gate import gate as decide
-        from reports.results.reading import Results
 
         a.results(tmp_path / "bug.jsonl", {"f/a": {"3.5.9": a.LOST, "4.3.0": a.CALM}}, {"f/a": (self.ENTRY,)})
         read = Results.read(tmp_path / "bug.jsonl")
@@ -178,14 +174,6 @@ class TestAccepting:
         assert code == 2
         assert problem in out
 
-    def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(self, capsys) -> None:
-        assert [gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] for _ in range(2)] == [1, 1]
-        written = Path("accepted.yaml").read_text().replace("because:", "because: looked at", 1)
-        for text in (written, "\n".join(written.splitlines()[1:])):
-            self.write(text)
-            assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 2
-            assert Path("accepted.yaml").read_text() == text
-
     def test_a_draft_is_valid_once_reasons_are_written(self, capsys) -> None:
         assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 1
         assert gate(capsys, *PAIR, "--accept", "accepted.yaml")[0] == 2
@@ -196,7 +184,6 @@ class TestAccepting:
 class TestWhatAnAcceptanceCovers:
     @pytest.fixture
     def rows(self, tmp_path: Path) -> Change:
-        from reports.results.reading import Results
 
         matrix = Matrix.of(Results.read(tmp_path / "results.jsonl"))
         return next(one for one in changes(matrix, *matrix.targets).changes if one.case == "f/rows")
@@ -268,7 +255,6 @@ class TestWhatAnAcceptanceCovers:
 
     def test_the_first_of_several_that_cover_a_change_says_why(self, tmp_path: Path) -> None:
         from reports.analysis.gate import gate as decide
-        from reports.results.reading import Results
 
         entries = [Acceptance(Path("a"), line, because, case="f/rows") for line, because in ((1, "one"), (2, "two"))]
         answer = decide(Results.read(tmp_path / "results.jsonl"), "3.5.9", "4.3.0", accepted=entries)
@@ -358,21 +344,6 @@ def test_a_version_that_is_not_there(capsys, asked) -> None:
     code, out = gate(capsys, "results.jsonl", "--from", "3.5", "--to", asked)
     assert code == 2
     assert f"results.jsonl has no {asked}; available: 3.5.9, 4.3.0" in out
-
-
-def test_a_version_that_several_targets_have(tmp_path) -> None:
-    found = Results.read(tmp_path / "results.jsonl")
-    builds = tuple(target.model_copy(update={"spark": "4.4.0"}) for target in found.header.targets)
-    found = replace(found, header=found.header.model_copy(update={"targets": builds}))
-    with pytest.raises(
-        NoSuchVersion, match=r"^4\.4\.0 is ambiguous: spark-3\.5\.9 or spark-4\.3\.0; available: 4\.4\.0, "
-    ):
-        find(found, "4.4.0")
-
-
-def test_a_version_of_results_that_are_not_published() -> None:
-    problem = NoSuchVersion("4.4", (), ("4.3.0",), "results.jsonl has")
-    assert str(problem) == "results.jsonl has no 4.4; available: 4.3.0"
 
 
 def test_a_damaged_file(capsys, tmp_path) -> None:

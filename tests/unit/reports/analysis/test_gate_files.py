@@ -1,0 +1,52 @@
+"""What the gate reads and writes: the version that is asked for, and drafts of acceptances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reports.analysis.acceptances import Acceptance
+from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.gate import gate as decide
+from reports.results.reading import Results
+from tests.support import cells as a
+from tests.unit.reports.analysis.test_gate import ANSWERS, PAIR, gate
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    a.results(tmp_path / "results.jsonl", ANSWERS)
+
+
+def test_a_version_that_several_targets_have(tmp_path) -> None:
+    found = Results.read(tmp_path / "results.jsonl")
+    builds = tuple(target.model_copy(update={"spark": "4.4.0"}) for target in found.header.targets)
+    found = replace(found, header=found.header.model_copy(update={"targets": builds}))
+    with pytest.raises(
+        NoSuchVersion, match=r"^4\.4\.0 is ambiguous: spark-3\.5\.9 or spark-4\.3\.0; available: 4\.4\.0, "
+    ):
+        find(found, "4.4.0")
+
+
+def test_a_version_of_results_that_are_not_published() -> None:
+    problem = NoSuchVersion("4.4", (), ("4.3.0",), "results.jsonl has")
+    assert str(problem) == "results.jsonl has no 4.4; available: 4.3.0"
+
+
+def test_a_draft_replaces_a_draft_and_no_reason_that_somebody_wrote(capsys) -> None:
+    assert [gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] for _ in range(2)] == [1, 1]
+    written = Path("accepted.yaml").read_text().replace("because:", "because: looked at", 1)
+    for text in (written, "\n".join(written.splitlines()[1:])):
+        Path("accepted.yaml").write_text(text)
+        assert gate(capsys, *PAIR, "--draft", "accepted.yaml")[0] == 2
+        assert Path("accepted.yaml").read_text() == text
+
+
+@pytest.mark.parametrize(("after", "passing"), [("4.3.0", "accepted"), ("3.5.9", "fails")])
+def test_an_acceptance_of_the_later_version_is_not_one_of_the_earlier(tmp_path: Path, after: str, passing: str) -> None:
+    entry = Acceptance(Path("a.yaml"), 1, "slack", case="f/rows", after=after)
+    answer = decide(Results.read(tmp_path / "results.jsonl"), "3.5.9", "4.3.0", accepted=[entry])
+    assert {one.passing for one in answer.rulings if one.change.case == "f/rows"} == {passing}
