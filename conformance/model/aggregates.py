@@ -97,6 +97,18 @@ def _array(kinds: Sequence[DataType]) -> DataType:
     return DataType("array", elements=(kinds[0],))
 
 
+def _percentile(rows: Sequence[Operands]) -> Value:
+    """The value of the rank; among a few thousand none is approximated (`QuantileSummaries`)."""
+    values = sorted(_present(rows))
+    return values[max(math.ceil(rows[0][1] * len(values)), 1) - 1] if values else None
+
+
+def _of_one_share(kinds: Sequence[DataType]) -> DataType:
+    if len(kinds) != 2 or kinds[1] != DOUBLE:
+        raise Unpredictable("percentile_approx other than of one share, with the default accuracy")
+    return kinds[0]
+
+
 AGGREGATES: Mapping[str, AggregateFunction] = {
     "count": AggregateFunction(_count, lambda _: BIGINT),
     "count_if": AggregateFunction(lambda rows: sum(row[0] is True for row in rows), lambda _: BIGINT),
@@ -108,6 +120,7 @@ AGGREGATES: Mapping[str, AggregateFunction] = {
     "stddev": AggregateFunction(_sample_deviation, lambda _: DOUBLE),
     "variance": AggregateFunction(_sample_variance, lambda _: DOUBLE),
     "median": AggregateFunction(_median, lambda _: DOUBLE),
+    "percentile_approx": AggregateFunction(_percentile, _of_one_share),
     "max_by": AggregateFunction(_by(max), _first),
     "min_by": AggregateFunction(_by(min), _first),
     "first": AggregateFunction(lambda rows: rows[0][0] if rows else None, _first),

@@ -99,7 +99,7 @@ MONOTONE = ORDERINGS | {
 """Functions that, of one operand between two values, are between their values for these two."""
 
 NULL_TOLERANT = frozenset(
-    {"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>", "concat", "round"}
+    {"is null", "is not null", "and", "or", "case", "coalesce", "struct", "<=>", "concat", "round", "hash"}
 )
 """Functions that may not be NULL if an operand is."""
 

@@ -13,6 +13,7 @@ from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
 from conformance.model.errors import Unpredictable
+from conformance.model.hashes import spark_hash
 from conformance.model.intervals import DAY_US, Interval
 
 INTERVAL = DataType("interval")
@@ -220,6 +221,12 @@ def _text(kinds: Sequence[DataType]) -> DataType:
     return STRING
 
 
+def _hash_type(kinds: Sequence[DataType]) -> DataType:
+    if any(kind not in (INT, STRING) and kind.name != "void" for kind in kinds):
+        raise Unpredictable("hash of other than INT and STRING")
+    return INT
+
+
 def _rounded(value: Value, places: int) -> Value:
     """Half up, of the shortest text that means the fraction (`RoundBase`, `BigDecimal`)."""
     if value is None:
@@ -255,6 +262,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
     "round": ScalarFunction(_rounded, _constant(DOUBLE)),
     "like": ScalarFunction(_like, _compared),
     "concat": ScalarFunction(_concatenated, _text),
+    "hash": ScalarFunction(spark_hash, _hash_type),
     "split": ScalarFunction(_split, lambda kinds: DataType("array", elements=(_text(kinds),))),
     "element": ScalarFunction(_element, lambda kinds: kinds[0].elements[0]),
     "negative": ScalarFunction(lambda a: -a, _same),

@@ -139,6 +139,7 @@ class _ExpressionParser:
         operands = distinct.expressions if distinct else [tree.this, *tree.expressions]
         operands = [one for one in operands if not isinstance(one, exp.Star)]
         operands += [tree.expression] if isinstance(tree, exp.ArgMax | exp.ArgMin) else []
+        operands += [one for one in map(tree.args.get, ("quantile", "accuracy")) if one is not None]
         args = tuple(self.read(operand) for operand in operands)
         if any(arg.is_random for arg in args):
             raise self._rules.refusal("random argument of an aggregate function", name)

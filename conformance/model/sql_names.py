@@ -41,6 +41,7 @@ AGGREGATE_FUNCTIONS: Mapping[type[exp.Expr], str] = {
     exp.Last: "last",
     exp.ArrayAgg: "collect_list",
     exp.CountIf: "count_if",
+    exp.ApproxQuantile: "percentile_approx",
 }
 CALLS: Mapping[type[exp.Expr], str] = {
     exp.Coalesce: "coalesce",

@@ -34,6 +34,10 @@ def value(expression, number=7, text="/api/x"):
         ("s || '?' || s", "/api/x?/api/x"),
         ("split(s, '/')[1]", "api"),
         ("split(s, '/')[0]", ""),
+        ("hash('ABC')", -757602832),  # this one and the next are in PySpark's documentation
+        ("hash('ABC', 'DEF')", 599895104),
+        ("hash('ABC', NULL)", -757602832),
+        ("abs(hash(s)) % 4 < 4", True),
         ("if(n > 5, 'many', 'few')", "many"),
         ("nvl(NULL, s)", "/api/x"),
     ],
@@ -56,6 +60,7 @@ def test_of_null_they_are_null(expression):
         ("split(s, '/')[3]", "an element beyond the end of an array"),
         ("split(s, '[/]')[0]", "split by a regular expression"),
         ("s[0]", "the expression s"),
+        ("hash(t)", "hash of other than INT and STRING"),
         ("s LIKE 'a\\\\%'", "LIKE with a pattern that escapes"),
         ("concat(s, n)", "text of string and int"),
         ("round(n, 1)", "the expression ROUND"),
@@ -79,3 +84,16 @@ def test_a_pattern_filters_below_the_watermark():
     frame = watermarked().where("s NOT LIKE '/health%'")
     rows, watermark = played(frame, [(100, 1, "/x"), (900, 1, "/health"), (901, 1, None)])
     assert (rows, watermark) == ([[(100 * SECOND, 1, "/x")]], 90)
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.0, 1), (0.5, 3), (0.6, 3), (0.61, 4), (0.99, 9), (1.0, 9)])
+def test_a_percentile_of_few_rows_is_exact(share, found):
+    frame = watermarked().group_by(["window(t, '10 seconds')"], [f"percentile_approx(n, {share}) AS p"]).select("p")
+    batch = [(5, value, "a") for value in (4, 1, 9, 2, 3)]
+    assert played(frame, batch, mode="update")[0] == [[(found,)]]
+
+
+@pytest.mark.parametrize("call", ["percentile_approx(n, 0.5, 100)", "percentile_approx(n, 1)"])
+def test_other_percentiles_are_not_predicted(call):
+    with pytest.raises(Unpredictable, match="percentile_approx other than of one share"):
+        watermarked().group_by(["s"], [f"{call} AS p"])

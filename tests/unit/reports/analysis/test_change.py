@@ -264,7 +264,7 @@ def test_one_observation_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_a_row_is_lost_and_not_in_state_if_nothing_ran(tmp_path: Path) -> None:
-    found = between(tmp_path, answered(batch(0, a.FIRST)), a.seen(step(1)))
+    found = between(tmp_path, answered(batch(0, a.FIRST, state=(0,))), a.seen(step(1)))
     assert (found.meaning, found.what) == ("rows", "1 of 1 row is no longer emitted")
 
 
