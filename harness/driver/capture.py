@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from .breakpoint import Breakpoint
-from .collecting import Collect, collect
 from .encoding import encode_row
 
 
 class LocalCapture:
     """Collects the rows that ``foreachBatch`` is given in this process, in no-data batches too.
 
-    ``emitted``: called with each micro-batch and its rows before the engine can commit it; ``rows_of``: collects a micro-batch.
+    ``emitted``: called with each micro-batch and its rows before the engine can commit it.
     """
 
-    def __init__(
-        self, emitted: Callable[[int, list[list[Any]]], None] | None = None, rows_of: Collect = collect
-    ) -> None:
+    def __init__(self, emitted: Callable[[int, list[list[Any]]], None] | None = None) -> None:
         self._rows: dict[int, list[list[Any]]] = {}
         self._emitted = emitted
-        self._rows_of = rows_of
         self._error: Exception | None = None
         self.breakpoint: Breakpoint | None = None
         self.sink: Callable[[Any, int], None] | None = None
@@ -37,11 +33,9 @@ class LocalCapture:
                 stop.block_forever()
             schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
-            rows_of = self._rows_of
             if self.sink is not None:
                 frame = frame.persist()  # the micro-batch, and with it its state, is computed once
-                rows_of = collect  # which reads what is kept
-            self._rows[batch_id] = [encode_row(row, schema) for row in rows_of(frame)]
+            self._rows[batch_id] = [encode_row(row, schema) for row in frame.collect()]
             if self._emitted is not None:
                 self._emitted(batch_id, self._rows[batch_id])
             if self.sink is not None:

@@ -11,7 +11,6 @@ from .arrivals import FileArrivals
 from .backend import Capture, Emitted
 from .breakpoint import Breakpoint
 from .capture import LocalCapture
-from .collecting import collect, collect_in_the_execution
 from .hadoop_files import HadoopFiles
 from .identity import identity
 from .local_files import LocalFiles
@@ -38,8 +37,6 @@ class Classic:
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._session_class = _session_class(self.spark)
-        own_execution = self.spark.conf.get("spark.conformance.collectInOwnExecution", "true") == "true"
-        self._rows_of = collect if own_execution else collect_in_the_execution(self.spark)
 
     def identity(self) -> Dict[str, Any]:
         from pyspark.sql import DataFrame, GroupedData
@@ -92,7 +89,7 @@ class Classic:
         return FileArrivals(folder, streams, self.files)
 
     def capture(self, emitted: Optional[Emitted], _folder: str) -> LocalCapture:
-        return LocalCapture(emitted, self._rows_of)
+        return LocalCapture(emitted)
 
     def cause(self, _query: Any, capture: Capture, error: Exception) -> Exception:
         return capture.error() or error
