@@ -1,7 +1,7 @@
 """The order of the JVM's class path: Spark's jars that it loads most from come first.
 
-A JVM searches its jars one after another, for classes and for the files of classes, which Spark reads anew whenever it checks a closure.
-Spark's own order is that of its directory's entries, which no file system promises. All jars stay behind these, so nothing is missing.
+A JVM searches its jars one after another until it finds a class. Spark's own order is that of its directory's
+entries, which no file system promises. All jars stay behind these, so nothing is missing.
 """
 
 from __future__ import annotations
