@@ -19,6 +19,10 @@ from harness.runtimes.own_code import OwnCode
 
 PYPROJECT = "pyproject.toml"
 TABLE = "[tool.conformance]"
+_LONGEST = 1_000_000
+"""Bytes of the file."""
+_DEEPEST = 60
+"""Parts of the name of a setting."""
 _KEYS = ("code", "requirements", "packages", "conf", "spark")
 
 
@@ -59,10 +63,16 @@ class Project:
         if found is None:
             return cls(folder)
         try:
-            table = tomllib.loads(found.read_text(encoding="utf-8")).get("tool", {}).get("conformance", {})
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise NotAProject(found, f"cannot be read: {error}") from None
-        return _Table(found, table).project()
+            with found.open("rb") as file:
+                content = file.read(_LONGEST + 1)
+            # A pull request may make the file as long and as deep as it likes.
+            tool = tomllib.loads(content.decode()).get("tool") if len(content) <= _LONGEST else None
+        except (OSError, ValueError, RecursionError) as error:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise NotAProject(found, f"cannot be read: {why}") from None
+        if len(content) > _LONGEST:
+            raise NotAProject(found, f"cannot be read: it has more than {_LONGEST:,} bytes")
+        return _Table(found, tool.get("conformance", {}) if isinstance(tool, dict) else {}).project()
 
     def needs_permission(self) -> tuple[str, ...]:
         """The keys that count only with ``--allow-code``."""
@@ -178,10 +188,12 @@ class _Table:
         return NotAProject(self.file, f"{TABLE} {key} is not {what}")
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The entries of a table; ``spark.sql.extensions`` and ``3.5`` without quotes are tables inside tables."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+    left: list[tuple[tuple[str, ...], Any]] = [((str(key),), value) for key, value in reversed(table.items())]
+    while left:
+        names, value = left.pop()
+        if not isinstance(value, dict) or len(names) == _DEEPEST:
+            yield ".".join(names), value
         else:
-            yield f"{prefix}{key}", value
+            left += [((*names, str(key)), below) for key, below in reversed(value.items())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -125,6 +126,39 @@ def test_a_mistake_is_one_line_with_file_and_key(root, text, message):
     assert said.startswith(f"{root / 'pyproject.toml'}: {message}")
     assert "\n" not in said
     assert isinstance(caught.value, NotAProject) or "packages" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = " + "[" * 100_000, "it is nested too deeply"),
+        ("a = " + "9" * 5_000, "Exceeds the limit"),
+        ("#" * 1_000_001, "it has more than 1,000,000 bytes"),
+        ("a = '\x1b'", "nvalid character|Illegal character"),
+    ],
+    ids=range(4),
+)
+def test_a_file_that_a_stranger_made_hostile_is_one_line(root, text, message):
+    with pytest.raises(NotAProject, match=message) as caught:
+        read(root, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_an_end_is_not_read_whole(root):
+    (root / "pyproject.toml").touch()
+    os.truncate(root / "pyproject.toml", 5 << 30)
+    with pytest.raises(NotAProject, match="has more than 1,000,000 bytes"):
+        Project.read(root)
+
+
+@pytest.mark.parametrize("text", ["tool = 1", "tool = []", "[[tool]]\nconformance = 1"])
+def test_another_tool_is_no_mistake_of_ours(root, text):
+    assert read(root, text).spark == ()
+
+
+def test_a_setting_with_a_name_without_end_is_none(root):
+    with pytest.raises(NotAProject, match="is not a Spark setting"):
+        read(root, "[tool.conformance.conf]\nspark." + "a." * 5_000 + "b = 1\n")
 
 
 def test_a_folder_of_the_project_that_is_not_there_is_named(root):
