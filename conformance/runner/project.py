@@ -190,7 +190,7 @@ class _Table:
 
 def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The entries of a table; ``spark.sql.extensions`` and ``3.5`` without quotes are tables inside tables."""
-    left: list[tuple[tuple[str, ...], Any]] = [((str(key),), value) for key, value in reversed(table.items())]
+    left: list[tuple[tuple[str, ...], Any]] = [((str(key),), value) for key, value in reversed([*table.items()])]
     while left:
         names, value = left.pop()
         if not isinstance(value, dict) or len(names) == _DEEPEST:
