@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from conformance.core.observation import ErrorSeen
 from conformance.core.wording import counted
 from conformance.own_job.handoffs import Handoffs
 from conformance.own_job.known import Known, KnownHere
@@ -89,19 +90,22 @@ def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Stateme
             return Statement(
                 "broken", "?", f"no answer about the checkpoint, {steps}", tuple((one.lacking or "").splitlines())
             )
-    error = one.error
-    name = (error.name if error is not None else "") or "an error without a class"
+    name = (one.error.name if one.error is not None else "") or "an error without a class"
+    details = tuple(_why(one.error, about)) if one.error is not None else ()
     if group.met == "fails everywhere":
-        text = f"the checkpoint resumes on neither version, {steps}: {name}"
-        return Statement("bug", "▲", text, tuple(error.message.strip().splitlines()[:1]) if error is not None else ())
-    documented = about.documented(error) if about is not None else None
-    if documented is not None:
-        workaround = (f"workaround: {documented.way_round}",) if documented.way_round else ()
-        details: tuple[str, ...] = (f"{documented.because}{documented.ticket}", *workaround)
-    else:
-        lines = error.message.strip().splitlines() if error is not None else []
-        details = tuple(lines[:1])
+        return Statement("bug", "▲", f"the checkpoint resumes on neither version, {steps}: {name}", details)
     return Statement("violates", "⊘", f"the checkpoint is refused, {steps}: {name}", details)
+
+
+def _why(error: ErrorSeen, about: Known | None) -> Iterator[str]:
+    """What the cases document about the error or, if they document nothing, what it says."""
+    documented = about.documented(error) if about is not None else None
+    if documented is None:
+        yield from error.message.strip().splitlines()[:1]
+        return
+    yield f"{documented.because}{documented.ticket}"
+    if documented.way_round:
+        yield f"workaround: {documented.way_round}"
 
 
 def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
