@@ -15,12 +15,15 @@ from .errors import describe, machine_failure
 from .failures import DriverFailure, EngineLost, NotPermitted
 from .mistakes import mistake_told
 from .origin import DriverError, MissingName, check_argument, raised_by_driver
-from .own_code import AuthorFailed, OwnCode
+from .own_code import AuthorFailed, OwnCode, Sink
+from .own_queries import OwnQueries
 from .permission import check_frame
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
 
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+"""Where queries of the author's keep their checkpoints that name no folder."""
 _START = Step(action="start", batches=[])
 
 
@@ -70,6 +73,7 @@ class Execution:
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
         self._query: Any = None
+        self._own_queries: OwnQueries | None = None
         self._capture: Capture
         self._entries = 0
         self._has_executed = False
@@ -165,6 +169,7 @@ class Execution:
             self._drain()
 
     def _restart(self, step: Step) -> None:
+        self._stop_own_queries()
         if self._query is not None:
             self._query.stop()
         if step.how == "crash-before-commit":
@@ -238,7 +243,7 @@ class Execution:
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
         self._capture = self._backend.capture(self._emitted, self._request.directory)
         self._capture.breakpoint = stop
-        self._capture.sink = sink
+        self._capture.sink = sink.batch
         self._entries = 0
         self._has_executed = False
         try:
@@ -255,6 +260,17 @@ class Execution:
         except Exception as error:
             self._query = None
             raise QueryFailed("start", error) from error
+        if sink.whole is not None:
+            self._start_own_queries(sink.whole)
+
+    def _start_own_queries(self, write: Callable[[Any], None]) -> None:
+        if _CHECKPOINTS not in self._conf:
+            self._session.conf.set(_CHECKPOINTS, self._request.directory + "/sinks")
+        self._own_queries = OwnQueries(self._session, self._query.id)
+        try:
+            self._own_queries.start(write, self._frame)
+        except Exception as error:
+            raise QueryFailed("start", error) from error
 
     def _build(self) -> Any:
         streams = {}
@@ -270,9 +286,9 @@ class Execution:
             )
         return build(self._operations, streams, self._session, self._code)
 
-    def _sink(self) -> Callable[[Any, int], None] | None:
+    def _sink(self) -> Sink:
         if self._request.sink is None:
-            return None
+            return Sink()
         if self._code is None:
             raise NotPermitted("the sink is Python code of the case's author")
         return self._code.sink(self._request.sink)
@@ -280,14 +296,25 @@ class Execution:
     def _drain(self) -> None:
         try:
             self._query.processAllAvailable()
+            self._drain_own_queries()
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
 
     def _await_termination(self) -> None:
         try:
             self._query.awaitTermination()
+            self._drain_own_queries()
+            self._stop_own_queries()
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
+
+    def _drain_own_queries(self) -> None:
+        if self._own_queries is not None:
+            self._own_queries.drain()
+
+    def _stop_own_queries(self) -> None:
+        if self._own_queries is not None:
+            self._own_queries.stop()
 
     def _place_at_once(self, staged: Any) -> None:
         """Show the files while no micro-batch is planned: two sources are not atomic."""
@@ -317,6 +344,7 @@ class Execution:
         return self._backend.plan(self._query, self._frame, self._has_executed)
 
     def _close(self) -> None:
+        self._stop_own_queries()
         if self._query is not None:
             try:
                 self._query.stop()

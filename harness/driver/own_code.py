@@ -7,7 +7,7 @@ import inspect
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .mistakes import BUILDING, IN_THE_SINK, Mistake, mistake_in, path_inside
 
@@ -22,6 +22,15 @@ class AuthorFailed(Exception):
         super().__init__(str(error))
         self.mistake = mistake
         self.error = error
+
+
+class Sink(NamedTuple):
+    """What the author's code does with the result: exactly one of both."""
+
+    batch: Optional[Callable[[Any, int], None]] = None
+    """Writes a micro-batch, with its id, as for ``foreachBatch``."""
+    whole: Optional[Callable[[Any], None]] = None
+    """Starts queries on the streaming DataFrame."""
 
 
 class OwnCode:
@@ -54,19 +63,19 @@ class OwnCode:
         function: Callable[..., Any] = found
         return function
 
-    def sink(self, named: str) -> Callable[[Any, int], None]:
-        """The function that ``module:function`` names, for each micro-batch and its id; it raises ``AuthorFailed`` for its own faults.
+    def sink(self, named: str) -> Sink:
+        """The function that ``module:function`` names; it raises ``AuthorFailed`` for its own faults.
 
         Raises:
             AuthorFailed: it cannot be imported.
         """
         function = self.function(named)
 
-        def write(frame: Any, batch_id: int) -> None:
+        def write(*arguments: Any) -> None:
             with self._failures(IN_THE_SINK):
-                function(frame, batch_id)
+                function(*arguments)
 
-        return write
+        return Sink(whole=write) if _takes_one(function) else Sink(batch=write)
 
     def _send_modules(self) -> None:
         """Make functions of the author's modules, as far as they are imported, part of what refers to them."""
@@ -103,6 +112,17 @@ class OwnCode:
                 if mistake is None:
                     raise
                 raise AuthorFailed(mistake.having_printed(output.text()), error) from error
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether a function takes one argument and not two."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return True
+    except ValueError:  # of a builtin
+        return False
+    return False
 
 
 def _check_arguments(named: str, function: Callable[..., Any], arguments: Any) -> None:

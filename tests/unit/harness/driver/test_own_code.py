@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from harness.driver.own_code import AuthorFailed, OwnCode, printed
+from harness.driver.own_queries import OwnQueries
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def write(frame, batch_id):
 
 def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
     (folder / "acme_sinks.py").write_text(SINK)
-    write = OwnCode([str(folder)]).sink("acme_sinks:write")
+    write = OwnCode([str(folder)]).sink("acme_sinks:write").batch
     write("rows", 7)
     assert sys.modules["acme_sinks"].written == [("rows", 7)]
     for frame, raised in (("bad", "ValueError(8)"), ("gone", "SystemExit(1)")):
@@ -47,6 +48,32 @@ def test_a_sink_gets_each_micro_batch_and_its_faults_are_its_own(folder):
         mistake = caught.value.mistake
         assert (mistake.raised, mistake.during, mistake.printed) == (raised, "in the sink", "writing 8\n")
         assert mistake.at.startswith("acme_sinks.py:")
+
+
+def test_a_function_of_the_whole_result_starts_queries_of_its_own(folder):
+    (folder / "acme_whole.py").write_text("def write(frame):\n    frame.start()\n")
+    sink = OwnCode([str(folder)]).sink("acme_whole:write")
+    assert sink.batch is None
+    done = []
+    theirs = SimpleNamespace(
+        id="theirs",
+        processAllAvailable=lambda: done.append("drained"),
+        stop=lambda: done.append("stopped"),
+        exception=lambda: None,
+    )
+    active = [SimpleNamespace(id="captured")]
+    session = SimpleNamespace(streams=SimpleNamespace(active=active))
+    queries = OwnQueries(session, "captured")
+    queries.start(sink.whole, SimpleNamespace(start=lambda: active.append(theirs)))
+    queries.drain()
+    queries.stop()
+    queries.stop()
+    assert done == ["drained", "stopped"]
+    failing = OwnQueries(session, "captured")
+    theirs.exception = lambda: ValueError("no disk")
+    failing.start(lambda _: None, None)
+    with pytest.raises(ValueError, match="no disk"):
+        failing.drain()
 
 
 def test_workers_that_see_no_module_get_functions_whole(folder, monkeypatch):
