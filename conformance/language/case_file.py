@@ -107,7 +107,7 @@ CASE = Record(
         "sink": Key(
             FUNCTION,
             "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch "
-            "once its rows are captured; needs `--allow-code`.",
+            "once its rows are captured, or `function(DataFrame)` that starts queries of its own; needs `--allow-code`.",
         ),
         "conf": Key(CONF, "Spark SQL confs of this case; numbers and booleans reach Spark as strings."),
         "steps": Key(STEPS, "what happens, in order", required=True),
