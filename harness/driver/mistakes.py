@@ -74,7 +74,9 @@ def mistake_told(message: str, folders: List[str]) -> Optional[Mistake]:
         name = kind.rpartition(".")[2]
         # KeyError's text is the repr of its key.
         shown = "{}({})".format(name, said if name == "KeyError" else repr(said) if said else "")
-        found = None if _is_of_spark(frames) else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
+        # Through Connect, Spark's own exception ends with the frames of the one that it reports, which follows.
+        of_spark = _is_of_spark(frames) or last.startswith("pyspark.")
+        found = None if of_spark else _mistake(shown[:_LONGEST], last, frames, folders, IN_A_UDF)
         if found is not None:
             return found
     if _WORKER_GONE in message:

@@ -37,6 +37,32 @@ def test_a_udf_that_raises_is_named_by_its_line(tmp_path):
     )
 
 
+THROUGH_CONNECT = """\
+Traceback (most recent call last):
+  File "python3.13/site-packages/pyspark/python/lib/pyspark.zip/pyspark/sql/connect/client/core.py", line 2443, in _handle_rpc_error
+    raise convert_exception(
+    ...<5 lines>...
+    ) from None
+  File "{folder}/acme_jobs/totals.py", line 12, in shout
+    return {{}}[text]
+      ^^^^^^^^^^^^^
+pyspark.errors.exceptions.connect.PythonException:
+  An exception was thrown from the Python worker. Please see the stack trace below.
+[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
+  File "{folder}/acme_jobs/totals.py", line 12, in shout
+    return {{}}[text]
+           ~~^^^^^^
+KeyError: 'MY_ENV_VAR'
+ SQLSTATE: 38000
+"""
+"""As a server of 4.3.0 tells it."""
+
+
+def test_through_connect_it_is_what_was_raised_first(tmp_path):
+    found = mistake_told(text(tmp_path, THROUGH_CONNECT), [str(tmp_path)])
+    assert (found.raised, found.at, found.during) == ("KeyError('MY_ENV_VAR')", "acme_jobs/totals.py:12", "in a UDF")
+
+
 def test_other_errors_show_their_text(tmp_path):
     told = text(tmp_path, OLD).replace("KeyError: 'MY_ENV_VAR'", "acme_jobs.errors.Refused: no price: 0")
     assert mistake_told(told, [str(tmp_path)]).raised == "Refused('no price: 0')"
