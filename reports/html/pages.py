@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -87,16 +87,21 @@ def templates() -> Environment:
 
 def pages(report: Report, addresses: Addresses) -> Iterator[Page]:
     """Every page, the front page first."""
+    return (render() for render in renderings(report, addresses))
+
+
+def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Page]]:
+    """What renders each page, in the order of ``pages``: those of the tabs first, then those of pairs, then those of cases."""
     renderer = _Renderer(report, addresses)
-    yield renderer.front()
-    yield renderer.vanished()
-    yield renderer.understand()
-    yield renderer.matrix()
-    yield renderer.bugs()
-    yield renderer.behaviours()
-    yield renderer.about()
-    yield from (renderer.compare(pair) for pair in report.pairs)
-    yield from (renderer.case(id) for id in report.matrix.cases)
+    yield renderer.front
+    yield renderer.vanished
+    yield renderer.understand
+    yield renderer.matrix
+    yield renderer.bugs
+    yield renderer.behaviours
+    yield renderer.about
+    yield from (partial(renderer.compare, pair) for pair in report.pairs)
+    yield from (partial(renderer.case, id) for id in report.matrix.cases)
 
 
 class _Renderer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +14,8 @@ from markupsafe import Markup
 from conformance.core.output_file import FileKind, any_content, write_file
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.pages import TABS, Page, pages, templates
+from reports.html.divided_work import divide
+from reports.html.pages import TABS, Page, pages, renderings, templates
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
@@ -39,8 +42,10 @@ def write(report: Report, out: Path) -> Path:
     """
     _make(out)
     addresses = InAFolder()
-    for page in pages(report, addresses):
-        _put(out / addresses.file(page.key), _alone(page, addresses))
+    rendered = [*renderings(report, addresses)]
+    # What many pages share is found while those of the tabs are rendered.
+    _write(rendered[: len(TABS)], out, addresses)
+    divide(rendered[len(TABS) :], partial(_write, out=out, addresses=addresses))
     for name in ASSETS:
         _put(out / name, _asset(name))
     return out / addresses.file(TABS[0][0])
@@ -66,6 +71,12 @@ def write_one_file(report: Report, out: Path) -> Path:
     )
     _put(out / ONE_FILE, text)
     return out / ONE_FILE
+
+
+def _write(rendered: Iterable[Callable[[], Page]], out: Path, addresses: InAFolder) -> None:
+    for render in rendered:
+        page = render()
+        _put(out / addresses.file(page.key), _alone(page, addresses))
 
 
 def _alone(page: Page, addresses: InAFolder) -> str:
