@@ -152,7 +152,7 @@ def summary(matrix: Matrix) -> str:
         "not-run": "not run",
     }
     told = {
-        status: f"{totals[status]} {word}"
+        status: f"{totals[status]:,} {word}"
         for status, word in words.items()
         if totals[status] or status in ("conforms", "violates")
     }

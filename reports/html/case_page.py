@@ -23,6 +23,7 @@ from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.sources import SourceLink
+from reports.html.time_notation import TimeNotation
 from reports.html.timeline import Timeline, timeline
 from reports.html.visible import cut, visible
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -158,6 +159,7 @@ def _section(
     compared = newest if differs else None
     seen = cell.observation
     predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
+    notation = TimeNotation.of(case)
     entry = cell.differs if cell.status in ("differs", "bug", "unsupported", "violates") else None
     return CaseSection(
         letter=letter,
@@ -165,8 +167,8 @@ def _section(
         sign=CellSign.of(cell, target),
         reason=entry,
         source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
-        difference=_first_difference(cell, compared, by_name) if compared is not None else None,
-        findings=tuple(cut(line) for line in described(cell.findings)),
+        difference=_first_difference(case, cell, compared, by_name) if compared is not None else None,
+        findings=tuple(cut(notation.text(line)) for line in described(cell.findings)),
         notes=cell.notes,
         timeline=timeline(
             case,
@@ -177,9 +179,11 @@ def _section(
         )
         if case is not None and seen is not None
         else None,
-        table=_table(case, version, cell, predicted.observation if predicted is not None else None),
+        table=notation.table(_table(case, version, cell, predicted.observation if predicted is not None else None)),
         columns=tuple(f"{column.name} {column.type}" for column in seen.columns) if seen is not None else (),
-        explanation=predicted.explanation if predicted is not None else (),
+        explanation=tuple((tone, notation.text(line)) for tone, line in predicted.explanation)
+        if predicted is not None
+        else (),
     )
 
 
@@ -193,10 +197,10 @@ def _table(
     return step_table(case, version, cell, predicted)
 
 
-def _first_difference(cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
+def _first_difference(case: Case | None, cell: Cell, newest: Cell, by_name: Mapping[str, Target]) -> FirstDifference:
     other = by_name[newest.target]
     where = first_difference(newest, cell)
-    others, own = readable(where)
+    others, own = readable(where, case)
     what = contrast(cell, newest, other.title)
     return FirstDifference(other.title, what, where.place, where.what.replace("_", " "), own, others)
 

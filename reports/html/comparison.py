@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.divergence import Divergence
@@ -17,6 +18,7 @@ from reports.analysis.report import Report
 from reports.analysis.since import Since
 from reports.html.ribbon import CellSign
 from reports.html.sources import SourceLink
+from reports.html.time_notation import TimeNotation
 from reports.html.visible import cut
 
 _TIMESTAMP = DataType("timestamp")
@@ -147,7 +149,7 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
         after=CellSign.of(change.after, pair.after, bugs),
         where=where.place,
         aspect=where.what.replace("_", " "),
-        values=readable(where),
+        values=readable(where, report.cases.get(change.case)),
         since=tuple(_since(report, pair, change.case)),
         features=report.features.get(change.case, ()),
     )
@@ -158,9 +160,10 @@ def _since(report: Report, pair: Changes, case: str) -> Iterator[Since]:
     yield from (turn.since for turn in report.turns[case] if first < turn.place <= last)
 
 
-def readable(where: Divergence) -> tuple[str, str]:
-    """Both values of a divergence; the instants in rows as a case writes them."""
-    a, b = (cut(_INSTANT.sub(_instant, value), _SHOWN) for value in where.values)
+def readable(where: Divergence, case: Case | None) -> tuple[str, str]:
+    """Both values of a divergence; their instants as the case writes them."""
+    notation = TimeNotation.of(case)
+    a, b = (cut(notation.text(_INSTANT.sub(_instant, value)), _SHOWN) for value in where.values)
     return a, b
 
 

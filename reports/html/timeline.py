@@ -12,12 +12,13 @@ from itertools import combinations
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
-from conformance.core.values import show, show_in_full
+from conformance.core.values import show_in_full
 from conformance.judging.divergence import Divergence
 from conformance.judging.rows import OutputSchema
 from reports.analysis.model_fates import BatchFates, confirmed
 from reports.html.arrivals import FATES, ExecutedBatch, RowFate, executed
 from reports.html.emitted_windows import WindowColumns
+from reports.html.time_notation import TimeNotation
 from reports.html.time_scale import TimeScale
 from reports.html.value_labels import LINE as LABEL_LINE
 from reports.html.value_labels import ValueLabel, placed, width_of
@@ -159,6 +160,7 @@ class _Layout:
         across: float,
     ) -> None:
         self._shown = shown
+        self._show = TimeNotation.of(case).show
         self._of = of
         self._divergence = divergence
         columns = {
@@ -176,7 +178,7 @@ class _Layout:
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)
         self._null = any(row.fate in ("null", "timeless") for one in shown for row in one.rows)
-        labels = [show(instant) for instant in self._scale.instants]
+        labels = [self._show(instant) for instant in self._scale.instants]
         self._left = max(64.0, 7.2 * max((len(label) for label in labels), default=0) + 18)
 
     def timeline(self) -> Timeline:
@@ -258,7 +260,7 @@ class _Layout:
             y = self._y(instant)
             if all(abs(y - other) >= TICK_ROOM for other in taken):
                 taken.append(y)
-                yield TimeTick(y, show(instant), show_in_full(instant))
+                yield TimeTick(y, self._show(instant), show_in_full(instant))
 
     def _rows(self) -> Iterator[DrawnRow]:
         lane = HEAD + self._plot + LANE / 2
@@ -273,7 +275,9 @@ class _Layout:
         begin, top, bottom = self._x(bar.first) + INSET, self._y(bar.span.end), self._y(bar.span.start)
         width = self._x(bar.last) + self._column - INSET - begin
         emissions = tuple(self._emission(at) for at in sorted(bar.emitted))
-        return DrawnWindow(begin, top, width, max(bottom - top, 2.0), bar.end, bar.by_model, str(bar), emissions)
+        return DrawnWindow(
+            begin, top, width, max(bottom - top, 2.0), bar.end, bar.by_model, bar.described(self._show), emissions
+        )
 
     def _emission(self, column: int) -> float:
         """Shortly before the end of the micro-batch, where a bar may end."""
@@ -290,7 +294,7 @@ class _Layout:
         """What a window emits; windows that lie on each other are named by their start."""
         texts = bar.emitted[column]
         text = texts[0] if len(texts) == 1 else f"{len(texts)} rows"
-        return f"{show(bar.span.start)}: {text}" if self._overlap else text
+        return f"{self._show(bar.span.start)}: {text}" if self._overlap else text
 
     def _staircase(self, watermarks: Sequence[int | None], after: int | None) -> str:
         path: list[str] = []
@@ -315,14 +319,14 @@ class _Layout:
             batch = one.batch
             again = f"After a restart ({one.restarted}): " if one.restarted else ""
             late = [row.text for row in one.rows if row.fate in ("late", "model-late")]
-            ran = "" if batch.watermark is None else f", runs with the watermark {show(batch.watermark * 1000)}"
+            ran = "" if batch.watermark is None else f", runs with the watermark {self._show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""
             ended = [bar for bar in self._bars if bar.last == at and bar.end == "evicted"]
-            removed = "; ".join(f"{show(bar.span.start)} – {show(bar.span.end)}" for bar in ended)
+            removed = "; ".join(f"{self._show(bar.span.start)} – {self._show(bar.span.end)}" for bar in ended)
             model = ", by the reference model" if any(bar.by_model for bar in ended) else ""
             evicted = f", removes the windows {removed}{model}" if ended else ""
-            left = "" if batch.next_watermark is None else f", leaves {show(batch.next_watermark * 1000)}"
+            left = "" if batch.next_watermark is None else f", leaves {self._show(batch.next_watermark * 1000)}"
             yield (
                 f"{again}Micro-batch {batch.id} of step {one.step}, {batch.kind}: reads {len(one.rows)}, "
                 f"emits {len(batch.rows)}{dropped}{named}{evicted}{ran}{left}."

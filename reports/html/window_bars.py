@@ -6,12 +6,11 @@ change and removed later, which only the reference model tells; in complete mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case
-from conformance.core.values import show
 from reports.analysis.model_fates import BatchFates, Span
 from reports.html.arrivals import ExecutedBatch, tumbling
 from reports.html.emitted_windows import WindowColumns
@@ -43,9 +42,10 @@ class WindowBar:
     emitted: Mapping[int, tuple[str, ...]]
     """Column → what was emitted there, without the window."""
 
-    def __str__(self) -> str:
+    def described(self, shown: Callable[[int], str]) -> str:
+        """The window and what becomes of it; ``shown`` writes an instant (µs since the epoch)."""
         model = ", by the reference model" if self.by_model else ""
-        return f"window {show(self.span.start)} – {show(self.span.end)}: {_ENDS[self.end]}{model}"
+        return f"window {shown(self.span.start)} – {shown(self.span.end)}: {_ENDS[self.end]}{model}"
 
 
 def window_bars(

@@ -103,3 +103,17 @@ class TestPhone:
         page = published_reader().open("matrix.html")
         assert page.get_by_label("Family").is_visible()
         assert not page.locator("summary", has_text="Filters").is_visible()
+
+    @pytest.mark.parametrize("page", ["index", "compare/3.5.9..4.3.0"])
+    def test_features_are_folded_on_a_phone_and_open_on_a_screen(self, published_reader, page):
+        small = published_reader(viewport={"width": 320, "height": 640}).open(f"{page}.html")
+        fold = small.locator("summary", has_text="My query uses")
+        assert fold.is_visible()
+        assert not small.get_by_label("outer join", exact=True).is_visible()
+        fold.click()
+        small.get_by_label("outer join", exact=True).check()
+        assert "only what you ticked" in small.locator("[data-shown]").inner_text()
+        assert small.evaluate("document.documentElement.scrollWidth") <= 320
+        large = published_reader().open(f"{page}.html")
+        assert large.get_by_label("outer join", exact=True).is_visible()
+        assert not large.locator("summary", has_text="My query uses").is_visible()
