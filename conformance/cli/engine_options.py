@@ -64,7 +64,9 @@ class Speed(Concurrency):
             "Cases at a time in each engine; by default what the cores allow, at most 8.", "N", SPEED, min=1, max=64
         ),
     ] = None
-    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1)] = STEP_TIMEOUT_S
+    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)] = (
+        STEP_TIMEOUT_S
+    )
 
 
 @dataclass(frozen=True)

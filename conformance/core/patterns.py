@@ -98,4 +98,12 @@ def _parts(argument: Any) -> list[Any]:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    return regex.compile(pattern, flags | regex.VERSION0)
+    return regex.compile(_LITERAL_BRACE.sub(_escaped, pattern), flags | regex.VERSION0)
+
+
+_LITERAL_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d*(?:,\d*)?\})", re.DOTALL)
+"""What begins with a backslash; or a brace that begins no repetition: `re` takes it literally, `regex` for approximate matching."""
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return rf"\{found[0]}" if found[0] == "{" else found[0]

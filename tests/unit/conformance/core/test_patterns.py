@@ -1,5 +1,7 @@
 """Regular expressions of cases: anyone writes them."""
 
+import re
+
 import pytest
 
 from conformance.core import patterns
@@ -61,3 +63,9 @@ def test_a_pattern_with_ordinary_repetitions_is_one(text):
 def test_a_pattern_that_takes_for_ever_is_given_up(search, impatient):
     with pytest.raises(PatternTooSlow, match=r"takes longer than 0.2 s"):
         search(HOSTILE, "a" * 60 + "!")
+
+
+@pytest.mark.parametrize("pattern", ["a{e<=3}", "{", r"\{e", "[{]", r"\N{DIGIT ONE}{2}", "a{,2}b", "{x", r"\\{"])
+@pytest.mark.parametrize("text", ["a{e<=3}", "b", "{", "{e", "11", "aab", "{x", "\\{"])
+def test_a_brace_means_what_python_says(pattern: str, text: str) -> None:
+    assert occurs(pattern, text) == (re.search(pattern, text) is not None)
