@@ -12,38 +12,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.core.case import Case
-from conformance.core.errors import WrongUsage
-from conformance.core.observation import Identity
 from conformance.core.printable import printable, without_commands
-from conformance.judging.verdict import AS_THE_CASE_SAYS, not_applicable
+from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue
+from conformance.own_job.case_run import run_on
 from conformance.policies.case import TARGET, PolicyCase, check
-from conformance.runner.project import OwnJob, Project, own_job
-from conformance.runner.resources import STEP_TIMEOUT_S, open_runtime
-from conformance.runner.run import JudgeCases
+from conformance.pytest_engines import SharedEngines, chosen_targets
 from conformance.suite import discovery
-from harness.engine.engine import EngineLocation, Runtime
-from harness.environments import readiness
-from harness.runtimes.cluster import settings_of
-from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
-from harness.scheduling.cell_run import CellRun, Limits, run_cell
-from harness.scheduling.engine_slot import EngineSlot
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
 _CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
 """Finds the target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
-_ENGINES = pytest.StashKey["Engines"]()
 _CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
 
 
@@ -51,25 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     shipped = Catalogue.at(discovery.shipped())
     for tag, entry in ((shipped and shipped.tags) or {}).items():
         config.addinivalue_line("markers", f"{tag}: {entry['sentence']}")
-    runtime = config.getoption("--spark-runtime")
-    if runtime not in NAMES:
-        raise pytest.UsageError(f"--spark-runtime: {runtime!r} is not one of {', '.join(NAMES)}")
-    if config.getoption("--env") and runtime == "container":
-        raise pytest.UsageError("--env: a container gets no variables of this machine: omit --spark-runtime")
-    try:
-        engines = Engines(config)
-        choice = Targets.load().choose(config.getoption("--spark"), obstacle=readiness.obstacle)
-    except ValueError as error:
-        raise pytest.UsageError(str(error)) from error
-    config.stash[_TARGETS] = choice.targets
-    config.stash[_ENGINES] = engines
+    config.stash[_TARGETS] = chosen_targets(config)
+    SharedEngines.of(config)
     config.stash[_CATALOGUES] = {}
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    engines = config.stash.get(_ENGINES, None)
-    if engines is not None:
-        engines.close()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -173,10 +145,10 @@ class CaseItem(_Item):
         self.user_properties.append(("spark", str(target.version)))
 
     def runtest(self) -> None:
-        skipped = not_applicable(self.case, self.target.version)
-        if skipped is not None:
-            pytest.skip(skipped.notes[0])
-        verdict = JudgeCases().verdict(self.config.stash[_ENGINES].run(self.case, self.target))
+        engines = SharedEngines.of(self.config).engines(allow_code=bool(self.config.getoption("--allow-code")))
+        verdict = run_on(engines, self.case, self.target).verdict
+        if verdict.status == "not-applicable":
+            pytest.skip(verdict.notes[0])
         self.user_properties.append(("status", verdict.status))
         if verdict.status not in AS_THE_CASE_SAYS:
             raise Unexpected(_shown(verdict.describe()))
@@ -193,76 +165,3 @@ class PolicyItem(_Item):
         found = check(self.case)
         if found:
             raise Unexpected(_shown("\n".join([self.case.title, *map(str, found)])))
-
-
-class Engines:
-    """Runs cases on one engine at a time: another version's engine is closed first.
-
-    Raises:
-        NotSet: a variable of ``--env`` has no value.
-    """
-
-    def __init__(self, config: pytest.Config) -> None:
-        limit = config.getoption("--spark-step-timeout")
-        self._limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S if limit is None else limit)
-        self._allow_code = bool(config.getoption("--allow-code"))
-        job = _own_job(config)
-        self._options = RuntimeOptions(
-            runtime=config.getoption("--spark-runtime"),
-            images=tuple(config.getoption("--spark-image") or ()),
-            own_code=job.own_code,
-            requirements=job.requirements,
-            packages=job.packages,
-            conf=job.conf,
-            variables=variables_named(config.getoption("--env") or ()),
-        )
-        self._stack = ExitStack()
-        self._runtime: Runtime | None = None
-        self._slot: EngineSlot | None = None
-
-    def run(self, case: Case, target: Target) -> CellRun:
-        if self._slot is None or self._slot.target != target:
-            self._close_slot()
-            if self._runtime is None:
-                self._runtime = self._stack.enter_context(open_runtime(self._options))
-            self._slot = EngineSlot(self._runtime, target, _Silent())
-        return run_cell(case, self._slot, self._limits, self._allow_code)
-
-    def close(self) -> None:
-        self._close_slot()
-        self._stack.close()
-
-    def _close_slot(self) -> None:
-        if self._slot is not None:
-            self._slot.close()
-            self._slot = None
-
-
-def _own_job(config: pytest.Config) -> OwnJob:
-    """What engines need for the user's own code, by the options and the ``pyproject.toml`` of pytest's root.
-
-    Raises:
-        WrongUsage: an option, or a key of the table, is wrong, or not for containers.
-    """
-    given = {name: config.getoption(f"--{name}") for name in ("code", "requirements", "package", "conf")}
-    in_containers = config.getoption("--spark-runtime") == "container"
-    for name in ("requirements", "package", "conf"):
-        if given[name] and in_containers:
-            raise WrongUsage(f"--{name}: a container has its own engine: omit --spark-runtime")
-    job = own_job(
-        Project.read(config.rootpath),
-        allow_code=bool(config.getoption("--allow-code")),
-        code=[Path(folder) for folder in given["code"] or ()],
-        requirements=Path(given["requirements"]) if given["requirements"] else None,
-        packages=given["package"] or (),
-        conf=settings_of(given["conf"] or ()),
-    )
-    return OwnJob(job.own_code) if in_containers else job
-
-
-class _Silent:
-    """Prints nothing: pytest shows progress."""
-
-    def engine_says(self, target: Target, line: str) -> None: ...
-
-    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...

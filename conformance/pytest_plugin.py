@@ -1,12 +1,24 @@
-"""The options of ``pytest cases --spark 3.5``; with ``--spark``, ``conformance.pytest_items`` collects and runs cases.
+"""The options of ``pytest cases --spark 3.5``, and the fixture ``watermark_case``.
 
 Every run of pytest imports this module where the suite is installed, also those that have nothing to do with it. What knows cases and
-engines takes half a second to import, so it is imported only with ``--spark``.
+engines takes half a second to import, so it is imported only with ``--spark`` (``conformance.pytest_items``) or for a test that uses
+the fixture (``conformance.pytest_watermark_case``).
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
 import pytest
+
+_NAMES = ("harness", "reports")
+"""Our packages whose names others use, too."""
+_SITE = Path(__file__).parents[1]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,10 +70,67 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all; repeatable",
     )
     group.addoption("--conf", action="append", metavar="KEY=VALUE", help="Spark setting of each engine; repeatable")
+    group.addoption(
+        "--conformance-update",
+        action="store_true",
+        help="write what Spark does into the recorded cases of watermark_case(…).expect_recorded()",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--spark"):
-        from conformance import pytest_items
+        config.pluginmanager.register(_imported("conformance.pytest_items"))
 
-        config.pluginmanager.register(pytest_items)
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    if not config.getoption("--spark"):
+        return []
+    root = config.rootpath
+    own = [name for name in _NAMES if (root / name / "__init__.py").is_file() and root != _SITE]
+    return [
+        f"conformance: with --spark, {name} is its package; tests that import yours ({root / name}) fail: run them without --spark"
+        for name in own
+    ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "conformance_target" in metafunc.fixturenames:
+        try:
+            found = _imported("conformance.pytest_watermark_case").targets(metafunc.config)
+        except pytest.UsageError as error:
+            # Shown without a traceback, and other files still run.
+            raise pytest.Collector.CollectError(str(error)) from None
+        names = [target.name for target in found]
+        # The scope groups the tests by version, so that each process needs one engine at a time.
+        metafunc.parametrize("conformance_target", found, ids=names, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def conformance_target(request: pytest.FixtureRequest) -> Any:
+    """The version of Spark on which ``watermark_case`` runs."""
+    return request.param
+
+
+@pytest.fixture
+def watermark_case(request: pytest.FixtureRequest, conformance_target: Any) -> Iterator[Any]:
+    """``watermark_case(build, orders="order_time TIMESTAMP")``: a case on a function of yours, on each version of ``--spark``."""
+    cases = _imported("conformance.pytest_watermark_case").CasesOfATest(request, conformance_target)
+    yield cases
+    cases.fail_unless_run()
+
+
+def _imported(name: str) -> Any:
+    """A module of ours.
+
+    Raises:
+        pytest.UsageError: a package of the user's has the name of one of ours, and Python finds it first.
+    """
+    for package in _NAMES:
+        found = sys.modules.get(package) or PathFinder.find_spec(package)
+        file = getattr(found, "__file__", None) or getattr(found, "origin", None)
+        if file is not None and Path(file).resolve().parents[1] != _SITE.resolve():
+            raise pytest.UsageError(
+                f"conformance: the package {Path(file).parent} hides its own package {package}: "
+                "start pytest where Python does not find yours first, or run cases with `conformance run`"
+            )
+    return import_module(name)

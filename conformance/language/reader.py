@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,21 +55,38 @@ def read_case(path: Path, id: str, catalogue: Catalogue | None = None) -> Case:
     return case_of(node and with_rows(node, report), report, id, catalogue)
 
 
-def case_from(written: Mapping[str, Json], id: str) -> Case:
+def case_from(written: Mapping[str, Json], id: str, *, steps_as_lines: bool = False) -> Case:
     """The Spark case that a mapping, structured like the YAML, describes; all line numbers are 0.
+
+    Args:
+        written: the mapping.
+        id: of the case.
+        steps_as_lines: whether everything in a step has its number as the line, so that a problem says where it is.
 
     Raises:
         InvalidCase: with every problem.
     """
-    return case_of(_node(written), Report(Path(f"{id}.yaml")), id, None)
+    node = _node(written)
+    if steps_as_lines and isinstance(node, Entries):
+        node = _with_numbered_steps(node, written)
+    return case_of(node, Report(Path(f"{id}.yaml")), id, None)
 
 
-def _node(value: Json) -> Node:
+def _with_numbered_steps(node: Entries, written: Mapping[str, Json]) -> Entries:
+    steps = Items(0, 0, tuple(_node(step, number) for number, step in enumerate(written["steps"], 1)))
+    return replace(
+        node,
+        entries=tuple(replace(entry, value=steps) if entry.key.value == "steps" else entry for entry in node.entries),
+    )
+
+
+def _node(value: Json, line: int = 0) -> Node:
     if isinstance(value, Mapping):
-        return Entries(0, 0, tuple(Entry(Scalar(0, 0, key), _node(item)) for key, item in value.items()))
+        found = (Entry(Scalar(line, 0, key), _node(item, line)) for key, item in value.items())
+        return Entries(line, 0, tuple(found))
     if isinstance(value, list | tuple):
-        return Items(0, 0, tuple(map(_node, value)))
-    return Scalar(0, 0, value)
+        return Items(line, 0, tuple(_node(item, line) for item in value))
+    return Scalar(line, 0, value)
 
 
 def _of_matrix(node: Entries, report: Report, id: str, catalogue: Catalogue | None) -> tuple[Case, ...]:

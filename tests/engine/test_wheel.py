@@ -73,3 +73,12 @@ def test_its_pytest_plugin_is_there(installed, tmp_path):
         check=False,
     )
     assert "cases/one.yaml::[spark-3.5." in done.stdout, done.stdout + done.stderr
+
+
+def test_its_public_interface_is_there_and_typed(installed, tmp_path):
+    look = "import conformance, pathlib; print(pathlib.Path(conformance.__file__).with_name('py.typed').is_file())"
+    look += "; print([getattr(conformance, name).__name__ for name in conformance.__all__] == conformance.__all__)"
+    done = subprocess.run(
+        [installed / "python", "-c", look], cwd=tmp_path, env=environ(), capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["True", "True"], done.stderr

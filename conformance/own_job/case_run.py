@@ -1,0 +1,122 @@
+"""Runs a case from Python code: one case, one version, a result or an ``AssertionError``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.printable import printable
+from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
+from conformance.runner.engines import Engines
+from conformance.runner.project import Project, own_job
+from conformance.runner.resources import STEP_TIMEOUT_S, OptionsClash
+from conformance.runner.run import JudgeCases
+from conformance.runner.session import choose_targets
+from conformance.suite import discovery
+from harness.runtimes.options import RuntimeOptions
+from harness.runtimes.own_code import OwnCode
+from harness.scheduling.cell_run import Limits
+from harness.targets.target import Target
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What a version of Spark did with a case."""
+
+    verdict: Verdict
+    observation: Observation | None
+    """Micro-batch by micro-batch; None if there is none, because the harness failed or the case is not about this version."""
+
+    def raise_unless_as_expected(self) -> None:
+        """Raise what is not as the case says.
+
+        Raises:
+            NotAsExpected: something is not.
+        """
+        if self.verdict.status not in AS_THE_CASE_SAYS and self.verdict.status != "not-applicable":
+            raise NotAsExpected(self)
+
+
+class NotAsExpected(AssertionError):
+    """Spark did not do what the case expects; the message lists the findings.
+
+    Attributes:
+        result: the verdict and what was observed.
+    """
+
+    def __init__(self, result: CaseResult) -> None:
+        super().__init__(printable(result.verdict.describe(), keep="\n"))
+        self.result = result
+
+
+def run_case(
+    case: Case | str | Path,
+    *,
+    spark: str = "newest",
+    allow_code: bool = False,
+    code: Sequence[Path] = (),
+    check: bool = True,
+) -> CaseResult:
+    """Run a case on one version of Spark, in an engine of its own on this machine.
+
+    The ``[tool.conformance]`` table of the nearest ``pyproject.toml`` counts as for ``conformance run``.
+
+    Args:
+        case: a case, a file with one case, or the id of a case of the suite.
+        spark: a version (``3.5.9``), a line (``3.5``), ``newest`` or ``installed``.
+        allow_code: whether the case may run Python code, any SQL and any setting.
+        code: more folders with modules that the case calls; needs ``allow_code``.
+        check: whether to raise if the result is not as expected.
+
+    Raises:
+        NotAsExpected: it is not, and ``check`` is set.
+        WrongUsage: the case or the version is wrong, or there is none.
+    """
+    chosen = choose_targets([spark]).targets
+    if len(chosen) != 1:
+        raise OptionsClash(f"spark={spark!r} names {len(chosen)} versions: a case runs on one")
+    job = own_job(Project.read(Path.cwd()), allow_code=allow_code)
+    options = RuntimeOptions(
+        own_code=with_folders(job.own_code, code),
+        requirements=job.requirements,
+        packages=job.packages,
+        conf=job.conf,
+    )
+    with Engines(options, Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)) as engines:
+        result = run_on(engines, _read(case), chosen[0])
+    if check:
+        result.raise_unless_as_expected()
+    return result
+
+
+def with_folders(own_code: OwnCode | None, folders: Sequence[Path]) -> OwnCode | None:
+    """The code, found in these folders too.
+
+    Raises:
+        OptionsClash: there are folders, but no code is allowed.
+        NoSuchFolder: one does not exist.
+    """
+    if own_code is None and folders:
+        raise OptionsClash("code: cases run your code only with allow_code=True")
+    return own_code and OwnCode.at([*own_code.folders, *folders], "code")
+
+
+def run_on(engines: Engines, case: Case, target: Target) -> CaseResult:
+    """Run a case and judge what the engine did; a case that is not about the version does not run."""
+    outside = not_applicable(case, target.version)
+    if outside is not None:
+        return CaseResult(outside, None)
+    run = engines.run(case, target)
+    return CaseResult(JudgeCases().verdict(run), next(iter(run.observations), None))
+
+
+def _read(case: Case | str | Path) -> Case:
+    if isinstance(case, Case):
+        return case
+    found = discovery.find(str(case))
+    if not isinstance(found, Case):
+        raise OptionsClash(f"{case} is a case on a watermark policy, which no Spark runs")
+    return found

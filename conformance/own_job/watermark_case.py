@@ -1,0 +1,264 @@
+"""Builds a case in Python: a function of one's own, its streams, and steps with what they must show."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from conformance.core.case import Case
+from conformance.core.errors import WrongUsage
+from conformance.language.problem import InvalidCase
+from conformance.language.reader import case_from
+from conformance.own_job.case_run import CaseResult, run_case
+
+Json: TypeAlias = Any
+Job: TypeAlias = Callable[..., Any]
+"""A function of the session and a DataFrame for each stream, which returns a DataFrame."""
+
+
+class NotACase(WrongUsage):
+    """The calls do not make a case; the message says which step is wrong and how to mend it."""
+
+
+class CaseRunner(Protocol):
+    """Runs a case that was built."""
+
+    def __call__(self, case: WatermarkCase, spark: str | None) -> CaseResult:
+        """Run it.
+
+        Raises:
+            NotAsExpected: the result is not as expected.
+        """
+
+
+def run_alone(case: WatermarkCase, spark: str | None) -> CaseResult:
+    """Run a case in an engine of its own.
+
+    Raises:
+        NotAsExpected, WrongUsage: see `run_case`.
+    """
+    if case.recorded:
+        raise NotACase("expect_recorded() needs a test to write beside: use the pytest fixture watermark_case")
+    return run_case(case.checked_case(), spark=spark or "newest", allow_code=True, code=[case.function.folder])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module, as engines find it."""
+
+    name: str
+    """``module:function``"""
+    folder: Path
+    """Where Python finds the module."""
+    streams: tuple[str, ...] | None
+    """The parameters after the session; None if it takes any number."""
+
+    @classmethod
+    def of(cls, function: Job) -> Function:
+        """Raises NotACase: an engine, which is another process, cannot import the function."""
+        name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if not name.isidentifier() or file is None or module == "__main__":
+            raise NotACase(
+                f"{name or function!r}: an engine must be able to import the function: "
+                "define it with `def` at the top level of a module, and import it from there"
+            )
+        path = Path(file).resolve()
+        package = len(module.split(".")) - (0 if path.name == "__init__.py" else 1)
+        return cls(f"{module}:{name}", path.parents[package], _streams_of(function))
+
+
+def _streams_of(function: Job) -> tuple[str, ...] | None:
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return None
+    return tuple(each.name for each in parameters[1:] if each.kind is not each.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class WatermarkCase:
+    """A case on a function of one's own. Every method returns another case, so a beginning can be shared.
+
+    Attributes:
+        function: the query under test.
+        streams: stream → DDL schema, in the order in which the function takes them.
+        steps: as in the YAML.
+        keys: other top-level keys of the case language: ``outputMode``, ``conf``, ``trigger``.
+        recorded: whether the expectations are those of a recorded file.
+    """
+
+    function: Function
+    streams: Mapping[str, str]
+    steps: tuple[Mapping[str, Json], ...] = ()
+    keys: Mapping[str, Json] = field(default_factory=dict)
+    recorded: bool = False
+    runner: CaseRunner = field(default=run_alone, repr=False, compare=False)
+
+    def add(self, /, **rows: Sequence[Sequence[Any]]) -> WatermarkCase:
+        """Rows that arrive in one micro-batch: ``add(orders=[("12:01", "ada", 1.5)])``; then the engine runs until idle.
+
+        Args:
+            rows: by stream, in the order of its columns. A value is as in the case language; dates, times and decimals may also
+                be Python's. A stream that is missing has nothing new.
+        """
+        return self._with_step({"add": _plain(rows)})
+
+    def idle(self) -> WatermarkCase:
+        """Nothing arrives; the engine runs until idle."""
+        return self._with_step({"idle": {}})
+
+    def restart(self, how: str = "graceful") -> WatermarkCase:
+        """Stop the query, and start it again from its checkpoint; ``how``: ``graceful``, ``crash-before-commit`` or ``kill``."""
+        return self._with_step({"restart": how})
+
+    def expect(self, **expected: Any) -> WatermarkCase:
+        """What the last step must show, in the keys of the case language: ``expect(rows=[], watermark="11:51", dropped=1)``.
+
+        A step without it, or without ``rows``, must emit no rows.
+
+        Raises:
+            NotACase: there is no step, or it has an expectation already.
+        """
+        if not self.steps:
+            raise NotACase("expect(…) is about the step before it: call add(…), idle() or restart() first")
+        *before, last = self.steps
+        if "expect" in last:
+            raise NotACase(f"step {len(self.steps)} has an expectation already: give all its keys in one expect(…)")
+        if self.recorded:
+            raise NotACase("expect(…) and expect_recorded() exclude each other: remove one")
+        return replace(self, steps=(*before, {**last, "expect": _plain(expected)}))
+
+    def expect_recorded(self) -> WatermarkCase:
+        """Compare every step with what ``pytest --conformance-update`` has recorded; only with the pytest fixture.
+
+        Raises:
+            NotACase: a step has an expectation.
+        """
+        if any("expect" in step for step in self.steps):
+            raise NotACase("expect(…) and expect_recorded() exclude each other: remove one")
+        return replace(self, recorded=True)
+
+    def output_mode(self, mode: str) -> WatermarkCase:
+        """``append``, ``update`` or ``complete``; ``append`` without this."""
+        return replace(self, keys={**self.keys, "outputMode": mode})
+
+    def conf(self, settings: Mapping[str, str | int | bool]) -> WatermarkCase:
+        """Spark SQL settings of the case, laid over those of earlier calls."""
+        return replace(self, keys={**self.keys, "conf": {**self.keys.get("conf", {}), **settings}})
+
+    def run(self, spark: str | None = None) -> CaseResult:
+        """Run the case.
+
+        Args:
+            spark: a version (``3.5.9``), a line (``3.5``), ``newest`` or ``installed``; None for the newest that runs here or, with
+                the pytest fixture, for the version of the test.
+
+        Raises:
+            NotAsExpected: what Spark did is not as expected.
+            NotACase, WrongUsage: the case or the version is wrong.
+        """
+        return self.runner(self, spark)
+
+    def written(self) -> dict[str, Json]:
+        """The case, structured like its YAML."""
+        call = {"call": self.function.name, "with": list(self.streams)}
+        return {
+            "title": f"{self.function.name} does what is expected",
+            "strength": "observed",
+            "streams": dict(self.streams),
+            "query": [call],
+            **self.keys,
+            "steps": [dict(step) for step in self.steps],
+        }
+
+    def case(self) -> Case:
+        """The case, as the reader of the case language makes it.
+
+        Raises:
+            NotACase: with every problem, and its step.
+        """
+        id = self.function.name.replace(":", ".")
+        try:
+            # There is no file, so no finding has a line.
+            return case_from(self.written(), id).model_copy(update={"lines": {}})
+        except InvalidCase:
+            problems = self._problems(id)
+        raise NotACase("\n".join(problems))
+
+    def checked_case(self) -> Case:
+        """The case, which must expect something.
+
+        Raises:
+            NotACase: it expects nothing, or has a problem.
+        """
+        if not any("expect" in step for step in self.steps):
+            raise NotACase(
+                f"{self.function.name}: the case expects nothing: "
+                "say what with expect(…), or let pytest --conformance-update write it down with expect_recorded()"
+            )
+        return self.case()
+
+    def _problems(self, id: str) -> list[str]:
+        try:
+            case_from(self.written(), id, steps_as_lines=True)
+        except InvalidCase as invalid:
+            return [
+                f"step {found.line}: {found.message}" if found.line else found.message for found in invalid.problems
+            ]
+        raise AssertionError("where a case stands decides nothing about its validity")
+
+    def _with_step(self, step: Mapping[str, Json]) -> WatermarkCase:
+        return replace(self, steps=(*self.steps, step))
+
+
+def watermark_case(build: Job, /, **streams: str) -> WatermarkCase:
+    """A case on a function of one's own, to which steps are added.
+
+    Args:
+        build: ``build(spark, orders, …)``, at the top level of a module that engines can import.
+        streams: the DDL schema of each stream, by the name of its parameter.
+
+    Raises:
+        NotACase: an engine cannot import the function, or it takes other streams.
+    """
+    function = Function.of(build)
+    if function.streams is None:
+        return WatermarkCase(function, dict(streams))
+    wanted = f"{function.name} takes the streams {', '.join(function.streams) or '(none)'}"
+    for name in streams:
+        if name not in function.streams:
+            raise NotACase(f"{wanted}, not {name}: name each schema as the parameter")
+    missing = [name for name in function.streams if name not in streams]
+    if missing:
+        raise NotACase(
+            f'{wanted}: give the schema of {", ".join(missing)}, such as {missing[0]}="time TIMESTAMP, n INT"'
+        )
+    return WatermarkCase(function, {name: streams[name] for name in function.streams})
+
+
+def _plain(value: Any) -> Json:
+    """A Python value as the YAML has it.
+
+    Raises:
+        NotACase: YAML has no such value.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+        return moment.isoformat(" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, str | bool | int | float | Decimal):
+        return value
+    raise NotACase(
+        f"{value!r} is a {type(value).__name__}, which no case can hold: write a text, a number, a date, a list"
+    )
