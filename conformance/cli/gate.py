@@ -23,6 +23,7 @@ from reports.analysis.features import features, named_features
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import published_results
+from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade
 from reports.results.status import MARKS
@@ -131,6 +132,7 @@ def _lines(answer: Gate) -> Iterator[Text]:
         yield Text(f"{MARKS['bug'].glyph} Known bugs of both versions", style="bold")
     for standing in answer.bugs:
         yield Text.assemble("  ", (standing.case, "bold"), f"  {standing.bug}: {standing.because}{standing.bug.ticket}")
+        yield from _workaround(standing.bug)
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     for silent in answer.compared.missing:
@@ -175,8 +177,15 @@ def _change(ruling: Ruling) -> Iterator[Text]:
     for reason in change.reasons:
         known = (f"{MARKS['bug'].glyph} {reason.bug}: ", MARKS["bug"].style) if reason.bug else ""
         yield Text.assemble(f"      {reason.spark}: ", known, f"{reason.text}{reason.ticket}")
+        if reason.bug is not None:
+            yield from _workaround(reason.bug)
     if not change.reasons:
         yield Text(f"      no case gives a reason; {change.where}", style="yellow")
+
+
+def _workaround(bug: KnownBug) -> Iterator[Text]:
+    if bug.workaround is not None:
+        yield Text(f"      workaround: {bug.workaround}")
 
 
 def _record(answer: Gate) -> dict[str, Any]:
@@ -195,6 +204,7 @@ def _record(answer: Gate) -> dict[str, Any]:
                 "link": one.bug.link,
                 "introduced_by": one.bug.introduced_by,
                 "gone_in": one.bug.gone_in,
+                "workaround": str(one.bug.workaround) if one.bug.workaround else None,
             }
             for one in answer.bugs
         ],
@@ -246,6 +256,7 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
                 "bug": one.bug is not None,
                 "introduced_by": one.bug.introduced_by if one.bug else None,
                 "mended": one.bug.gone_in if one.bug else None,
+                "workaround": str(one.bug.workaround) if one.bug and one.bug.workaround else None,
             }
             for one in change.reasons
         ],

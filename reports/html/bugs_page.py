@@ -9,6 +9,7 @@ from reports.analysis.report import Report
 from reports.html.sources import SourceLink
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
+from reports.results.workarounds import Workaround
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class BugRow:
     """On each version, how many cases show it."""
     fixed_in: str | None
     """The first release after those that have it; None if every later one has it."""
-    workarounds: tuple[str, ...]
+    workaround: Workaround | None
+    """None if none is known."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,5 @@ def _row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
         cases=tuple(BugCase(case, report.title(case), because) for case, because in cases.items()),
         shown=tuple(sum(1 for case in cases if (case, target.name) in cells) for target in report.versions),
         fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
-        workarounds=tuple(dict.fromkeys(_workarounds(report, first))),
+        workaround=first.workaround,
     )
-
-
-def _workarounds(report: Report, bug: KnownBug) -> Iterator[str]:
-    """Those that cases document for a checkpoint that meets the same bug."""
-    for cell in report.results.upgrades:
-        entry = cell.entry
-        if entry is not None and entry.way_round and entry.link is not None and entry.link == bug.link:
-            yield entry.way_round

@@ -27,6 +27,7 @@ from reports.html.time_notation import TimeNotation
 from reports.html.timeline import Timeline, timeline
 from reports.html.visible import cut, visible
 from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.workarounds import Workaround, workaround
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class CaseSection:
     sign: CellSign
     reason: DocumentedDifference | None
     source: SourceLink | None
+    workaround: Workaround | None
+    """What one can do about the reason, if it is a bug and that is known."""
     difference: FirstDifference | None
     findings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -167,6 +170,7 @@ def _section(
         sign=CellSign.of(cell, target),
         reason=entry,
         source=SourceLink.of(entry.link) if entry is not None and entry.link else None,
+        workaround=workaround(entry.link, entry.introduced_by) if entry is not None and entry.bug else None,
         difference=_first_difference(case, cell, compared, by_name) if compared is not None else None,
         findings=tuple(cut(notation.text(line)) for line in described(cell.findings)),
         notes=cell.notes,

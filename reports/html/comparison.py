@@ -20,6 +20,7 @@ from reports.html.ribbon import CellSign
 from reports.html.sources import SourceLink
 from reports.html.time_notation import TimeNotation
 from reports.html.visible import cut
+from reports.results.workarounds import Workaround
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')
@@ -54,6 +55,12 @@ class ReasonGroup:
     sources: tuple[SourceLink, ...]
     items: tuple[ChangedCase, ...]
 
+    @property
+    def workarounds(self) -> tuple[Workaround, ...]:
+        """Those of the bugs among the reasons, as far as they are known."""
+        bugs = (reason.bug for reason in self.reasons)
+        return tuple(dict.fromkeys(one for bug in bugs if bug is not None and (one := bug.workaround) is not None))
+
 
 @dataclass(frozen=True)
 class MeaningGroup:
@@ -77,6 +84,8 @@ class SharedBug:
     """``known bug, fixed in 4.2.0``"""
     source: SourceLink | None
     ticket: str
+    workaround: Workaround | None
+    """None if none is known."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,9 @@ def comparison(report: Report, pair: Changes) -> Comparison:
 def _shared_bugs(report: Report, pair: Changes) -> Iterator[SharedBug]:
     for one in standing_bugs(report.matrix, pair):
         source = SourceLink.of(one.bug.link) if one.bug.link else None
-        yield SharedBug(one.case, report.title(one.case), one.because, str(one.bug), source, one.bug.ticket)
+        yield SharedBug(
+            one.case, report.title(one.case), one.because, str(one.bug), source, one.bug.ticket, one.bug.workaround
+        )
 
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:

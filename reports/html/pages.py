@@ -26,6 +26,7 @@ from reports.html.guides import causes, understand_page
 from reports.html.headline import headline
 from reports.html.matrix_page import matrix_page
 from reports.html.own_result import own_result
+from reports.html.sources import SourceLink
 from reports.html.timeline import COUNTS
 from reports.html.visible import cut, visible
 from reports.results.records import Target
@@ -81,7 +82,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
-    found.filters.update(capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut)
+    found.filters.update(capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut, source_link=SourceLink.of)
     return found
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from conformance.core.versions import NotAVersion, SparkVersion, VersionRange, falling_into, releases
 from conformance.core.wording import ticket
 from reports.results.records import Cell, DocumentedDifference
+from reports.results.workarounds import Workaround, workaround
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class KnownBug:
     def ticket(self) -> str:
         """Where it is reported, as ``conformance.core.wording.ticket``."""
         return ticket(self.link, self.introduced_by, bug=True)
+
+    @property
+    def workaround(self) -> Workaround | None:
+        """What one can do about it, if that is known."""
+        return workaround(self.link, self.introduced_by)
 
     def __str__(self) -> str:
         if self.gone_in == self.fixed_in:

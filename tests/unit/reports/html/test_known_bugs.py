@@ -1,0 +1,55 @@
+"""What one can do about a known bug stands wherever a reader meets the bug."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.writer import write
+from tests.support import cells as a
+from tests.support.observations import differs
+
+SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+BUG = {"because": "it is lost", "bug": True, "steps": {1: {"rows": [["12:00", "12:10", 1]]}}}
+
+
+def site(folder: Path, link: str, spark: str = ">=3") -> Path:
+    versions = {"3.5.9": a.LOST, "4.3.0": a.LOST if spark == ">=3" else a.CALM}
+    found = a.results(folder / "r.jsonl", {"f/a": versions}, {"f/a": (differs(spark, link=link, **BUG),)})
+    write(Report.of(found, Suite(())), folder / "site")
+    return folder / "site"
+
+
+@pytest.mark.parametrize("page", ["bugs.html", "index.html", "compare/3.5.9..4.3.0.html", "cases/f/a.html"])
+@pytest.mark.parametrize(
+    ("link", "told"),
+    [("SPARK-39650", f"<code>{SETTING}</code>"), ("SPARK-1", "none known")],
+)
+def test_a_bug_of_both_versions(tmp_path: Path, page: str, link: str, told: str) -> None:
+    assert told in (site(tmp_path, link) / page).read_text()
+
+
+def test_its_source_is_a_link_to_a_ticket_or_to_a_case_with_a_page(tmp_path: Path) -> None:
+    assert "jira/browse/SPARK-27237" in (site(tmp_path, "SPARK-39650") / "bugs.html").read_text()
+    text = (site(tmp_path, "SPARK-57003") / "bugs.html").read_text()
+    assert "<code>join-delays/left-semi-emits-a-row-once</code>" in text
+    assert "cases/join-delays" not in text
+
+
+def test_a_bug_that_only_one_version_has(tmp_path: Path) -> None:
+    assert SETTING in (site(tmp_path, "SPARK-39650", "<4") / "compare" / "3.5.9..4.3.0.html").read_text()
+
+
+@pytest.mark.parametrize("spark", [">=3", "<4"])
+def test_the_gate_tells_it(tmp_path: Path, spark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    site(tmp_path, "SPARK-39650", spark)
+    with pytest.raises(SystemExit):
+        main(["gate", str(tmp_path / "r.jsonl"), "--from", "3.5.9", "--to", "4.3.0"])
+    assert f"workaround: Restart with the check of the state schema off. {SETTING}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["gate", str(tmp_path / "r.jsonl"), "--from", "3.5.9", "--to", "4.3.0", "--json"])
+    assert SETTING in capsys.readouterr().out
