@@ -14,6 +14,8 @@ _NUMBERS = count(1)
 
 # The YAML below is material of tests, right and wrong on purpose: no case for pytest to collect.
 collect_ignore_glob = ["*.yaml"]
+# A repository of somebody else, whose tests run in an environment of its own.
+collect_ignore = ["adopter"]
 
 # As the command line does: the built-in suite and its predictions are many values that live long and few cycles.
 gc.set_threshold(100_000, 20, 20)
@@ -28,7 +30,7 @@ settings.load_profile("suite")
 
 
 ON_ONE_WORKER = re.compile(
-    r"tests/browser/|tests/engine/test_(docs|driver|on_a_cluster|on_a_storage|on_connect|soak)\.py"
+    r"tests/browser/|tests/engine/test_(adopter|docs|driver|on_a_cluster|on_a_storage|on_connect|soak)\.py"
     r"|tests/container/test_(build|confinement)\.py"
 )
 """Modules whose tests share what takes long to start: a browser and its pages, a cluster, a server, an image, an engine's answers."""

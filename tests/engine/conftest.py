@@ -1,5 +1,9 @@
 """Real engines, and what they run on, for the tests that share them."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from harness.environments.provision import prepare
@@ -9,6 +13,8 @@ from harness.targets.catalogue import Targets
 from tests.engine.hdfs import Hdfs
 from tests.engine.here import digests
 from tests.engine.standalone import Standalone
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +46,16 @@ def hdfs(target, tmp_path_factory):
     hdfs = Hdfs(prepare(target, on_progress=ignore_progress), tmp_path_factory.mktemp("hdfs"))
     yield hdfs
     hdfs.close()
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """The folder of programs of an empty environment with nothing but our wheel."""
+    place = tmp_path_factory.mktemp("wheel")
+    run = {"check": True, "capture_output": True, "text": True}
+    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", place, ROOT], **run)
+    (wheel,) = place.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "uv", "venv", "--python", sys.executable, place / "empty"], **run)
+    programs = place / "empty" / "bin"
+    subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--python", programs / "python", wheel], **run)
+    return programs

@@ -2,27 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from tests.support.effort import number
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The folder of programs of an empty environment with nothing but our wheel."""
-    place = tmp_path_factory.mktemp("wheel")
-    run = {"check": True, "capture_output": True, "text": True}
-    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", place, ROOT], **run)
-    (wheel,) = place.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "uv", "venv", "--python", sys.executable, place / "empty"], **run)
-    programs = place / "empty" / "bin"
-    subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--python", programs / "python", wheel], **run)
-    return programs
 
 
 def environ():

@@ -1,0 +1,5 @@
+"""Functions that Python workers must import."""
+
+
+def shout(text):
+    return text.upper()

@@ -1,0 +1,89 @@
+"""A repository of somebody else, with the wheel installed beside it: from nothing to answers, as the documentation says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.environments import provision
+from harness.targets.catalogue import Targets
+from tests.support.effort import full_run_only
+
+ADOPTER = Path(__file__).parents[1] / "adopter"
+ORDERS = "orders=order_time TIMESTAMP, who STRING, amount INT"
+CLICKS = "clicks=click_time TIMESTAMP, who STRING, page STRING"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shutil.copytree(ADOPTER, tmp_path_factory.mktemp("acme") / "acme-jobs")
+
+
+@pytest.fixture
+def call(installed: Path, repository: Path):
+    """A program of the environment with the wheel, in the repository."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTEST_ADDOPTS")}
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(installed / program), *arguments]
+        return subprocess.run(command, cwd=repository, env=clean, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def digests(folder: Path) -> dict[Path, str]:
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_its_own_tests_run_with_its_own_harness(call) -> None:
+    done = call("pytest", "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_a_job_with_a_udf_and_sql_text_is_a_case(call) -> None:
+    done = call("conformance", "run", "cases/totals.yaml", "--allow-code")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 conforms" in done.stdout
+
+
+def test_will_it_behave_differently(call) -> None:
+    samples = ("--sample", "orders=samples/orders.csv", "--sample", "clicks=samples/clicks.csv")
+    done = call(
+        "conformance", "check", "acme_jobs.clicked:build", "--from", "3.5", "--to", "4.3", *samples, "--batches", "2"
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "same rows, watermarks, late rows and state" in done.stdout
+    assert "the checkpoint is refused" in done.stdout
+    assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
+
+
+def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, repository: Path) -> None:
+    (target,) = Targets.load().select(["3.5.9"])
+    environment = provision.prepare(target)
+    production = repository / "production"
+    written = [str(environment.python), str(repository / "plain_pyspark.py"), str(production)]
+    subprocess.run(written, env=environment.environ(), check=True, capture_output=True)
+    before = digests(production)
+    resume = ("checkpoint", "resume", "production/checkpoint", "--call", "acme_jobs.clicked:build", "--to", "4.3")
+    refused = call("conformance", *resume, "--schema", ORDERS, "--schema", CLICKS)
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "the checkpoint is refused on 4.3.0: STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in refused.stdout
+    unchecked = ("--conf", "spark.sql.streaming.stateStore.stateSchemaCheck=false")
+    resumed = call("conformance", *resume, "--schema", ORDERS, "--schema", CLICKS, *unchecked)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert "the checkpoint resumes on 4.3.0" in resumed.stdout
+    assert digests(production) == before
+
+
+@full_run_only
+def test_a_job_that_writes_delta(call) -> None:
+    delta = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
+    done = call("conformance", "run", "cases/lake.yaml", "--allow-code", *delta)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 conforms" in done.stdout
