@@ -41,6 +41,7 @@ _PUBLISH, _TARGETS = "Publish", "Targets"
 COMMANDS: Mapping[str, Listed] = {
     "new": Listed("new", "Write a valid case to start from.", _WRITE),
     "validate": Listed("validate", "Check cases without running them.", _WRITE),
+    "schema": Listed("schema", "Print the JSON Schema of a case, for editors.", _WRITE),
     "record": Listed("record", "Fill in a case's expectations from what Spark does.", _WRITE),
     "explain": Listed("explain", "Explain a case's result batch by batch, without Spark.", _WRITE),
     "run": Listed("run", "Run cases on Spark versions and print the matrix.", _RUN),

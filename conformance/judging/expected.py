@@ -111,6 +111,15 @@ def as_newest(case: Case) -> Steps:
     return Steps(until_the_end(_written(step, case) for step in case.steps))
 
 
+def expects_nothing_yet(case: Case) -> bool:
+    """Whether the author has claimed nothing: no step has an ``expect``, and no key says for which behaviour or version that is right.
+
+    Such a case is one to start from, as ``conformance new`` writes it.
+    """
+    claims = case.behaviour or case.differs or case.mirrors or case.spark or "strength" in case.model_fields_set
+    return not claims and all(step.expect is None for step in case.steps)
+
+
 def until_the_end(steps: Iterable[ExpectedStep]) -> tuple[ExpectedStep, ...]:
     """The steps up to the first that expects an error. The case ends there; later steps are for other versions.
 

@@ -1,7 +1,7 @@
 """The JSON Schema of a case, generated from the shapes that read it: draft-07, which the YAML language server supports.
 
-``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It lets editors complete and
-check single places of a file; only ``conformance validate`` checks how they relate to each other.
+``conformance schema`` prints it; ``python -m conformance.language.json_schema > cases/schema.json`` writes the published one. It
+lets editors complete and check single places of a file; only ``conformance validate`` checks how they relate to each other.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def json_schema() -> dict[str, Any]:
         },
     }
     return {
+        "$id": "urn:watermark-conformance:case:1",
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A case of watermark-conformance",
         "description": "One case: streams, a query, and steps with their expected results. See docs/case-language.md.",

@@ -8,10 +8,13 @@ from dataclasses import replace
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
+from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.target import Target
+
+NOTHING_YET = "the case expects nothing yet: `conformance record {file}` fills in what Spark does"
 
 
 def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask, ...]:
@@ -46,6 +49,8 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     verdict = judge(case, version, observation)
     if verdict.status != "violates":
         return verdict
+    if expects_nothing_yet(case):
+        return replace(verdict, status="broken", notes=(NOTHING_YET.format(file=case.file), *verdict.notes))
     # The model is slow to import, and most runs never need it.
     from conformance.oracle.blame import notes_of_the_model
 

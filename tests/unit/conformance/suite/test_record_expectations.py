@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import get_args
@@ -152,6 +153,55 @@ class TestNew:
 
     def test_it_is_a_yaml_file(self, tmp_path: Path) -> None:
         assert command("new", str(tmp_path / "case.txt")) == 2
+
+    def test_a_case_on_a_function_has_its_streams(self, tmp_path: Path, monkeypatch) -> None:
+        (tmp_path / "src" / "acme").mkdir(parents=True)
+        (tmp_path / "src" / "acme" / "jobs.py").write_text(
+            "raise SystemExit('a module that must not be executed')\n"
+            "def build(spark, orders, clicks):\n"
+            "    orders = orders.withWatermark('order_time', '10 minutes')\n"
+            "    return orders.join(clicks, 'who')\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "cases" / "job.yaml"
+        assert command("new", str(path), "--call", "acme.jobs:build") == 0
+        loaded = discovery.load([path])
+        assert loaded.problems == ()
+        (case,) = loaded.cases
+        assert {name: [field.name for field in schema.fields] for name, schema in case.streams.items()} == {
+            "orders": ["order_time", "key", "amount"],
+            "clicks": ["event_time", "key", "amount"],
+        }
+        first, *_ = path.read_text().splitlines()
+        assert first == "# yaml-language-server: $schema=schema.json"
+        schema = path.with_name("schema.json")
+        assert json.loads(schema.read_text())["$id"] == "urn:watermark-conformance:case:1"
+        # The schema that is there stays: it may be the team's.
+        schema.write_text("{}")
+        assert command("new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src") == 0
+        assert schema.read_text() == "{}"
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            ("acme:build", "there is no module acme in"),
+            ("jobs:biuld", "defines no function 'biuld' at its top level"),
+            ("jobs:alone", "the function takes no stream: alone(spark, orders, …)"),
+            ("broken:build", "is not Python"),
+        ],
+    )
+    def test_a_function_that_is_not_there(self, tmp_path: Path, monkeypatch, capsys, call: str, said: str) -> None:
+        (tmp_path / "jobs.py").write_text("def build(spark, orders): ...\ndef alone(spark): ...\n")
+        (tmp_path / "broken.py").write_text("def build(:\n")
+        monkeypatch.chdir(tmp_path)
+        assert command("new", "case.yaml", "--call", call) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "case.yaml").exists()
+
+
+def test_the_schema_is_the_published_one(capsys) -> None:
+    assert command("schema") == 0
+    assert capsys.readouterr().out == (discovery.shipped() / "schema.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""A case to start from, for a function of one's own: its streams come from the text of the module, which is not executed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from conformance.core.errors import WrongUsage
+
+SCHEMA_FILE = "schema.json"
+"""Beside the case: the JSON Schema of the case language, for editors."""
+
+_EVENT_TIME = "event_time"
+_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+# Replace the columns of each stream by yours and the rows by a few that matter to you.
+# Then fill in the expectations from a real Spark: conformance record {file} --allow-code
+title: {function} computes the same on every Spark version
+streams:
+{streams}
+query: {{call: "{function}", with: [{names}]}}
+steps:
+  - name: rows of the same minute
+    add: {{{first}}}
+  - name: later rows, which advance the watermark
+    add: {{{later}}}
+  - name: rows behind the watermark
+    add: {{{late}}}
+"""
+
+
+class NoSuchFunction(WrongUsage):
+    """The text names no function of a module in these folders, or one that takes no streams.
+
+    Attributes:
+        name: ``module:function``.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+        self.name = name
+
+
+def case_that_calls(name: str, folders: Iterable[Path], file: Path) -> str:
+    """The text of a valid case without expectations.
+
+    Args:
+        name: ``module:function``; the function takes the session and a DataFrame for each stream.
+        folders: where modules are looked for, in this order.
+        file: of the case, for the comment that tells how to record it.
+
+    Raises:
+        NoSuchFunction: there is none.
+    """
+    streams = _streams(name, tuple(folders))
+    return _TEMPLATE.format(
+        schema=SCHEMA_FILE,
+        file=file,
+        function=name,
+        names=", ".join(streams),
+        streams="\n".join(
+            f"  {stream}: {column} TIMESTAMP, key STRING, amount INT" for stream, column in streams.items()
+        ),
+        first=", ".join(f'{stream}: [["12:01", a, 1], ["12:01", b, 2]]' for stream in streams),
+        later=", ".join(f'{stream}: [["18:00", a, 4]]' for stream in streams),
+        late=", ".join(f'{stream}: [["12:01", a, 8]]' for stream in streams),
+    )
+
+
+def _streams(name: str, folders: tuple[Path, ...]) -> Mapping[str, str]:
+    """The parameters after the session, each with the column of its ``withWatermark`` if the function has one."""
+    module, _, function = name.partition(":")
+    file = _file_of(module, folders)
+    if file is None:
+        looked = ", ".join(map(str, folders))
+        raise NoSuchFunction(name, f"there is no module {module} in {looked}: name its folder with --code")
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise NoSuchFunction(name, f"{file} is not Python: {error}") from None
+    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function), None)
+    if found is None:
+        raise NoSuchFunction(name, f"{file} defines no function {function!r} at its top level")
+    parameters = [one.arg for one in (*found.args.posonlyargs, *found.args.args)][1:]
+    if not parameters:
+        raise NoSuchFunction(
+            name, f"the function takes no stream: {function}(spark, orders, …) takes the stream orders"
+        )
+    columns = _event_times(found)
+    return {parameter: columns.get(parameter, _EVENT_TIME) for parameter in parameters}
+
+
+def _file_of(module: str, folders: tuple[Path, ...]) -> Path | None:
+    path = Path(*module.split("."))
+    candidates = (folder / one for folder in folders for one in (path.with_suffix(".py"), path / "__init__.py"))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def _event_times(function: ast.FunctionDef) -> dict[str, str]:
+    """Parameter → column, for each ``orders.withWatermark("order_time", …)``."""
+    found: dict[str, str] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=stream), attr="withWatermark"),
+                args=[ast.Constant(value=str(column)), *_],
+            ) if column.isidentifier():
+                found.setdefault(stream, column)
+    return found
