@@ -83,7 +83,9 @@ def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, rep
 
 @full_run_only
 def test_a_job_that_writes_delta(call) -> None:
-    delta = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
-    done = call("conformance", "run", "cases/lake.yaml", "--allow-code", *delta)
+    package = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
+    extension = ("--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension")
+    catalog = ("--conf", "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    done = call("conformance", "run", "cases/lake.yaml", "--allow-code", *package, *extension, *catalog)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 conforms" in done.stdout
