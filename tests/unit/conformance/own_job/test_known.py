@@ -1,0 +1,52 @@
+"""What the published results say to somebody whose query uses some features."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from conformance.core.observation import ErrorSeen
+from conformance.core.versions import SparkVersion
+from conformance.own_job.known import Known, known
+from reports.analysis.published import published_results
+from tests.support.whole_suite import whole_suite
+
+JOIN = ("append mode", "outer join", "several watermarks")
+
+
+@cache
+def about(before: str, after: str, uses: tuple[str, ...]) -> Known:
+    found = known(published_results(), whole_suite(), SparkVersion.parse(before), SparkVersion.parse(after), uses)
+    assert found is not None
+    return found
+
+
+def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> None:
+    links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN).bugs}
+    assert links["SPARK-58904"] == ("3.5.9", "4.3.0")
+    assert "SPARK-38593" not in links  # of session windows
+
+
+def test_why_a_checkpoint_is_refused_and_the_workaround() -> None:
+    error = ErrorSeen(stage="run", classes=("STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",), message="…")
+    documented = about("3.5.9", "4.3.0", JOIN).documented(error)
+    assert documented is not None
+    assert (documented.link, documented.way_round) == (
+        "SPARK-57003",
+        "spark.sql.streaming.stateStore.stateSchemaCheck=false",
+    )
+
+
+def test_another_patch_release_is_told_of_the_newest_of_its_line() -> None:
+    found = about("3.5.3", "4.3.0", JOIN)
+    assert (found.before.title, found.after.title) == ("3.5.9", "4.3.0")
+
+
+def test_a_query_of_which_no_plan_was_seen_is_told_of_no_bug() -> None:
+    assert about("3.5.9", "4.3.0", ()).bugs == ()
+
+
+@pytest.mark.parametrize("version", ["2.4.8", "9.9.9"])
+def test_a_line_without_results(version: str) -> None:
+    assert known(published_results(), whole_suite(), SparkVersion.parse(version), SparkVersion(4, 3, 0), JOIN) is None
