@@ -119,6 +119,17 @@ def test_another_case_than_the_recorded_one_is_recorded_again(folder):
     run(folder, other, "--spark", "3.5.9", passed=1)
 
 
+def test_each_recorded_case_has_a_file_of_its_own(folder):
+    text = RECORDED.replace("def test_windows(watermark_case)", "def test_windows(watermark_case, how)")
+    text = text.replace("\ndef", "\nimport pytest\n\n@pytest.mark.parametrize('how', ['a/b', 'c'])\ndef")
+    text += "    case.idle().expect_recorded().run()\n"
+    run(folder, text, *BOTH, "--conformance-update", passed=4)
+    names = {path.name for path in (folder.path / "watermark_cases").iterdir() if path.suffix == ".yaml"}
+    stem = "test_windows.test_windows"
+    assert names == {f"{stem}.{how}.yaml" for how in ("a.b", "a.b-2", "c", "c-2")}
+    run(folder, text, *BOTH, passed=4)
+
+
 def test_an_engine_that_gives_no_answer_is_not_recorded(folder, modes):
     modes[SPARK_359.name] = "dies"
     said = run(folder, RECORDED, "--spark", "3.5.9", "--conformance-update", failed=1)
@@ -126,11 +137,11 @@ def test_an_engine_that_gives_no_answer_is_not_recorded(folder, modes):
     assert not (folder.path / "watermark_cases").exists()
 
 
-def pytest_of_a_user(folder: Path, *arguments: str) -> str:
-    """A pytest of its own, in the folder, which Python searches first."""
+def pytest_of_a_user(folder: Path, *arguments: str, installed: bool = False) -> str:
+    """A pytest of its own, in the folder, which Python searches first; with ``installed``, as the command ``pytest``, not at all."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", *arguments]
+    command = [sys.executable, *(["-P"] if installed else []), "-m", "pytest", *arguments]
     done = subprocess.run(
         command, cwd=folder, env={**environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
@@ -162,3 +173,12 @@ def test_where_names_clash_one_line_says_so(clash):
         assert said.count(line) == 1, said
         assert "Traceback" not in said
         assert "pytest_plugin.py" not in said
+
+
+def test_where_ours_is_found_first_the_header_says_so(clash):
+    name, folder = clash
+    said = pytest_of_a_user(folder, "--spark", "3.5.9", installed=True)
+    line = f"conformance: with --spark, {name} is its package; tests that import yours ({folder / name}) fail"
+    assert said.count(line) == 1, said
+    assert f"No module named '{name}.answer_key'" in said
+    assert "conformance:" not in pytest_of_a_user(folder, installed=True)
