@@ -28,8 +28,9 @@ from conformance.pytest_engines import SharedEngines, chosen_targets
 from conformance.suite import discovery
 from harness.targets.target import Target
 
-_CELL = re.compile(r"\.ya?ml::[a-z0-9.-]*\[([^\]]+)\]")
-"""Finds the target in a node id: ``cases/late-drops/x.yaml::[spark-3.5.9]``."""
+_CELL = re.compile(
+    r"\.ya?ml::[a-z0-9.-]*\[(?P<of_case>[^\]]+)\]|\.py::.*\[(?:.*-)?(?P<of_test>spark-\d+\.\d+\.\d+)(?:-.*)?\]$"
+)
 
 _TARGETS = pytest.StashKey[tuple[Target, ...]]()
 _CATALOGUES = pytest.StashKey[dict[Path, Catalogue | None]]()
@@ -63,8 +64,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         """Groups cells by target; other tests keep their groups."""
 
         def _split_scope(self, nodeid: str) -> str:
-            cell = _CELL.search(nodeid)
-            return cell[1] if cell else super()._split_scope(nodeid)
+            return target_in(nodeid) or super()._split_scope(nodeid)
 
     return ByTarget(config, log)
 
@@ -75,6 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     versions = {item.target.version for item in items if isinstance(item, CaseItem)}
     order = {version: number for number, version in enumerate(sorted(versions), 1)}
     items.sort(key=lambda item: order[item.target.version] if isinstance(item, CaseItem) else 0)
+
+
+def target_in(nodeid: str) -> str | None:
+    """The target of a case, ``cases/late-drops/x.yaml::[spark-3.5.9]``, or of a test with ``watermark_case``; None of other tests."""
+    cell = _CELL.search(nodeid)
+    return cell and (cell["of_case"] or cell["of_test"])
 
 
 class Unexpected(Exception):

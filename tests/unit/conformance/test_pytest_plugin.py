@@ -106,6 +106,24 @@ def test_options_that_cannot_be_met_are_a_usage_error(
     assert f"ERROR: {said}" in run(folder, "cases", *arguments, code=pytest.ExitCode.USAGE_ERROR)
 
 
+@pytest.mark.parametrize(
+    ("nodeid", "target"),
+    [
+        ("cases/late-drops/x.yaml::[spark-3.5.9]", "spark-3.5.9"),
+        ("cases/late-drops/x.yaml::left-outer[spark-3.5.9]", "spark-3.5.9"),
+        ("cases/policies/x.yaml::[model]", "model"),
+        ("tests/test_x.py::test_late[spark-3.5.9]", "spark-3.5.9"),
+        ("tests/test_x.py::TestX::test_late[a-b-spark-4.0.1-c]", "spark-4.0.1"),
+        ("tests/test_x.py::test_late[spark-3.5]", None),
+        ("tests/test_x.py::test_late", None),
+    ],
+)
+def test_workers_take_what_runs_on_one_version(nodeid: str, target: str | None) -> None:
+    from conformance.pytest_items import target_in
+
+    assert target_in(nodeid) == target
+
+
 def test_what_knows_cases_and_engines_is_imported_only_to_run_cases(tmp_path: Path) -> None:
     """The suite may be installed where people run other tests: their pytest starts as fast as without it."""
     (tmp_path / "test_other.py").write_text(OTHER)
