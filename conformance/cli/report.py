@@ -9,10 +9,12 @@ import typer
 
 from conformance.cli import options
 from conformance.cli.options import OUTPUT, option, output_option
+from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.published import published_results
 from reports.analysis.report import Report
+from reports.html.dossier import write_dossier
 from reports.html.writer import write, write_one_file
 from reports.results.beside import beside
 from reports.results.reading import Results
@@ -32,6 +34,9 @@ Examples:
   # one file, report.html, to send
   conformance report results.jsonl -o . --single-file
 
+  # an upgrade on one page to print, with a picture and a file of changes to accept
+  conformance report --from 3.5.9 --to 4.1.4 -o upgrade
+
   # results of your own cases
   conformance report mine.jsonl --cases my/cases
 """
@@ -46,15 +51,31 @@ def report(
     single_file: Annotated[
         bool, option("Write one file, report.html, with every page.", None, OUTPUT, "--single-file")
     ] = False,
+    from_: Annotated[
+        str | None,
+        option(
+            "Write only a dossier of one upgrade: from this version …", "VERSION", None, "--from", show_default=False
+        ),
+    ] = None,
+    to: Annotated[str | None, option("… to this one.", "VERSION", None, "--to", show_default=False)] = None,
     output: Annotated[Path, output_option("Folder of the pages.", "FOLDER")] = Path("site"),
 ) -> None:
     """Write results as HTML pages.
 
     The pages open without a server or a network: what changes between versions, the matrix, each case, the behaviours
     and the run. Results of a single version are compared with the published ones, as far as the cases are the same. The
-    same results give the same bytes. What the results say does not change the exit code.
+    same results give the same bytes. With --from and --to it is a dossier of one upgrade: verdict, checkpoints, bugs, ways
+    round and a route through the releases. What the results say does not change the exit code.
     """
+    if (from_ is None) != (to is None):
+        raise WrongUsage("--from and --to belong together: name both versions of the upgrade")
+    if from_ is not None and single_file:
+        raise WrongUsage("--single-file is for the whole report; --from and --to write one page as it is")
     found, background = _with_published(Results.read_all(results)) if results else (published_results(), [])
+    if from_ is not None and to is not None:
+        for line in write_dossier(Report.of(found, discovery.load(cases)), from_, to, output):
+            typer.echo(line)
+        return
     made = Report.of(found, discovery.load(cases), reference_model, frozenset(background))
     typer.echo(str((write_one_file if single_file else write)(made, output)))
 

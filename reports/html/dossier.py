@@ -1,0 +1,165 @@
+"""The dossier of one upgrade: a page to print, a picture for a slide, and a file of changes to accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from markupsafe import Markup
+
+from conformance.core.output_file import FileKind, OtherContent, write_file
+from reports.analysis.acceptances import DRAFT, draft
+from reports.analysis.change import changes
+from reports.analysis.gate import Gate, find_both, gate
+from reports.analysis.report import Report
+from reports.analysis.route import Route, RouteRelease, releases_between, routes
+from reports.html.addresses import short
+from reports.html.checkpoints import CheckpointSection, checkpoint_section
+from reports.html.comparison import Comparison, comparison
+from reports.html.pages import templates
+from reports.html.sources import SourceLink
+
+_PAGE = FileKind("a dossier", lambda start: b"Watermark conformance</title>" in start)
+_PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
+_BAR = 380.0
+"""The longest bar of the picture, in pixels."""
+
+
+@dataclass(frozen=True)
+class SummaryBar:
+    """One line of the picture."""
+
+    label: str
+    count: int
+    length: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class FixedBug:
+    """A known bug of the earlier version that the later one does not show."""
+
+    because: str
+    source: SourceLink | None
+    cases: int
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """All that is known about an upgrade from one version to another."""
+
+    gate: Gate
+    comparison: Comparison
+    checkpoints: CheckpointSection | None
+    fixed: tuple[FixedBug, ...]
+    ways_round: tuple[str, ...]
+    """Settings and other means, each once."""
+    releases: tuple[RouteRelease, ...]
+    route: Route | None
+    """The one with the fewest refused checkpoints; None if not every hop of any was tried."""
+    direct: Route | None
+
+    @property
+    def title(self) -> str:
+        pair = self.comparison.pair
+        return f"Upgrade from Spark {pair.before.title} to {pair.after.title}"
+
+    @property
+    def bars(self) -> tuple[SummaryBar, ...]:
+        counts = [
+            (f"{group.heading.glyph} {group.heading.title}", group.count, _COLOURS[group.meaning])
+            for group in self.comparison.groups
+        ]
+        if self.checkpoints is not None and self.checkpoints.tried:
+            counts.append(("⟳ Checkpoints that do not resume normally", self.checkpoints.abnormal, "#9a4a00"))
+        counts.append(("▲ Known bugs that both have", len(self.comparison.bugs), "#9a4a00"))
+        most = max((count for _, count, _ in counts), default=0) or 1
+        return tuple(SummaryBar(label, count, _BAR * count / most, colour) for label, count, colour in counts)
+
+
+_COLOURS = {"rows": "#b3161d", "refused": "#9a4a00", "timing": "#5a3fb3", "accepted": "#176b3a", "metric": "#566172"}
+
+
+def dossier(report: Report, before: str, after: str) -> Dossier:
+    """The dossier of a pair of versions, named as in ``conformance gate``.
+
+    Raises:
+        NoSuchVersion, SameVersion: see `reports.analysis.gate.find_both`.
+    """
+    pair = changes(report.matrix, *find_both(report.results, before, after))
+    compared, handed = comparison(report, pair), checkpoint_section(report, pair)
+    found = routes(report, pair.before, pair.after)
+    return Dossier(
+        gate=gate(report.results, before, after, cases=tuple(report.cases.values())),
+        comparison=compared,
+        checkpoints=handed,
+        fixed=tuple(_fixed(compared)),
+        ways_round=tuple(dict.fromkeys(_ways_round(compared, handed))),
+        releases=tuple(releases_between(report, pair.before, pair.after)),
+        route=found[0] if found else None,
+        direct=next((route for route in found if len(route.releases) == 2), None),
+    )
+
+
+def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterator[str]:
+    """Write ``upgrade-A-B.html``, ``upgrade-A-B.svg`` and ``accepted-A-B.yaml``, and yield a line about each.
+
+    A file of accepted changes that has reasons already stays.
+
+    Raises:
+        NoSuchVersion, SameVersion: as ``dossier``.
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    found = dossier(report, before, after)
+    pair = found.comparison.pair
+    name = f"{short(pair.before.name)}-{short(pair.after.name)}"
+    out.mkdir(parents=True, exist_ok=True)
+    page, picture, accepted = out / f"upgrade-{name}.html", out / f"upgrade-{name}.svg", out / f"accepted-{name}.yaml"
+    drawn = templates().get_template("dossier.svg").render(found=found)
+    style = (files("reports.html") / "assets" / "report.css").read_text(encoding="utf-8")
+    text = (
+        templates()
+        .get_template("dossier.html")
+        .render(
+            found=found,
+            pair=pair,
+            report=report,
+            style=Markup(style),
+            drawn=Markup(drawn),
+            accepted=accepted.name,
+            finished=report.results.footer.finished,
+        )
+    )
+    write_file(page, text, _PAGE)
+    yield str(page)
+    write_file(picture, drawn, _PICTURE)
+    yield str(picture)
+    try:
+        write_file(accepted, draft(tuple(ruling.change for ruling in found.gate.failing)), DRAFT)
+    except OtherContent:
+        yield f"{accepted} stays: it has your reasons"
+    else:
+        yield str(accepted)
+
+
+def _fixed(compared: Comparison) -> Iterator[FixedBug]:
+    """The bugs of changed cases that only the earlier version shows, by ticket."""
+    by_bug: dict[tuple[str, str | None], set[str]] = {}
+    for change in compared.pair.changes:
+        if change.before.status == "bug" and change.after.status != "bug" and (entry := change.before.differs):
+            by_bug.setdefault((entry.because or "", entry.link), set()).add(change.case)
+    for (because, link), cases in sorted(by_bug.items(), key=lambda one: (-len(one[1]), one[0][0])):
+        yield FixedBug(because, SourceLink.of(link) if link else None, len(cases))
+
+
+def _ways_round(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
+    for one in (*handed.groups, *handed.documented) if handed is not None else ():
+        if one.way_round:
+            yield f"Checkpoints: {one.way_round}"
+    bugs = (one.workaround for one in compared.bugs)
+    reasons = (one for group in compared.groups for entry in group.entries for one in entry.workarounds)
+    for found in (*bugs, *reasons):
+        if found is not None:
+            yield str(found)

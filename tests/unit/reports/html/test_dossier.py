@@ -1,0 +1,137 @@
+"""The dossier of one upgrade: a page, a picture and a file of changes to accept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from conformance.cli.main import main
+from conformance.suite.discovery import Suite
+from reports.analysis.gate import NoSuchVersion
+from reports.analysis.report import Report
+from reports.analysis.route import releases_between, routes
+from reports.html.dossier import dossier, write_dossier
+from reports.results.reading import Results
+from reports.results.records import DocumentedUpgrade, UpgradeCell
+from tests.support import cells as a
+from tests.support.observations import differs
+
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4")
+SETTING = "spark.sql.streaming.stateStore.stateSchemaCheck=false"
+
+
+def handed(origin: str, to: str, status: str) -> UpgradeCell:
+    entry = DocumentedUpgrade(because="another schema", link="SPARK-9", way_round=SETTING)
+    return UpgradeCell(
+        case="f/a",
+        family="f",
+        case_digest="0",
+        origin=f"spark-{origin}",
+        to=f"spark-{to}",
+        cut=2,
+        status=status,  # type: ignore[arg-type]
+        entry=entry if status == "refused" else None,
+    )
+
+
+def report(folder: Path, *upgrades: UpgradeCell) -> Report:
+    bug = differs("<4", because="it is lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+    both = differs(
+        ">=3", because="it is late", link="SPARK-58904", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}}
+    )
+    found = a.results(
+        folder / "r.jsonl",
+        {
+            "f/fixed": {"3.5.9": a.LOST, "4.0.5": a.CALM, "4.1.4": a.CALM},
+            "f/both": dict.fromkeys(VERSIONS, a.LOST),
+            "f/rows": {"3.5.9": a.CALM, "4.0.5": a.CALM, "4.1.4": a.OTHER},
+        },
+        {"f/fixed": (bug,), "f/both": (both,)},
+    )
+    return Report.of(Results(found.header, found.cells, found.footer, (), upgrades), Suite(()))
+
+
+class TestRoute:
+    def test_a_stop_is_worth_it_where_it_saves_refused_checkpoints(self, tmp_path: Path) -> None:
+        made = report(
+            tmp_path,
+            handed("3.5.9", "4.1.4", "refused"),
+            handed("3.5.9", "4.0.5", "resumes"),
+            handed("4.0.5", "4.1.4", "resumes"),
+        )
+        found = routes(made, made.versions[0], made.versions[2])
+        assert [(str(route), route.refused) for route in found] == [
+            ("3.5.9 → 4.0.5 → 4.1.4", 0),
+            ("3.5.9 → 4.1.4", 1),
+        ]
+
+    def test_equal_routes_are_short_and_a_hop_that_was_not_tried_gives_none(self, tmp_path: Path) -> None:
+        made = report(tmp_path, handed("3.5.9", "4.1.4", "resumes"), handed("3.5.9", "4.0.5", "resumes"))
+        assert [str(route) for route in routes(made, made.versions[0], made.versions[2])] == ["3.5.9 → 4.1.4"]
+        assert routes(report(tmp_path), made.versions[0], made.versions[2]) == ()
+
+    def test_each_release_on_the_way_has_its_changes_bugs_and_checkpoints(self, tmp_path: Path) -> None:
+        made = report(tmp_path, handed("3.5.9", "4.0.5", "resumes"))
+        found = list(releases_between(made, made.versions[0], made.versions[2]))
+        assert [(one.target.title, one.changes, one.bugs, bool(one.checkpoints)) for one in found] == [
+            ("4.0.5", 1, 1, True),
+            ("4.1.4", 2, 1, False),
+        ]
+
+    def test_a_downgrade_has_no_releases_on_the_way(self, tmp_path: Path) -> None:
+        made = report(tmp_path)
+        assert list(releases_between(made, made.versions[2], made.versions[0])) == []
+
+
+class TestDossier:
+    def test_it_says_what_is_fixed_what_stays_and_what_to_do(self, tmp_path: Path) -> None:
+        found = dossier(report(tmp_path, handed("3.5.9", "4.1.4", "refused")), "3.5.9", "4.1.4")
+        assert found.title == "Upgrade from Spark 3.5.9 to 4.1.4"
+        assert [one.because for one in found.fixed] == ["it is lost"]
+        assert [one.because for one in found.comparison.bugs] == ["it is late"]
+        assert found.ways_round == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
+        assert {bar.label[2:]: bar.count for bar in found.bars}["Known bugs that both have"] == 1
+
+    def test_a_version_without_results(self, tmp_path: Path) -> None:
+        with pytest.raises(NoSuchVersion):
+            dossier(report(tmp_path), "3.5.9", "4.2.0")
+
+    def test_the_files(self, tmp_path: Path) -> None:
+        made = report(tmp_path, handed("3.5.9", "4.1.4", "refused"))
+        told = list(write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out"))
+        names = [Path(line).name for line in told]
+        assert names == ["upgrade-3.5.9-4.1.4.html", "upgrade-3.5.9-4.1.4.svg", "accepted-3.5.9-4.1.4.yaml"]
+        page = (tmp_path / "out" / names[0]).read_text()
+        assert "size: A4" in page
+        assert "of 1 tried checkpoint, 1 is refused" in page
+        assert "<h2>Route</h2>" in page
+        assert ElementTree.parse(tmp_path / "out" / names[1]).getroot().tag.endswith("svg")
+        assert "case: f/rows" in (tmp_path / "out" / names[2]).read_text()
+        before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+        list(write_dossier(made, "3.5.9", "4.1.4", tmp_path / "out"))
+        assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+    def test_reasons_that_somebody_wrote_stay(self, tmp_path: Path) -> None:
+        made = report(tmp_path)
+        accepted = Path(list(write_dossier(made, "3.5.9", "4.1.4", tmp_path))[2])
+        accepted.write_text(accepted.read_text().replace("because:", "because: our job has no such window"))
+        assert list(write_dossier(made, "3.5.9", "4.1.4", tmp_path))[2].endswith("stays: it has your reasons")
+        assert "our job" in accepted.read_text()
+
+
+class TestCommand:
+    def run(self, *arguments: str) -> int:
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", *arguments])
+        return int(stopped.value.code or 0)
+
+    def test_it_names_what_it_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        report(tmp_path)
+        about = [str(tmp_path / "r.jsonl"), "-o", str(tmp_path / "out")]
+        assert self.run(*about, "--from", "3.5.9", "--to", "4.1") == 0
+        assert capsys.readouterr().out.count("3.5.9-4.1.4") == 3
+        assert self.run(*about, "--from", "3.5.9") == 2
+        assert "name both versions" in capsys.readouterr().err
+        assert self.run(*about, "--from", "3.5.9", "--to", "4.1", "--single-file") == 2
