@@ -43,6 +43,10 @@ def short(target: str) -> str:
 class Addresses(Protocol):
     """How pages and places are addressed."""
 
+    @property
+    def feed(self) -> str | None:
+        """The address of the feed of known bugs for a link on their page; None if there is no feed."""
+
     def page(self, key: str, seen_from: str, place: str = "") -> str:
         """The address of a page, or of a place on it, for a link on ``seen_from``."""
 
@@ -62,6 +66,8 @@ def _relative(file: str, folder: str) -> str:
 @dataclass(frozen=True)
 class InAFolder:
     """A file for each page."""
+
+    feed: str = "bugs.atom"
 
     def file(self, key: str) -> str:
         """The path of the page, relative to the folder of the report."""
@@ -84,6 +90,8 @@ class InAFolder:
 @dataclass(frozen=True)
 class InOneFile:
     """Every page is a section of one document; the fragment of the address selects it."""
+
+    feed: None = None
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – the address is the same on every page
         return f"#{quote(self.id(key, place), safe='/:')}"

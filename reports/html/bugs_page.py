@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reports.analysis.report import Report
+from reports.html.addresses import slug
 from reports.html.sources import SourceLink
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, Target
 from reports.results.workarounds import Workaround
+
+_TICKET = re.compile(r"SPARK-[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,17 @@ class BugRow:
     """The first release after those that have it; None if every later one has it."""
     workaround: Workaround | None
     """None if none is known."""
+
+    @property
+    def name(self) -> str:
+        """``SPARK-58904``; without a ticket, what stands in for it."""
+        return self.source.label if self.source is not None else self.ticket or "No ticket"
+
+    @property
+    def place(self) -> str:
+        """Where it is on the page; stays the same as long as the bug has the same ticket, or without one the same first case."""
+        named = _TICKET.search(self.name)
+        return named[0] if named is not None else slug(self.cases[0].case)
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,9 @@ class _Renderer:
 
     def bugs(self) -> Page:
         page = bugs_page(self._report)
-        return self._page("bugs", "Known bugs", "bugs", "bugs.html", page=page, few=_FEW_CASES)
+        return self._page(
+            "bugs", "Known bugs", "bugs", "bugs.html", page=page, few=_FEW_CASES, feed=self._addresses.feed
+        )
 
     def behaviours(self) -> Page:
         sections = behaviours_page(self._report)

@@ -15,6 +15,7 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.divided_work import divide
+from reports.html.feed import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
 
 ASSETS = ("report.css", "report.js")
@@ -46,6 +47,7 @@ def write(report: Report, out: Path) -> Path:
     # What many pages share is found while those of the tabs are rendered.
     _write(rendered[: len(TABS)], out, addresses)
     divide(rendered[len(TABS) :], partial(_write, out=out, addresses=addresses))
+    _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, _asset(name))
     return out / addresses.file(TABS[0][0])
