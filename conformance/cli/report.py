@@ -34,7 +34,7 @@ Examples:
   # one file, report.html, to send
   conformance report results.jsonl -o . --single-file
 
-  # an upgrade on one page to print, with a picture and a file of changes to accept
+  # one upgrade: a page to print, a picture, changes to accept
   conformance report --from 3.5.9 --to 4.1.4 -o upgrade
 
   # results of your own cases
