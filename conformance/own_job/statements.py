@@ -11,7 +11,7 @@ from conformance.core.wording import counted
 from conformance.own_job.handoffs import Handoffs
 from conformance.own_job.known import Known, KnownHere
 from conformance.own_job.verdict import JobVerdict
-from reports.analysis.change import MEANINGS
+from reports.analysis.change import MEANINGS, Change
 
 Kind: TypeAlias = Literal["conforms", "differs", "bug", "violates", "broken"]
 """As the status of a cell: what colours and signs a statement."""
@@ -116,11 +116,17 @@ def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
         yield Statement("bug", "▲", text, tuple(_bug(bug) for bug in about.bugs[:_MOST]))
     if about.changes:
         text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
-        yield Statement("differs", "◆", text, tuple(f"{one.case}: {one.what}" for one in about.changes[:_MOST]))
+        yield Statement("differs", "◆", text, tuple(map(_change, about.changes[:_MOST])))
     if not about.bugs and not about.changes:
         yield Statement(
             "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet"
         )
+
+
+def _change(found: Change) -> str:
+    """``3 rows later: the delay counts once (SPARK-49829). See join-delays/…``"""
+    why = "; ".join(f"{reason.text}{reason.ticket}" for reason in found.reasons)
+    return f"{found.what}{f': {why}' if why else ''}. See {found.case}"
 
 
 def _bug(found: KnownHere) -> str:

@@ -6,14 +6,20 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from harness.environments import provision
 from harness.targets.catalogue import Targets
+from reports.results.reading import Results
 from tests.support.effort import full_run_only
+from tests.support.transcript import File, transcript
 
+CI_PAGE = Path(__file__).parents[2] / "docs" / "ci.md"
 ADOPTER = Path(__file__).parents[1] / "adopter"
 ORDERS = "orders=order_time TIMESTAMP, who STRING, amount INT"
 CLICKS = "clicks=click_time TIMESTAMP, who STRING, page STRING"
@@ -52,6 +58,43 @@ def test_a_job_with_a_udf_and_sql_text_is_a_case(call) -> None:
     assert "1 conforms" in done.stdout
 
 
+@pytest.mark.parametrize("page", [".github/workflows/watermarks.yml", ".gitlab-ci.yml"])
+def test_the_workflows_to_copy_work_here(page: str, installed: Path, repository: Path) -> None:
+    (written,) = [one for one in transcript(CI_PAGE) if isinstance(one, File) and one.path == page]
+    summary = repository / "summary.md"
+    path = f"{installed}{os.pathsep}{os.environ['PATH']}"
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTEST_ADDOPTS")}
+    for script in scripts(yaml.safe_load(written.content)):
+        done = subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=repository,
+            env={**clean, "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, script + done.stdout + done.stderr
+    assert Results.read(repository / "results.jsonl").footer.counts == {"conforms": 2}
+    if "github" in page:
+        assert "2 conform" in summary.read_text()
+        assert (repository / "report" / "index.html").is_file()
+
+
+def scripts(workflow: dict[str, Any]) -> Iterator[str]:
+    """What the jobs run, for each version, without what installs the wheel."""
+    jobs = workflow.get("jobs") or {name: workflow[name] for name in workflow["stages"]}
+    for job in jobs.values():
+        steps = job.get("script") or [step["run"] for step in job["steps"] if "run" in step]
+        if "strategy" in job:
+            versions = job["strategy"]["matrix"]["spark"]
+        else:
+            versions = job["parallel"]["matrix"][0]["SPARK"] if "parallel" in job else [""]
+        for version in versions:
+            for step in steps:
+                if not step.startswith("pip install"):
+                    yield step.replace("${{ matrix.spark }}", version).replace("$SPARK", version)
+
+
 def test_will_it_behave_differently(call) -> None:
     samples = ("--sample", "orders=samples/orders.csv", "--sample", "clicks=samples/clicks.csv")
     done = call(
@@ -86,6 +129,6 @@ def test_a_job_that_writes_delta(call) -> None:
     package = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
     extension = ("--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension")
     catalog = ("--conf", "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog")
-    done = call("conformance", "run", "cases/lake.yaml", "--allow-code", *package, *extension, *catalog)
+    done = call("conformance", "run", "delta/lake.yaml", "--allow-code", *package, *extension, *catalog)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 conforms" in done.stdout

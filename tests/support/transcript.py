@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(r"^(?:<!-- (\S+) -->\n)?```(console|yaml|python|csv)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_PATH = re.compile(r"# (\S+\.(?:yaml|py))\n")
+_PATH = re.compile(r"# (\S+\.(?:ya?ml|py))\n")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ CHECKS = WORKFLOW.with_name("checks.yml")
 RELEASE = WORKFLOW.with_name("release.yml")
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.y*ml"))
 PINNED = re.compile(r"(?P<action>[\w.-]+(?:/[\w.-]+)+)@(?P<commit>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
-GITLAB = ROOT / "docs" / "ci.md"
+PAGE = ROOT / "docs" / "ci.md"
 
 
 def of_github():
@@ -41,14 +41,17 @@ def uses(text):
     return re.findall(r"^ *(?:- )?uses: *(.*?) *$", text, re.MULTILINE)
 
 
-def of_gitlab():
-    (text,) = re.findall(r"```yaml\n(.*?)```", GITLAB.read_text(), re.DOTALL)
-    jobs = yaml.safe_load(text)
-    return [line for job in jobs.values() if isinstance(job, dict) for line in job.get("script", ())]
+def of_the_page():
+    for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        workflow = yaml.safe_load(text)
+        for job in workflow.get("jobs", workflow).values():
+            if isinstance(job, dict):
+                yield from job.get("script", ())
+                yield from (step["run"] for step in job.get("steps", ()) if "run" in step)
 
 
 def commands():
-    for line in (*of_github(), *of_gitlab()):
+    for line in (*of_github(), *of_the_page()):
         found = re.search(r"\bconformance (?P<rest>[^|>]*)", re.sub(r"\$\{\{.*?\}\}|\$\w+", "3.5", line))
         if found:
             yield pytest.param(shlex.split(found["rest"]), id=line.strip()[:60])
