@@ -83,7 +83,9 @@ def _parquet(content: bytes, _columns: Mapping[str, DataType]) -> Rows:
         from pyarrow import ArrowException
         from pyarrow.parquet import read_table
     except ImportError:
-        raise NotRows("reading Parquet needs pyarrow: install it beside conformance, or write JSON lines") from None
+        raise NotRows(
+            "reading Parquet needs pyarrow: pip install 'watermark-conformance[parquet]', or write JSON lines"
+        ) from None
     try:
         rows = read_table(io.BytesIO(content)).to_pylist()
     except (ArrowException, OSError) as error:
