@@ -16,7 +16,6 @@ import yaml
 from harness.environments import provision
 from harness.targets.catalogue import Targets
 from reports.results.reading import Results
-from tests.support.effort import full_run_only
 from tests.support.transcript import File, transcript
 
 CI_PAGE = Path(__file__).parents[2] / "docs" / "ci.md"
@@ -124,7 +123,6 @@ def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, rep
     assert digests(production) == before
 
 
-@full_run_only
 def test_a_job_that_writes_delta(call) -> None:
     package = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
     extension = ("--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension")
