@@ -12,11 +12,10 @@ from conformance.own_job.case_run import with_folders
 from conformance.runner.engines import Engines
 from conformance.runner.project import OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S
-from harness.environments import readiness
+from conformance.runner.session import choose_targets
 from harness.runtimes.cluster import settings_of
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
 from harness.scheduling.cell_run import Limits
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
 
@@ -27,7 +26,7 @@ def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
         pytest.UsageError: there is none.
     """
     try:
-        return Targets.load().choose(config.getoption("--spark") or ["newest"], obstacle=readiness.obstacle).targets
+        return choose_targets(config.getoption("--spark") or ["newest"]).targets
     except (ValueError, RuntimeError) as error:
         raise pytest.UsageError(str(error)) from error
 

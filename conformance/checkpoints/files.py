@@ -40,7 +40,7 @@ class Files(Protocol):
         """The content of a file.
 
         Raises:
-            NoSuchCheckpoint: it cannot be read, is no file but a link or a pipe, or is larger than `MOST_BYTES`.
+            NoSuchCheckpoint: it cannot be read, is a link or a pipe, or is larger than `MOST_BYTES`.
         """
 
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from conformance.cli import engine_options, job_options
+from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.own_code_options import Code, Folders, Packages, Requirements
+from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
 from conformance.own_job.known import known
-from conformance.own_job.session import Outcome, TrialOptions, cells_of_trial, run_trial
+from conformance.own_job.session import Outcome, cells_of_trial, run_trial
 from conformance.own_job.statements import Statement, record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_trial
 from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
+from harness.targets.target import Target
 from reports.analysis.published import published_results
 from reports.html.verdict_page import write_verdict
 
@@ -70,16 +71,14 @@ def check(
     rows: job_options.Rows = 200,
     batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
     output_mode: job_options.OutputMode = "append",
-    code: Folders = None,
-    requirements: Requirements = None,
-    package: Packages = None,
+    code: Needs,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
     output: Annotated[Path, output_option("Folder for the case, the results and the verdict.", "FOLDER")] = Path(
         "check"
     ),
-    as_json: Annotated[bool, option("Print the verdict as JSON.", None, None, "--json")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare what your own job does on two Spark versions.
 
@@ -87,7 +86,8 @@ def check(
     versions; and hands the checkpoint of the first over to the second before each step. Runs your code. Writes the case, which
     you may keep, and the results.
 
-    Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails.
+    Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
+    an answer.
     """
     job = Job(function, job_options.mode(output_mode))
     samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
@@ -101,15 +101,10 @@ def check(
         [note for choice in targets for note in choice.notes],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
-    for one in samples:
-        errors.print(job_options.told(one), markup=False)
-    options = TrialOptions(
-        engine_options.runtime_options(engines, settings=settings, code=Code(True, code, requirements, package)),
-        engines.work,
-        speed,
-    )
+    job_options.print_samples(samples, errors)
+    where = job_options.trial_options(engines, settings, speed, code)
     with _TrialBar(cells, errors) if errors.is_terminal else _TrialLines(cells) as display:
-        run = run_trial(case, before, after, options, display)
+        run = run_trial(case, before, after, where, display)
     verdict = judge_trial(run, output, command_line())
     verdict.write(output / "results.jsonl")
     about = known(published_results(), discovery.load(), before.version, after.version, verdict.features)
@@ -119,7 +114,7 @@ def check(
     raise typer.Exit(verdict.exit_code)
 
 
-def _only(targets: Sequence[Any], name: str) -> Any:
+def _only(targets: Sequence[Target], name: str) -> Target:
     if len(targets) != 1:
         raise typer.BadParameter(f"means {counted(len(targets), 'version')}: name one", param_hint=name)
     return targets[0]

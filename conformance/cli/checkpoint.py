@@ -15,13 +15,11 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.options import SELECT_VERSIONS, grouped, option
-from conformance.cli.own_code_options import Code, Folders, Packages, Requirements
-from conformance.cli.progress import Lines
+from conformance.cli.own_code_options import Needs
+from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
-from conformance.own_job.session import Outcome, TrialOptions
 from conformance.own_job.trial import Job
 from conformance.runner.session import choose_targets
-from harness.scheduling.cell_run import CellTask
 from harness.targets.catalogue import Targets
 
 REFUSED = 1
@@ -50,6 +48,15 @@ Examples:
   conformance checkpoint resume DIR --call j:f --to 4.1 --sample a=a.jsonl
 """
 
+Where = Annotated[
+    str,
+    typer.Argument(
+        metavar="DIR",
+        help="The query's checkpointLocation: a folder, or a URL that fsspec reads.",
+        show_default=False,
+    ),
+]
+
 app = typer.Typer(add_completion=False, cls=CommandGroup, epilog=EXAMPLES, no_args_is_help=True)
 
 
@@ -63,14 +70,7 @@ def checkpoint() -> None:
 
 @app.command(cls=Command, epilog=EXAMPLES)
 def inspect(
-    where: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR",
-            help="The query's checkpointLocation: a folder, or a URL that fsspec reads.",
-            show_default=False,
-        ),
-    ],
+    where: Where,
     to: Annotated[str | None, option("Say what awaits it on this version or line.", "VERSION", None)] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -93,14 +93,7 @@ def inspect(
 @app.command(cls=Command, epilog=RESUME_EXAMPLES)
 @grouped
 def resume(
-    where: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR",
-            help="The query's checkpointLocation: a folder, or a URL that fsspec reads.",
-            show_default=False,
-        ),
-    ],
+    where: Where,
     *,
     call: Annotated[
         str,
@@ -113,9 +106,7 @@ def resume(
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
     output_mode: job_options.OutputMode = "append",
-    code: Folders = None,
-    requirements: Requirements = None,
-    package: Packages = None,
+    code: Needs,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,
@@ -133,20 +124,8 @@ def resume(
     samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
     choice = choose_targets([to])
     errors = errors_console(choice.notes)
-    for one in samples:
-        errors.print(job_options.told(one), markup=False)
-    where_to_run = TrialOptions(
-        engine_options.runtime_options(engines, settings=settings, code=Code(True, code, requirements, package)),
-        engines.work,
-        speed,
-    )
-    found = resumption.resume(where, job, samples, choice.targets[-1], where_to_run, _EngineLines(1))
+    job_options.print_samples(samples, errors)
+    where_to_run = job_options.trial_options(engines, settings, speed, code)
+    found = resumption.resume(where, job, samples, choice.targets[-1], where_to_run, EngineLines())
     print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)
-
-
-class _EngineLines(Lines):
-    """Prints which engine starts."""
-
-    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:
-        pass

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
+from conformance.cli import engine_options
 from conformance.cli.options import option
-from conformance.cli.own_code_options import OWN_CODE
+from conformance.cli.own_code_options import OWN_CODE, Needs
 from conformance.core.wording import counted
 from conformance.own_job.sample import Sample, read_sample, silent
+from conformance.own_job.session import TrialOptions
 from conformance.own_job.statements import Kind, Statement
 from conformance.own_job.trial import MODES
 
@@ -87,6 +90,24 @@ def told(sample: Sample) -> str:
     by = f", by {sample.schema.fields[sample.event_time].name}" if sample.event_time is not None else ", no event time"
     more = f" (the file has {sample.skipped} more: --rows)" if sample.skipped else ""
     return f"{sample.stream}: {counted(len(sample.rows), 'row')}{more}{by}; {sample.schema.ddl}"
+
+
+def print_samples(samples: Iterable[Sample], errors: Console) -> None:
+    """Print what was read, before engines start."""
+    for one in samples:
+        errors.print(told(one), markup=False)
+
+
+def trial_options(
+    engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: Needs
+) -> TrialOptions:
+    """Where the job runs; that it may is what the command is for.
+
+    Raises:
+        typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
+    """
+    where = engine_options.runtime_options(engines, settings=settings, code=code.allowed())
+    return TrialOptions(where, engines.work, speed)
 
 
 def statement_lines(statements: Iterable[Statement]) -> Iterator[Text]:

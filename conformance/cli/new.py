@@ -47,8 +47,8 @@ def new(
 ) -> None:
     """Write a valid case to start from.
 
-    It has no expectations yet: write them, or let `conformance record` fill them in. With --call, the JSON Schema of cases is
-    written beside it, if there is no schema.json yet, for editors.
+    It has no expectations yet: write them, or let `conformance record` fill them in. With --call, it also writes schema.json for
+    editors, the JSON Schema of cases, unless the folder has one.
     """
     if case.suffix not in (".yaml", ".yml"):
         raise typer.BadParameter("a case is a file ending in .yaml", param_hint="FILE")

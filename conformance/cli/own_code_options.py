@@ -18,8 +18,6 @@ Folders = Annotated[
     list[Path] | None,
     option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
 ]
-
-
 Requirements = Annotated[Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)]
 Packages = Annotated[
     list[str] | None,
@@ -29,6 +27,19 @@ Packages = Annotated[
         OWN_CODE,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Where the code is, and what it needs, for a command that always runs it."""
+
+    code: Folders = None
+    requirements: Requirements = None
+    package: Packages = None
+
+    def allowed(self) -> Code:
+        """The same, of code that may run."""
+        return Code(True, self.code, self.requirements, self.package)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,16 @@ class Lines(EngineListener):
         print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}")
 
 
+class EngineLines(Lines):
+    """Prints which engine starts, but no answer: the command prints that itself."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def judged(self, task: CellTask, verdict: object, seconds: float) -> None:
+        pass
+
+
 class Bar(EngineListener):
     """A bar over everything that a run does; it disappears at the end."""
 

@@ -11,16 +11,14 @@ from conformance.cli import engine_options
 from conformance.cli.console import errors_console
 from conformance.cli.options import grouped, option
 from conformance.cli.own_code_options import Code
-from conformance.cli.progress import CaseLines
+from conformance.cli.progress import EngineLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.judging.verdict import Verdict
 from conformance.runner.observe import observation_in, observe
 from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
-from harness.scheduling.cell_run import CellTask
 
 EXAMPLES = """
 Examples:
@@ -84,11 +82,4 @@ def _observed(
     choice = choose_targets([spark])
     errors_console(choice.notes)
     where = engine_options.runtime_options(engines, settings=settings, code=code)
-    return observe(case, choice.targets[0], where, _EngineLines(1))
-
-
-class _EngineLines(CaseLines):
-    """Prints which engine starts, but no verdict: there are no expectations yet."""
-
-    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
-        pass
+    return observe(case, choice.targets[0], where, EngineLines())

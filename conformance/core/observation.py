@@ -116,6 +116,10 @@ class OwnCodeError(_Frozen):
     def __str__(self) -> str:
         return f"your code raised {self.raised}{f' at {self.at}' if self.at else ''}, {self.during}"
 
+    def lines(self) -> tuple[str, ...]:
+        """What it is, and the evidence."""
+        return (str(self), *self.evidence())
+
     def evidence(self) -> tuple[str, ...]:
         """The lines of the traceback and of the output."""
         printed = self.printed.splitlines() if self.printed.strip() else []
@@ -232,10 +236,14 @@ class Observation(_Frozen):
         return cls(case=case, columns=columns, steps=kept)
 
     @property
+    def error(self) -> ErrorSeen | None:
+        """The error that ended the case, if one did."""
+        return self.steps[-1].error if self.steps else None
+
+    @property
     def own_code_error(self) -> OwnCodeError | None:
         """The mistake in the author's code that ended the case, if one did."""
-        error = self.steps[-1].error if self.steps else None
-        return error.own_code if error is not None else None
+        return self.error.own_code if self.error is not None else None
 
     def columns_of(self, step: StepSeen) -> tuple[Column, ...]:
         """What the query of a step emits."""

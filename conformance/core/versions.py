@@ -122,7 +122,7 @@ def releases() -> tuple[SparkVersion, ...]:
 
 
 def released_on(version: SparkVersion) -> date | None:
-    """The day on which its pyspark came to PyPI; None for a version that is no known release."""
+    """The day on which its pyspark came to PyPI; None for an unknown version."""
     return _release_dates().get(version)
 
 

@@ -137,7 +137,7 @@ def mistake_of_the_author(seen: StepSeen) -> tuple[str, ...]:
     Unless the case expects it, it says nothing about Spark.
     """
     own = seen.error.own_code if seen.error is not None else None
-    return (str(own), *own.evidence()) if own is not None else ()
+    return own.lines() if own is not None else ()
 
 
 def error_differs(

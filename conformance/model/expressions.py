@@ -74,7 +74,7 @@ class NamedExpression:
 
 
 RANDOM = frozenset({"rand", "randn", "uuid", "monotonically_increasing_id"})
-"""Functions of which nobody knows the value; Spark gives random numbers a new seed in each micro-batch, even ``rand(42)``."""
+"""Functions whose value cannot be predicted. Spark gives random numbers a new seed in each micro-batch, even ``rand(42)``."""
 NOT_DETERMINISTIC = RANDOM | {"current_timestamp"}
 CHANGING = NOT_DETERMINISTIC | {"now"}
 """Functions whose value depends on the run. None of them is ever NULL. ``now()`` is a constant of each micro-batch to the optimizer;

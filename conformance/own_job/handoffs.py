@@ -50,11 +50,10 @@ def judge_handoff(cut: int, restarted: Observation | None, resumed: Observation 
     """
     if restarted is None or resumed is None:
         return Handoff(cut, "unknown", lacking=lacking)
-    error = _error(resumed)
-    if error is not None:
-        return Handoff(cut, "fails everywhere" if _error(restarted) is not None else "refused", error)
+    if resumed.error is not None:
+        return Handoff(cut, "fails everywhere" if restarted.error is not None else "refused", resumed.error)
     first = next((found for found in divergences(restarted, resumed) if found.what in ("rows", "steps", "error")), None)
-    return Handoff(cut, "resumed" if first is None or _error(restarted) is not None else "other rows", first=first)
+    return Handoff(cut, "resumed" if first is None or restarted.error is not None else "other rows", first=first)
 
 
 def grouped(found: Iterable[Handoff]) -> tuple[Handoffs, ...]:
@@ -64,7 +63,3 @@ def grouped(found: Iterable[Handoff]) -> tuple[Handoffs, ...]:
         groups.setdefault((one.met, one.error.name if one.error is not None else one.lacking or ""), []).append(one)
     together = [Handoffs(met, tuple(one.cut for one in some), some[0]) for (met, _), some in groups.items()]
     return tuple(sorted(together, key=lambda group: WORST_FIRST.index(group.met)))
-
-
-def _error(observation: Observation) -> ErrorSeen | None:
-    return observation.steps[-1].error if observation.steps else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen
@@ -11,6 +11,7 @@ from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
 from reports.analysis.change import Change, changes
 from reports.analysis.features import features, relevance
+from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
@@ -62,9 +63,9 @@ def known(
     a, b = _published(results, before), _published(results, after)
     if a is None or b is None:
         return None
-    cases = {case.id: case for case in suite.cases}
-    matrix = Matrix.of(results)
-    concerned = {id for id, case in cases.items() if _concerns(case, uses)}
+    ran = frozenset(results.header.cases)
+    concerned = sorted(case.id for case in suite.cases if case.id in ran and _concerns(case, uses))
+    matrix = replace(Matrix.of(results), cases=tuple(concerned))
     found = () if a == b else changes(matrix, a, b).changes
     refusals = {
         cell.error.name: cell.entry
@@ -74,28 +75,29 @@ def known(
     return Known(
         a,
         b,
-        tuple(_bugs(matrix, (a, b), concerned)),
-        tuple(change for change in found if change.case in concerned and change.met_by_running_queries),
+        tuple(_bugs(matrix, (a, b))),
+        tuple(change for change in found if change.met_by_running_queries),
         refusals,
     )
 
 
 def _published(results: Results, version: SparkVersion) -> Target | None:
-    exact = [target for target in results.header.targets if target.version == version]
-    of_the_line = [
-        target for target in results.header.targets if target.version and target.version.line == version.line
-    ]
-    return next(iter(exact), max(of_the_line, key=lambda target: target.spark, default=None))
+    for asked in (str(version), version.line):
+        try:
+            return find(results, asked)
+        except NoSuchVersion:
+            continue
+    return None
 
 
 def _concerns(case: Case, uses: tuple[str, ...]) -> bool:
     return bool(uses) and relevance(features(case), frozenset(uses)) == "all"
 
 
-def _bugs(matrix: Matrix, targets: tuple[Target, Target], concerned: set[str]) -> Iterator[KnownHere]:
+def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
     """Each ticket, or bug without one, once."""
     shown: dict[tuple[str | None, str], list[tuple[str, Target, KnownBug]]] = {}
-    for case in sorted(concerned):
+    for case in matrix.cases:
         for target in dict.fromkeys(targets):
             bug, cell = matrix.known_bug(case, target), matrix.cells.get((case, target.name))
             if bug is not None and cell is not None and cell.differs is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from reports.analysis.features import JOINS
+
 _OPERATORS = {
     "deduplication": re.compile(r"\bStreamingDeduplicate(WithinWatermark)?\b"),
     "session windows": re.compile(r"\bSessionWindowStateStoreSave\b"),
@@ -21,13 +23,6 @@ _AGGREGATION = re.compile(r"^[\s:+*()\d-]*StateStoreSave \[(?P<keys>[^\]]*)", re
 _JOIN = re.compile(
     r"\bStreamingSymmetricHashJoin \[.*?\], \[.*?\], (?P<type>Inner|LeftOuter|RightOuter|FullOuter|LeftSemi), condition ="
 )
-_JOINS = {
-    "Inner": "inner join",
-    "LeftOuter": "outer join",
-    "RightOuter": "outer join",
-    "FullOuter": "outer join",
-    "LeftSemi": "semi join",
-}
 _STATEFUL = re.compile(
     r"^[\s:+*()\d-]*(StateStoreSave|SessionWindowStateStoreSave|StreamingSymmetricHashJoin|StreamingDeduplicate\w*"
     r"|FlatMapGroups\w*|TransformWithState\w*|MapGroupsWithState)\b",
@@ -52,7 +47,7 @@ def _features(physical: str, output_mode: str) -> Iterator[str]:
     yield f"{output_mode} mode"
     for found in _AGGREGATION.finditer(physical):
         yield "window aggregation" if re.search(r"\bwindow#", found["keys"]) else "aggregation"
-    yield from (_JOINS[found["type"]] for found in _JOIN.finditer(physical))
+    yield from (JOINS[found["type"].lower()] for found in _JOIN.finditer(physical))
     yield from (name for name, pattern in _OPERATORS.items() if pattern.search(physical))
     if len(_STATEFUL.findall(physical)) > 1:
         yield "chained operators"

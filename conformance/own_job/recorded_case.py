@@ -41,7 +41,7 @@ class RecordedCase:
 
         Raises:
             NotRecorded: there is no file, or its streams, query or steps are not those of the test.
-            InvalidCase: somebody has edited the file, and it is no valid case.
+            InvalidCase: the file was edited, and is no longer a valid case.
         """
         if not self.file.is_file():
             raise NotRecorded(f"{self.file} does not exist: {UPDATE}")

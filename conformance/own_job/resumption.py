@@ -51,7 +51,7 @@ class Resumption:
 
     @property
     def error(self) -> ErrorSeen | None:
-        return self.observation.steps[-1].error if self.observation is not None and self.observation.steps else None
+        return self.observation.error if self.observation is not None else None
 
     @property
     def resumed(self) -> bool:
@@ -93,10 +93,7 @@ def resume(
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
         (outcome,) = outcomes([task], options, display).outcomes
-    run = outcome.run
-    seen = next(iter(run.observations), None) if run is not None else None
-    why = None if seen is not None else (run.failure if run is not None else outcome.lacking)
-    return Resumption(found, target, seen, why, awaiting(found, target.version))
+    return Resumption(found, target, outcome.observation, outcome.lacking, awaiting(found, target.version))
 
 
 def statements(found: Resumption) -> Iterator[Statement]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.core.case import Case
-from conformance.core.observation import Identity
+from conformance.core.observation import Identity, Observation
 from conformance.judging.handoff_verdict import cuts
 from conformance.runner.resources import Concurrency, interruptible, open_runtime
 from conformance.runner.run_cells import Display, Sink, run_cells
@@ -28,7 +28,18 @@ class Outcome:
 
     task: CellTask
     run: CellRun | None
-    lacking: str | None = None
+    unsupported: str | None = None
+    """Why the runtime cannot run it; None if it ran."""
+
+    @property
+    def observation(self) -> Observation | None:
+        """What the engines showed; None without an answer."""
+        return next(iter(self.run.observations), None) if self.run is not None else None
+
+    @property
+    def lacking(self) -> str | None:
+        """Why there is no answer; None if there is one."""
+        return self.run.failure if self.run is not None else self.unsupported
 
 
 @dataclass(frozen=True)

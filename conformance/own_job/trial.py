@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
-from conformance.core.case import Case
+from conformance.core.case import Case, OutputMode
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
@@ -22,7 +22,7 @@ from conformance.suite.record_expectations import fill_in_expectations
 Json: TypeAlias = Any
 
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-MODES = ("append", "update", "complete")
+MODES: tuple[str, ...] = get_args(OutputMode)
 _CASE_FILE = FileKind("a case", any_content)
 
 

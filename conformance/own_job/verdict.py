@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case
-from conformance.core.observation import Observation, OwnCodeError
 from conformance.judging.verdict import Verdict
 from conformance.own_job.handoffs import Handoff, Handoffs, Met, grouped, judge_handoff
 from conformance.own_job.plan_features import features_of
@@ -77,8 +76,8 @@ def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
         command: for the header of the results.
     """
     before, after = run.on(run.before), run.on(run.after)
-    seen = _observation(before)
-    complete = seen is not None and bool(seen.steps) and seen.steps[-1].error is None
+    seen = before.observation
+    complete = seen is not None and bool(seen.steps) and seen.error is None
     case = with_expectations(run.case, folder, seen) if seen is not None and complete else run.case
     cells = _cell(before, case), _cell(after, case)
     targets = {target.name: target for target in run.engines}
@@ -105,22 +104,18 @@ def _handoffs(run: TrialRun) -> Iterator[Handoff]:
     for outcome in run.handed_over:
         if outcome.task.target == run.after and outcome.task.cut is not None:
             pair = restarted[outcome.task.cut], outcome
-            lacking = next((why for one in pair if (why := _lacking(one)) is not None), None)
-            yield judge_handoff(outcome.task.cut, _observation(pair[0]), _observation(pair[1]), lacking)
+            lacking = next((one.lacking for one in pair if one.lacking is not None), None)
+            yield judge_handoff(outcome.task.cut, pair[0].observation, pair[1].observation, lacking)
 
 
 def _answer(cells: tuple[Cell, Cell], *, complete: bool, different: bool) -> Answer:
-    if any(_own_mistake(cell) for cell in cells):
+    if any(cell.observation is not None and cell.observation.own_code_error for cell in cells):
         return "fails"
     if not all(has_behaviour(cell) for cell in cells):
         return "unknown"
     if different:
         return "differs"
     return "same" if complete else "fails"
-
-
-def _observation(outcome: Outcome) -> Observation | None:
-    return next(iter(outcome.run.observations), None) if outcome.run is not None else None
 
 
 def _cell(outcome: Outcome, case: Case) -> Cell:
@@ -133,27 +128,15 @@ def _cell(outcome: Outcome, case: Case) -> Cell:
     return cell_record(task, JudgeCases().verdict(run), run)
 
 
-def _lacking(outcome: Outcome) -> str | None:
-    """Why a cell has no answer."""
-    if outcome.run is None:
-        return outcome.lacking
-    return outcome.run.failure
-
-
-def _own_mistake(cell: Cell) -> OwnCodeError | None:
-    """The mistake in the author's code with which the job ends, if it does."""
-    last = cell.observation.steps[-1] if cell.observation is not None and cell.observation.steps else None
-    return last.error.own_code if last is not None and last.error is not None else None
-
-
 def _failure(cell: Cell) -> str | None:
     """Why a version has no answer, or with which error the job ends."""
-    if (mistake := _own_mistake(cell)) is not None:
-        return "\n".join((str(mistake), *mistake.evidence()))
+    seen = cell.observation
+    if seen is not None and seen.own_code_error is not None:
+        return "\n".join(seen.own_code_error.lines())
     if not has_behaviour(cell):
         return "; ".join(cell.notes) or cell.status
-    last = cell.observation.steps[-1] if cell.observation is not None and cell.observation.steps else None
-    if last is None or last.error is None:
+    if seen is None or seen.error is None:
         return None
-    line = next((line.strip() for line in last.error.message.splitlines() if line.strip()), "")
-    return f"step {last.number} ends with {last.error.name or 'an error'} at {last.error.stage}: {line}"
+    error = seen.error
+    line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+    return f"step {seen.steps[-1].number} ends with {error.name or 'an error'} at {error.stage}: {line}"

@@ -90,7 +90,7 @@ def _of_spark(observation: Observation) -> Observation:
     """
     mistake = observation.own_code_error
     if mistake is not None:
-        raise NoObservation(observation.case, "\n  ".join((str(mistake), *mistake.evidence())))
+        raise NoObservation(observation.case, "\n  ".join(mistake.lines()))
     return observation
 
 

@@ -94,7 +94,7 @@ class Change:
         if self.meaning == "accepted":
             return False
         before = self.before.observation
-        if before is None or not before.steps or before.steps[-1].error is None:
+        if before is None or before.error is None:
             return True
         return _ran(before) and any(found.what != "error" for found in all_differences(self.before, self.after))
 
@@ -184,7 +184,7 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     a, b = before.observation, after.observation
     if a is None or b is None:
         return "metric", "no observation was recorded"
-    errors = [one.steps[-1].error if one.steps else None for one in (a, b)]
+    errors = [one.error for one in (a, b)]
     if errors[1] is not None and errors[0] is None:
         return "refused", _refusal(errors[1])
     if errors[0] is not None and errors[1] is None:
@@ -214,7 +214,7 @@ def contrast(own: Cell, other: Cell, name: str) -> str:
     a, b = own.observation, other.observation
     if a is None or b is None:
         return "no observation was recorded"
-    mine, theirs = (one.steps[-1].error if one.steps else None for one in (a, b))
+    mine, theirs = a.error, b.error
     only_one_ran = _ran(a) != _ran(b)
     if (mine is None) != (theirs is None) or (mine is not None and only_one_ran):
         return f"here the query {_outcome(a, own)}; on {name} it {_outcome(b, other)}"
@@ -230,7 +230,7 @@ def contrast(own: Cell, other: Cell, name: str) -> str:
 
 
 def _outcome(observation: Observation, cell: Cell) -> str:
-    error = observation.steps[-1].error if observation.steps else None
+    error = observation.error
     if error is None:
         return "runs"
     if _is_absent(cell):

@@ -10,7 +10,7 @@ from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.language.suggest import unknown
 
-_JOINS = {
+JOINS = {
     "inner": "inner join",
     "leftouter": "outer join",
     "rightouter": "outer join",
@@ -132,7 +132,7 @@ def _features(case: Case) -> Iterator[str]:
         yield "session windows"
     for operation in operations:
         if operation.name == "join":
-            yield _JOINS[str(operation.arguments.get("how", "inner")).lower().replace("_", "")]
+            yield JOINS[str(operation.arguments.get("how", "inner")).lower().replace("_", "")]
     yield from (_OPERATORS[operation.name] for operation in operations if operation.name in _OPERATORS)
     stateful = [op for op in case.query.walk() if op.name in _STATEFUL or op.name.startswith("dropDuplicates")]
     if len(stateful) > 1:

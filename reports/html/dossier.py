@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
 
 from conformance.core.output_file import FileKind, OtherContent, write_file
 from reports.analysis.acceptances import DRAFT, draft
-from reports.analysis.change import changes
-from reports.analysis.gate import Gate, find_both, gate
+from reports.analysis.gate import Gate, gate
 from reports.analysis.report import Report
 from reports.analysis.route import Route, RouteRelease, releases_between, routes
 from reports.html.addresses import short
@@ -20,8 +18,8 @@ from reports.html.checkpoints import CheckpointSection, checkpoint_section
 from reports.html.comparison import Comparison, comparison
 from reports.html.pages import templates
 from reports.html.sources import SourceLink
+from reports.html.standalone_page import write_standalone
 
-_PAGE = FileKind("a dossier", lambda start: b"Watermark conformance</title>" in start)
 _PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0
 """The longest bar of the picture, in pixels."""
@@ -88,11 +86,12 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     Raises:
         NoSuchVersion, SameVersion: see `reports.analysis.gate.find_both`.
     """
-    pair = changes(report.matrix, *find_both(report.results, before, after))
+    ruled = gate(report.results, before, after, cases=tuple(report.cases.values()))
+    pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair)
     found = routes(report, pair.before, pair.after)
     return Dossier(
-        gate=gate(report.results, before, after, cases=tuple(report.cases.values())),
+        gate=ruled,
         comparison=compared,
         checkpoints=handed,
         fixed=tuple(_fixed(compared)),
@@ -118,21 +117,18 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     out.mkdir(parents=True, exist_ok=True)
     page, picture, accepted = out / f"upgrade-{name}.html", out / f"upgrade-{name}.svg", out / f"accepted-{name}.yaml"
     drawn = templates().get_template("dossier.svg").render(found=found)
-    style = (files("reports.html") / "assets" / "report.css").read_text(encoding="utf-8")
-    text = (
-        templates()
-        .get_template("dossier.html")
-        .render(
-            found=found,
-            pair=pair,
-            report=report,
-            style=Markup(style),
-            drawn=Markup(drawn),
-            accepted=accepted.name,
-            finished=report.results.footer.finished,
-        )
+    write_standalone(
+        page,
+        "a dossier",
+        "dossier.html",
+        found.title,
+        found=found,
+        pair=pair,
+        report=report,
+        drawn=Markup(drawn),
+        accepted=accepted.name,
+        finished=report.results.footer.finished,
     )
-    write_file(page, text, _PAGE)
     yield str(page)
     write_file(picture, drawn, _PICTURE)
     yield str(picture)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Protocol
 
-from markupsafe import Markup
-
-from conformance.core.output_file import FileKind, write_file
-from reports.html.pages import templates
-
-_PAGE = FileKind("a page with a verdict", lambda start: b"Watermark conformance</title>" in start)
+from reports.html.standalone_page import write_standalone
 
 
 class Statement(Protocol):
@@ -41,6 +35,4 @@ def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequ
     Raises:
         CannotWriteFile, OtherContent: see `conformance.core.output_file`.
     """
-    style = (files("reports.html") / "assets" / "report.css").read_text(encoding="utf-8")
-    template = templates().get_template("verdict.html")
-    write_file(path, template.render(title=title, about=about, statements=statements, style=Markup(style)), _PAGE)
+    write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)

@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
@@ -17,10 +16,11 @@ from reports.html.addresses import InAFolder, InOneFile
 from reports.html.divided_work import divide
 from reports.html.feed import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
+from reports.html.standalone_page import asset, page_kind
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"
-PAGE = FileKind("a page of a report", lambda start: b"Watermark conformance</title>" in start)
+PAGE = page_kind("a page of a report")
 ASSET = FileKind("an asset of a report", any_content)
 
 
@@ -49,7 +49,7 @@ def write(report: Report, out: Path) -> Path:
     divide(rendered[len(TABS) :], partial(_write, out=out, addresses=addresses))
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
-        _put(out / name, _asset(name))
+        _put(out / name, asset(name))
     return out / addresses.file(TABS[0][0])
 
 
@@ -59,7 +59,7 @@ def write_one_file(report: Report, out: Path) -> Path:
     Returns and raises: as ``write``.
     """
     _make(out)
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = asset("report.css"), asset("report.js")
     text = (
         templates()
         .get_template("single.html")
@@ -95,10 +95,6 @@ def _alone(page: Page, addresses: InAFolder) -> str:
             asset=lambda name: addresses.asset(name, page.key),
         )
     )
-
-
-def _asset(name: str) -> str:
-    return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _make(folder: Path) -> None:
