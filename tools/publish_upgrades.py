@@ -1,4 +1,4 @@
-"""Make ``reports/baselines/upgrades.jsonl`` of results of ``conformance upgrade``.
+"""Make ``reports/baselines/upgrades.jsonl.xz`` of results of ``conformance upgrade``.
 
     python -m tools.publish_upgrades upgrades-*.jsonl
 

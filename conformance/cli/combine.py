@@ -20,6 +20,9 @@ Examples:
 
   # write one results file too
   conformance combine results-*.jsonl -o all.jsonl
+
+  # write it compressed; every command that reads results reads it
+  conformance combine results-*.jsonl -o all.jsonl.xz
 """
 
 

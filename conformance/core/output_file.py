@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, TextIO
+from typing import BinaryIO, ClassVar, TextIO
 
 LOOKED_AT = 1 << 20
 """The most bytes that are read of an existing file to see what it is."""
@@ -59,6 +59,8 @@ class FileKind:
     """``a results file``"""
     recognizes: Callable[[bytes], bool]
     """Whether a file that begins like this is one. An empty file can always be replaced."""
+    encode: Callable[[BinaryIO], bytes] | None = None
+    """What the file holds in the end, made of what was written: its compressed form."""
 
 
 def any_content(_: bytes) -> bool:
@@ -82,12 +84,15 @@ class OutputFile:
             BeingWritten: another process writes it.
         """
         self.path = path
+        self._encode = kind.encode
         # A link stays a link.
         self._final = Path(os.path.realpath(path))
         self.part = self._final.with_name(f"{self._final.name}.part")
         try:
             self._in_place = _is_special(self._final)
             if self._in_place:
+                if kind.encode is not None:
+                    raise OSError(errno.ESPIPE, "only a regular file can be compressed")
                 self.file: TextIO = self._final.open("w", encoding="utf-8", newline="\n")
                 return
             self._final.parent.mkdir(parents=True, exist_ok=True)
@@ -119,6 +124,8 @@ class OutputFile:
         try:
             self.file.flush()
             if not self._in_place:
+                if self._encode is not None:
+                    self._replace_by(self._encode)
                 _keep_mode(self._final, self.file.fileno())
                 self.part.replace(self._final)
         except OSError as error:
@@ -153,6 +160,14 @@ class OutputFile:
             self.complete()
         else:
             self.discard()
+
+    def _replace_by(self, encode: Callable[[BinaryIO], bytes]) -> None:
+        with self.part.open("rb") as written:
+            content = encode(written)
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.buffer.write(content)
+        self.file.flush()
 
     def _locked(self) -> int:
         """A descriptor of the empty file beside the place, which no other process has.

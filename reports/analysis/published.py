@@ -8,13 +8,13 @@ from pathlib import Path
 from reports.results.reading import Results
 
 _BASELINES = Path(__file__).parents[1] / "baselines"
-UPGRADES = _BASELINES / "upgrades.jsonl"
+UPGRADES = _BASELINES / "upgrades.jsonl.xz"
 """What ``python -m tools.publish_upgrades`` makes of runs of ``conformance upgrade``, without what was observed."""
 
 
 def published() -> tuple[Path, ...]:
     """The published results of runs."""
-    return tuple(sorted(path for path in _BASELINES.glob("*.jsonl") if path != UPGRADES))
+    return tuple(sorted(path for path in _BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
 
 
 def published_results() -> Results:

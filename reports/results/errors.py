@@ -56,6 +56,15 @@ class NotReadable(UnusableResults):
         super().__init__(path, f"the file cannot be read ({why})", "pass the results.jsonl that a run wrote")
 
 
+class NotDecompressed(UnusableResults):
+    """The content of a compressed file cannot be had."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            path, f"the file cannot be decompressed ({why})", "try `xz --test` on it, and copy it again or run again"
+        )
+
+
 class ChangedResults(UnusableResults):
     """The file was replaced or written to while it was being read."""
 

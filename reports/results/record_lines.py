@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from reports.results.compression import open_results
 from reports.results.errors import (
     EmptyResults,
     NewerFormat,
@@ -22,9 +23,11 @@ from reports.results.errors import (
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Header, UpgradeCell
 
 MOST_BYTES = 4 * 1024**3
-"""Of a results file."""
+"""Of a results file, as it lies on the disk."""
 LONGEST_LINE = 32 * 1024**2
 """In bytes, of one record."""
+MOST_BLANK = 10_000
+"""Lines without content that are skipped: a small compressed file can hold a thousand million of them."""
 
 
 class RecordLine(NamedTuple):
@@ -48,10 +51,13 @@ def records(path: Path) -> Iterator[tuple[RecordLine, AnyRecord]]:
         UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
     """
     header: Header | None = None
-    cells = 0
+    cells = blank = 0
     for line in _lines(path):
         text = line.text
         if not text.strip():
+            blank += 1
+            if blank > MOST_BLANK:
+                raise NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
             continue
         if header is None:
             _check_first(path, line.number, text)
@@ -79,6 +85,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
     Raises:
         NoResultsFile: there is none.
         NotReadable: it cannot be read, or is too big.
+        NotDecompressed: it is compressed, and damaged or too big.
         NotJson: a line is too long.
     """
     if not path.exists():
@@ -87,7 +94,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise NotReadable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
         offset = 0
-        with path.open("rb") as file:
+        with open_results(path) as file:
             for number, content in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
                 if len(content) > LONGEST_LINE:
                     raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")

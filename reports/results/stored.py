@@ -7,11 +7,15 @@ of their behaviour; only where two digests differ does it read what was observed
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
+from reports.results.compression import is_compressed, open_results
 from reports.results.errors import ChangedResults, NotReadable
 from reports.results.record_lines import RecordLine
 from reports.results.records import RECORD, Cell, UpgradeCell
@@ -53,6 +57,8 @@ class ResultsFile:
         self._current = current
         # A pipe can be read only once.
         self._lines: dict[int, bytes] | None = None if path.is_file() else {}
+        self._plain: IO[bytes] | None = None
+        """A copy of a compressed file, where a line has a place of its own."""
         self._values: dict[Any, Any] = {}
         self._names: set[str] = set()
         self.compared: dict[Any, Any] = {}
@@ -89,7 +95,7 @@ class ResultsFile:
 
         Raises:
             ChangedResults: the file is not the one that was read before.
-            NotReadable: it cannot be read.
+            NotReadable, NotDecompressed: it cannot be read.
         """
         record = RECORD.validate_json(self.text(offset, length))
         assert isinstance(record, AnyCell)
@@ -99,13 +105,16 @@ class ResultsFile:
         """The line there.
 
         Raises:
-            ChangedResults, NotReadable: as ``read_again``.
+            ChangedResults, NotReadable, NotDecompressed: as ``read_again``.
         """
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
 
     def _content(self, offset: int, length: int) -> bytes:
         try:
+            if is_compressed(self.path):
+                # No position is used, because processes that this one starts share it.
+                return os.pread(self._decompressed().fileno(), length, offset)
             with self.path.open("rb", buffering=0) as file:
                 if _identity(os.fstat(file.fileno())) != self._identity:
                     raise ChangedResults(self.path)
@@ -113,6 +122,17 @@ class ResultsFile:
                 return file.read(length)
         except OSError as error:
             raise NotReadable(self.path, error.strerror or str(error)) from None
+
+    def _decompressed(self) -> IO[bytes]:
+        if self._plain is None:
+            copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+            weakref.finalize(self, copy.close)
+            with open_results(self.path) as file:
+                shutil.copyfileobj(file, copy, 1 << 20)
+            if _identity(self.path.stat()) != self._identity:
+                raise ChangedResults(self.path)
+            self._plain = copy
+        return self._plain
 
 
 class _Stored:

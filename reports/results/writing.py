@@ -12,15 +12,18 @@ from types import TracebackType
 from conformance.core.output_file import FileKind, OutputFile
 from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
-from reports.results.errors import CellKey
+from reports.results.compression import compressed, is_compressed, plain_end, plain_start
+from reports.results.errors import CellKey, NotDecompressed
 from reports.results.records import AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 
-_LAST = 1 << 20
-"""Bytes at the end of a file that hold its last line."""
 
-RESULTS_FILE = FileKind(
-    "a results file", lambda start: re.match(rb'\s*\{\s*"record"\s*:\s*"header"', start) is not None
-)
+def _is_results(start: bytes) -> bool:
+    return re.match(rb'\s*\{\s*"record"\s*:\s*"header"', plain_start(start)) is not None
+
+
+RESULTS_FILE = FileKind("a results file", _is_results)
+COMPRESSED_RESULTS_FILE = FileKind("a results file", _is_results, compressed)
+"""It is compressed when it is complete: a run that is killed leaves a plain one."""
 
 
 class ResultsWriter:
@@ -43,7 +46,7 @@ class ResultsWriter:
         self._upgrades: Counter[UpgradeStatus] = Counter()
         self._lock = Lock()
         self._path = path
-        self._file = OutputFile(path, RESULTS_FILE)
+        self._file = OutputFile(path, COMPRESSED_RESULTS_FILE if is_compressed(path) else RESULTS_FILE)
         self._append(header)
 
     def introduce(self, target: Target) -> None:
@@ -116,9 +119,7 @@ class ResultsWriter:
 def is_complete(path: Path) -> bool:
     """Whether there is a results file with its last line."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LAST))
-            lines = file.read().split(b"\n")
-    except OSError:
+        lines = plain_end(path).split(b"\n")
+    except (OSError, NotDecompressed):
         return False
     return len(lines) > 1 and lines[-1] == b"" and re.match(rb'\{\s*"record"\s*:\s*"footer"', lines[-2]) is not None

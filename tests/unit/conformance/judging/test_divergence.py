@@ -181,7 +181,7 @@ DIGESTS = {
 
 @pytest.fixture(scope="module")
 def published() -> Results:
-    return Results.read(Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl")
+    return Results.read(Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl.xz")
 
 
 def test_digests_of_published_results_keep_their_values(published: Results) -> None:

@@ -14,9 +14,10 @@ from conformance.language import read_case
 from conformance.oracle import unstated_moments as module
 from conformance.oracle.prediction import predict
 from conformance.oracle.unstated_moments import unstated_in, unstated_moments
+from reports.results.compression import open_results
 from tests.support.whole_suite import whole_suite
 
-BASELINE = Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl"
+BASELINE = Path(__file__).parents[4] / "reports" / "baselines" / "lines.jsonl.xz"
 
 CASE = """\
 title: A title
@@ -98,7 +99,7 @@ def test_no_published_answer_leaves_it_open() -> None:
     """Cases that the model does not predict, too."""
     cases = {case.id: case for case in whole_suite().cases}
     answers = 0
-    with BASELINE.open(encoding="utf-8") as lines:
+    with open_results(BASELINE) as lines:
         for line in lines:
             record = json.loads(line)
             case = cases.get(record.get("case"))

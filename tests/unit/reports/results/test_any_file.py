@@ -32,6 +32,7 @@ from reports.exports.junit import junit
 from reports.exports.step_summary import step_summary
 from reports.exports.workflow_commands import workflow_commands
 from reports.html.writer import write_one_file
+from reports.results.compression import open_results
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.upgrades import show as show_upgrades
@@ -166,7 +167,7 @@ def test_a_changed_value(folder: Path, scraps: list[tuple[float, Any]]) -> None:
 @pytest.fixture(scope="module")
 def upgrades() -> list[dict[str, Any]]:
     """A published results file of upgrades: from 3.5.9 to 4.3.0, a checkpoint of each status."""
-    lines = [json.loads(line) for line in UPGRADES.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in open_results(UPGRADES)]
     ends = {"origin": "spark-3.5.9", "to": "spark-4.3.0"}
     of_pair = [one for one in lines if one["record"] == "upgrade" and ends.items() <= one.items()]
     cells = list({one["status"]: one for one in of_pair}.values())
