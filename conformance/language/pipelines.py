@@ -37,7 +37,7 @@ _STATE_FUNCTION = {
 }
 
 
-def _operation(name: str, shape: Shape, description: str, **others: Key) -> tuple[str, Record]:
+def _operation(name: str, shape: Shape, description: str, /, **others: Key) -> tuple[str, Record]:
     keys = {name: Key(shape, description, required=True), **others}
     return name, Record(f"`{name}`", keys, description=description)
 
@@ -48,7 +48,15 @@ def _stateful(name: str, description: str, **others: Key) -> tuple[str, Record]:
 
 OPERATIONS = dict(
     (
-        _operation("from", NAME, "The stream to read; naming it twice in a query reads one DataFrame twice."),
+        _operation(
+            "from",
+            NAME,
+            "The stream to read; naming it twice in a query reads one DataFrame twice.",
+            name=Key(
+                Text("the name of a source, such as orders"),
+                "The name of the source, `DataStreamReader.name` (4.2+), under which the checkpoint keeps its offsets.",
+            ),
+        ),
         _operation(
             "withWatermark",
             TupleOf((_POSSIBLY_EMPTY_COLUMN, Text("a delay such as '10 minutes'", empty=True)), "[column, delay]"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from pyspark.sql import functions as F
 
@@ -24,19 +24,24 @@ class UnknownOperation(Exception):
     """The request has an operation that this driver does not support."""
 
 
-def build(operations: list[Operation], streams: dict[str, Any], session: Any, code: OwnCode | None = None) -> Any:
+Read = Callable[[str, Optional[str]], Any]
+"""Makes the DataFrame of a stream, from its name in the case and the name of its source, None if the source has none."""
+
+
+def build(operations: list[Operation], read: Read, session: Any, code: OwnCode | None = None) -> Any:
     """Build a DataFrame from a pipeline.
 
-    ``streams``: name → DataFrame, the same object each time a stream is named; ``code``: the modules that ``call`` names, None if
-    calling is not allowed.
+    ``read``: called once for a stream, however often the pipeline names it; ``code``: the modules that ``call`` names, None if calling
+    is not allowed.
     """
-    builder = _Builder(streams, session, code)
+    builder = _Builder(read, session, code)
     return builder.pipeline(operations)
 
 
 class _Builder:
-    def __init__(self, streams: dict[str, Any], session: Any, code: OwnCode | None) -> None:
-        self._streams = streams
+    def __init__(self, read: Read, session: Any, code: OwnCode | None) -> None:
+        self._read = read
+        self._frames: Dict[Tuple[str, Optional[str]], Any] = {}
         self._session = session
         self._code = code
 
@@ -51,7 +56,13 @@ class _Builder:
         return frame
 
     def _from(self, _: Any, operation: Operation) -> Any:
-        return self._streams[operation["from"]]
+        return self._stream(operation["from"], operation.get("name"))
+
+    def _stream(self, stream: str, name: str | None = None) -> Any:
+        """One DataFrame, however often a query reads it."""
+        if (stream, name) not in self._frames:
+            self._frames[stream, name] = self._read(stream, name)
+        return self._frames[stream, name]
 
     def _withWatermark(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         column, delay = operation["withWatermark"]
@@ -147,7 +158,7 @@ class _Builder:
     def _call(self, frame: Any, operation: Operation) -> Any:
         if self._code is None:
             raise NotPermitted("the query calls Python code of its author")
-        frames = [self._streams[stream] for stream in operation["with"]] if "with" in operation else [frame]
+        frames = [self._stream(stream) for stream in operation["with"]] if "with" in operation else [frame]
         return self._code.frame(operation["call"], self._session, *frames)
 
 

@@ -14,7 +14,7 @@ from .dataframe import build
 from .errors import describe, machine_failure
 from .failures import DriverFailure, EngineLost, NotPermitted
 from .mistakes import mistake_told
-from .origin import DriverError, MissingName, check_argument, raised_by_driver
+from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, Sink
 from .own_queries import OwnQueries
 from .permission import check_frame
@@ -273,18 +273,22 @@ class Execution:
             raise QueryFailed("start", error) from error
 
     def _build(self) -> Any:
-        streams = {}
-        for name, stream in self._request.streams.items():
-            streams[name] = (
-                self._session.readStream.format("json")
-                .schema(stream.ddl)
-                .option("mode", "FAILFAST")
-                .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
-                .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
-                .option("maxFilesPerTrigger", stream.files)
-                .load(self._arrivals.directory(name))
-            )
-        return build(self._operations, streams, self._session, self._code)
+        return build(self._operations, self._read, self._session, self._code)
+
+    def _read(self, name: str, source: str | None) -> Any:
+        """The DataFrame of a stream. ``source``: the name of its source, None without one."""
+        stream = self._request.streams[name]
+        reader = (
+            self._session.readStream.format("json")
+            .schema(stream.ddl)
+            .option("mode", "FAILFAST")
+            .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
+            .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+            .option("maxFilesPerTrigger", stream.files)
+        )
+        if source is not None:
+            reader = method(reader, "name")(source)  # since 4.2
+        return reader.load(self._arrivals.directory(name))
 
     def _sink(self) -> Sink:
         if self._request.sink is None:

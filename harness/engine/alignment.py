@@ -12,9 +12,12 @@ from typing import TypeAlias
 
 from conformance.core.case import Action, Add, Backlog, Case, Restart
 from conformance.core.observation import BatchSeen, Observation, StepSeen
+from conformance.core.query import Pipeline
 
 Moved: TypeAlias = frozenset[str]
 """The streams whose offsets a micro-batch moves."""
+Sources: TypeAlias = frozenset[tuple[str, str | None]]
+"""What a query reads: each stream with the name of its source, None if it has none."""
 
 
 class MisalignedBatches(Exception):
@@ -67,6 +70,11 @@ class _Arrivals:
         self._streams = tuple(case.streams)
         self._trigger = case.trigger
         self._query = case.query.streams()
+        self._sources = _names(case.query)
+        self._seen = self._sources
+        """The sources that some query of the case has read."""
+        self._arrived: Counter[str] = Counter()
+        """How often rows have arrived on each stream."""
         self._waiting: Counter[str] = Counter()
         self._uncommitted: Moved | None = None
         self._newest: Moved | None = None
@@ -82,6 +90,7 @@ class _Arrivals:
             self._query &= {read.stream for batch in seen.batches for read in batch.sources}
         for arrival in self._arriving(action):
             self._waiting.update(tuple(arrival))
+            self._arrived.update(tuple(arrival))
         meant = self._restarted(action) if isinstance(action, Restart) else self._run()
         if seen.batches:
             self._newest = _moved(seen.batches[-1])
@@ -107,7 +116,17 @@ class _Arrivals:
         self._trigger = change.trigger or self._trigger
         if change.query is not None:
             self._query = change.query.streams()
+            self._renamed(_names(change.query))
         return before + (self._run() if self._trigger == "default" else [])
+
+    def _renamed(self, names: Sources) -> None:
+        """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
+        for stream, name in names - self._sources:
+            if name is not None and (stream, None) not in self._seen:
+                self._waiting[stream] = self._arrived[stream]
+                # One that returns under its name goes on after its offset only if no micro-batch has run without it.
+                self.known = self.known and (stream, name) not in self._seen
+        self._sources, self._seen = names, self._seen | names
 
     def _killed(self, action: Restart) -> list[Moved]:
         """The data batches that were committed before the engine was killed."""
@@ -129,6 +148,11 @@ class _Arrivals:
                 for stream in waiting:
                     self._waiting[stream] -= self._waiting[stream] if self._trigger == "once" else 1
         return [moved for moved in meant if moved]
+
+
+def _names(query: Pipeline) -> Sources:
+    reads = (operation.arguments for operation in query.walk() if operation.name == "from")
+    return frozenset((of["from"], of.get("name")) for of in reads)
 
 
 def _moved(batch: BatchSeen) -> Moved:

@@ -45,6 +45,7 @@ FEATURES = (
     "SQL",
     "chained operators",
     "several watermarks",
+    "named sources",
     "RocksDB",
     "restart",
     "trigger once",
@@ -139,6 +140,8 @@ def _features(case: Case) -> Iterator[str]:
         yield "chained operators"
     if sum(operation.name == "withWatermark" for operation in case.query.walk()) > 1:
         yield "several watermarks"
+    if any(operation.name == "from" and "name" in operation.arguments for operation in operations):
+        yield "named sources"
     if any("rocksdb" in str(value).lower() for value in case.conf.values()) or "rocksdb" in case.tags:
         yield "RocksDB"
     if any(isinstance(step.action, Restart) for step in case.steps):

@@ -10,7 +10,7 @@ from conformance.core.case import Add, Backlog, Case, Idle, Restart, Row, Trigge
 from conformance.core.query import PYTHON_STATE, Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
-from reports.html.pyspark_text import INDENT, assigned, name_of, query_lines, text_of
+from reports.html.pyspark_text import INDENT, assigned, name_of, query_lines, source_names, text_of
 
 _TRIGGERS = {"once": "once=True", "availableNow": "availableNow=True"}
 assert {"default", *_TRIGGERS} == set(get_args(Trigger))
@@ -35,10 +35,11 @@ arrivals, files = 0, 0
 step, emitted = 0, []
 
 
-def source(stream, schema):
+def source(stream, schema, name=None):
     os.makedirs(f"{work}/arrived/0/{stream}", exist_ok=True)
+    reader = spark.readStream.name(name) if name else spark.readStream
     return (
-        spark.readStream.schema(schema)
+        reader.schema(schema)
         .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
         .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
         .option("maxFilesPerTrigger", 1)
@@ -123,14 +124,20 @@ class _Script:
         called = f"\n        .trigger({trigger})" if trigger else ""
         yield from _SINK.replace("TRIGGER", called).splitlines()
         yield ""
-        for name, schema in case.streams.items():
-            yield f"{name_of(name)} = source({text_of(name)}, {text_of(schema.ddl)})"
-        yield ""
+        named = {name for pipeline in case.pipelines() for name in source_names(pipeline)}
+        unnamed = [name for name in case.streams if name not in named]
+        yield from (self._source(name) for name in unnamed)
+        yield from [""] if unnamed else []
         yield from _settings(case.conf)
         yield from self._query(case.query)
         yield from self._steps()
 
+    def _source(self, stream: str, name: str | None = None) -> str:
+        named = f", {text_of(name)}" if name else ""
+        return f"{name_of(stream)} = source({text_of(stream)}, {text_of(self._case.streams[stream].ddl)}{named})"
+
     def _query(self, pipeline: Pipeline) -> Iterator[str]:
+        yield from (self._source(stream, name) for stream, name in source_names(pipeline).items())
         statements, frame = query_lines(pipeline)
         yield from statements
         yield from assigned("query", frame)

@@ -22,8 +22,10 @@ LONGEST_LINE = 64
 def pyspark(case: Case) -> str:
     """The streams, the query and its start, without a final newline."""
     lines = ["from pyspark.sql.functions import expr", ""]
+    names = source_names(case.query)
     for name, schema in case.streams.items():
-        source = [f"spark.readStream.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
+        named = f".name({text_of(names[name])})" if name in names else ""
+        source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
         whole = assigned(name_of(name), ["".join(source)])
         lines += whole if len(whole[0]) <= LONGEST_LINE else assigned(name_of(name), source)
     lines.append("")
@@ -40,6 +42,12 @@ def pyspark(case: Case) -> str:
         sink = f".foreachBatch({function})"
     lines.append(f"query.writeStream.outputMode({text_of(case.output_mode)}){trigger}{sink}.start()")
     return "\n".join(lines)
+
+
+def source_names(pipeline: Pipeline) -> dict[str, str]:
+    """Stream → the name of its source, for streams that the query reads under one."""
+    reads = (operation.arguments for operation in pipeline.walk() if operation.name == "from")
+    return {str(of["from"]): str(of["name"]) for of in reads if "name" in of}
 
 
 def query_lines(pipeline: Pipeline) -> tuple[list[str], list[str]]:

@@ -46,9 +46,17 @@ def dataframe(monkeypatch, calls):
 
 
 def built(dataframe, calls, *operations):
-    streams = {"a": Recorded(calls, "a"), "b": Recorded(calls, "b")}
+    return whole(dataframe, calls, {"from": "a"}, *operations)
+
+
+def whole(dataframe, calls, *operations):
+    def read(stream, source):
+        made = f"{source}={stream}" if source else stream
+        calls.append(f"read({made})")
+        return Recorded(calls, made)
+
     session = SimpleNamespace(sql=lambda text: Recorded(calls, f"sql({text})"))
-    return dataframe.build([{"from": "a"}, *operations], streams, session).text
+    return dataframe.build(list(operations), read, session).text
 
 
 @pytest.mark.parametrize(
@@ -84,3 +92,14 @@ def test_every_view_is_there_before_the_query_and_after_all_frames(dataframe, ca
         "sql(SELECT 1 FROM a).createOrReplaceTempView(c)",
         "a.createOrReplaceTempView(a)",
     ]
+
+
+def test_a_stream_that_is_named_twice_is_read_once(dataframe, calls):
+    whole(dataframe, calls, {"from": "a"}, {"union": [{"from": "a"}]})
+    assert calls == ["read(a)", "a.union(a)"]
+
+
+def test_only_the_streams_of_the_query_are_read(dataframe, calls):
+    """With source evolution Spark refuses a source without a name where it is read."""
+    whole(dataframe, calls, {"from": "a", "name": "orders"}, {"union": [{"from": "b", "name": "refunds"}]})
+    assert calls == ["read(orders=a)", "read(refunds=b)", "orders=a.union(refunds=b)"]

@@ -202,3 +202,36 @@ def test_damaged_checkpoints_are_for_spark_to_read() -> None:
     asked = case_of(add("a"), Restart(how="graceful", damage={"gone": "commit"}))
     with pytest.raises(MisalignedBatches, match="step 2"):
         check_alignment(asked, steps([moves(0, "a")], []))
+
+
+def named(stream: str, name: str | None) -> Pipeline:
+    return Pipeline((Operation("from", {"from": stream, **({} if name is None else {"name": name})}),))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "read"),
+    [
+        pytest.param("orders", "sales", [moves(1, "a", of=("a",))], id="a source with a new name"),
+        pytest.param("orders", "orders", [], id="a source that keeps its name"),
+        pytest.param(None, "orders", [], id="a source that had no name, whose checkpoint keeps positions"),
+    ],
+)
+def test_a_source_with_a_new_name_is_read_from_the_beginning(
+    before: str | None, after: str, read: list[BatchSeen]
+) -> None:
+    asked = case_of(add("a"), Restart(how="graceful", change=Change(query=named("a", after))), query=named("a", before))
+    check_alignment(asked, steps([moves(0, "a", of=("a",))], read))
+    with pytest.raises(MisalignedBatches):
+        check_alignment(asked, steps([moves(0, "a", of=("a",))], [] if read else [moves(1, "a", of=("a",))]))
+
+
+def test_a_source_that_returns_under_its_name_may_read_from_either_place() -> None:
+    without, whole = named("b", "refunds"), named("a", "orders")
+    asked = case_of(
+        add("a"),
+        Restart(how="graceful", change=Change(query=without)),
+        Restart(how="graceful", change=Change(query=whole)),
+        query=whole,
+    )
+    for returned in ([], [moves(1, "a", of=("a",))]):
+        check_alignment(asked, steps([moves(0, "a", of=("a",))], [], returned))

@@ -16,6 +16,7 @@ def test_features_are_those_people_name() -> None:
         "window aggregation",
     )
     assert "restart" in features(CASES["recovery/replay-filters-late-rows-as-the-first-attempt-did"])
+    assert "named sources" in features(CASES["recovery/named-sources-may-change-places"])
     assert {"update mode", "inner join", "chained operators"} <= set(
         features(CASES["chained-aggregations/update-mode-join-then-aggregation-emits-early"])
     )

@@ -155,6 +155,16 @@ class TestPySpark:
         text = pyspark(shipped("output-modes/complete-mode-limit-takes-the-first-rows"))
         assert '    .orderBy(expr("total").desc(), expr("since"))\n    .limit(2)\n' in text
 
+    def test_a_source_has_its_name_in_each_query_that_reads_it(self) -> None:
+        case = shipped("recovery/renamed-source-is-read-from-the-beginning")
+        assert 'spark.readStream.name("orders").schema(' in pyspark(case)
+        script = pyspark_script(case) or ""
+        schema = "event_time TIMESTAMP, n INT"
+        assert script.count("orders = source(") == 2
+        assert script.index(f'source("orders", "{schema}", "orders")') < script.index(
+            f'source("orders", "{schema}", "sales")'
+        )
+
 
 ALL: tuple[Case, ...] = whole_suite().cases
 
