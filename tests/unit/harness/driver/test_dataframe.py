@@ -86,7 +86,7 @@ def test_every_view_is_there_before_the_query_and_after_all_frames(dataframe, ca
         built(dataframe, calls, {"sql": "SELECT 2 FROM a, b, c", "as": "a", "views": views})
         == "sql(SELECT 2 FROM a, b, c)"
     )
-    assert calls == [
+    assert [call for call in calls if not call.startswith("read(")] == [
         "a.createOrReplaceTempView(b)",
         "b.createOrReplaceTempView(b)",
         "sql(SELECT 1 FROM a).createOrReplaceTempView(c)",
