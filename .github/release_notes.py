@@ -23,9 +23,14 @@ def release_notes(tag: str, folder: Path) -> str:
     if tag != f"v{version}":
         sys.exit(f"The tag is {tag}, but pyproject.toml has version {version}.")
     changelog = (folder / "CHANGELOG.md").read_text(encoding="utf-8")
+    left = sorted(path.name for path in (folder / "changelog.d").glob("*.md") if path.name != "README.md")
+    if left:
+        sys.exit(f"changelog.d/{left[0]} is not in CHANGELOG.md yet: run `towncrier build`.")
     section = re.search(rf"^## \[{re.escape(version)}\].*\n((?:(?!## |\[[^\]]+\]: ).*\n)*)", changelog, re.MULTILINE)
     if section is None or not section[1].strip():
-        sys.exit(f"CHANGELOG.md has no notes about {version}: rename its [Unreleased] section to [{version}].")
+        sys.exit(f"CHANGELOG.md has no notes about {version}: run `towncrier build`.")
+    if re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE) is None:
+        sys.exit(f"CHANGELOG.md gives no date to {version}.")
     return section[1].strip()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
@@ -59,13 +58,6 @@ class InstallFailed(HarnessError):
         self.tail = tuple(tail)
 
 
-class NoUv(HarnessError):
-    """uv is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("uv, which makes the environments, is not installed. Install it: pip install uv")
-
-
 class Installer(Protocol):
     """Makes environments. `Uv` is the only implementation outside tests."""
 
@@ -83,15 +75,11 @@ class Installer(Protocol):
 
 
 class Uv:
-    """The uv installed with this package, or the one on PATH."""
+    """uv as a program."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, binary: str | None = None) -> None:
-        """Find it, unless ``binary`` says where it is.
-
-        Raises:
-            NoUv: there is none.
-        """
-        self._binary = binary or _find()
+    def __init__(self, binary: str, environ: Mapping[str, str] = os.environ) -> None:
+        """``binary``: see `harness.environments.uv_program`."""
+        self._binary = binary
         self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
         self._environ |= package_index.for_uv(environ)
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
@@ -177,17 +165,6 @@ def download(installer: Installer, wanted: SpecifierSet, on_progress: ProgressCa
         lines = [line.strip().removeprefix("error: ").removeprefix("cause: ") for line in error.tail if line.strip()]
         return ": ".join(dict.fromkeys([lines[0], lines[-1]])) if lines else "uv gives no reason"
     return None
-
-
-def _find() -> str:
-    try:
-        import uv
-
-        return str(uv.find_uv_bin())
-    except (ImportError, FileNotFoundError):
-        if found := shutil.which("uv"):
-            return found
-        raise NoUv from None
 
 
 def _advice(text: str) -> str:

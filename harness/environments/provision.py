@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from harness.environments import java as javas
-from harness.environments import manifest, pythons
+from harness.environments import manifest, pythons, uv_program
 from harness.environments.bytecode import compile_imported
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
@@ -80,8 +80,12 @@ def prepare(
     if made is None:
         root.parent.mkdir(parents=True, exist_ok=True)
         with _locked(root, on_progress):
-            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or Uv(environ))
+            made = Manifest.read(root) or _make(spec, target, root, on_progress, installer or _uv(environ, on_progress))
     return _environment(target, root, made, java)
+
+
+def _uv(environ: Mapping[str, str], on_progress: ProgressCallback) -> Uv:
+    return Uv(uv_program.obtain(environ, on_progress), environ)
 
 
 @contextmanager

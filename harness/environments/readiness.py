@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.environments import java as javas
-from harness.environments import provision, pythons
+from harness.environments import provision, pythons, uv_program
 from harness.environments.environment import Environment
-from harness.environments.installer import NoUv, Uv
+from harness.environments.installer import Uv
 from harness.environments.java import Java, NoSuchJava
 from harness.environments.pythons import Python
 from harness.targets.target import Target
@@ -56,7 +56,5 @@ def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str 
 
 
 def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
-    try:
-        return Uv(environ).pythons()
-    except NoUv:
-        return ()
+    uv = uv_program.find(environ)
+    return () if uv is None else Uv(uv, environ).pythons()

@@ -55,7 +55,7 @@ def installed(tmp_path_factory):
     run = {"check": True, "capture_output": True, "text": True}
     subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", place, ROOT], **run)
     (wheel,) = place.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "uv", "venv", "--python", sys.executable, place / "empty"], **run)
+    subprocess.run([sys.executable, "-m", "venv", place / "empty"], **run)
     programs = place / "empty" / "bin"
-    subprocess.run([sys.executable, "-m", "uv", "pip", "install", "--python", programs / "python", wheel], **run)
+    subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", wheel], **run)
     return programs

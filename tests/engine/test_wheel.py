@@ -66,3 +66,28 @@ def test_its_public_interface_is_there_and_typed(installed, tmp_path):
         [installed / "python", "-c", look], cwd=tmp_path, env=environ(), capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_it_takes_little_room(installed):
+    """Its files and those of all that it needs, with their byte code; pip and setuptools are the environment's."""
+    look = (
+        "import importlib.metadata as m, pathlib\n"
+        "own = lambda one: one.metadata['Name'] not in ('pip', 'setuptools')\n"
+        "files = {pathlib.Path(f.locate()) for one in m.distributions() if own(one) for f in one.files or ()}\n"
+        "print(sum(f.stat().st_size for f in files if f.is_file()))"
+    )
+    done = subprocess.run([installed / "python", "-c", look], env=environ(), capture_output=True, text=True, check=True)
+    assert 30_000_000 < int(done.stdout) <= 60_000_000
+
+
+def test_a_command_that_needs_more_says_what(installed, tmp_path):
+    for arguments, extra in (
+        (("run", "--spark", "3.5", "--runtime", "container"), "containers"),
+        (("targets", "clean"), "containers"),
+        (("fuzz", "--spark", "3.5"), "fuzz"),
+        (("checkpoint", "inspect", "s3://bucket/checkpoint"), "storage"),
+    ):
+        done = call(installed, tmp_path, *arguments)
+        assert done.returncode in (2, 3), done.stdout + done.stderr
+        (line,) = [one for one in " ".join(done.stderr.split()).split("conformance: ") if "pip install" in one]
+        assert f"pip install 'watermark-conformance[{extra}]'" in line, done.stderr

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,5 +70,23 @@ def test_an_empty_section_is_an_error(tmp_path):
     assert "no notes about 0.2.0" in done.stderr
 
 
-def test_the_changelog_has_a_section_for_what_is_not_released():
-    assert "\n## [Unreleased]\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["12.fixed.md", "+short.added.md"])
+def test_changes_that_nobody_has_collected_are_an_error(tmp_path, name):
+    (tmp_path / "changelog.d").mkdir()
+    (tmp_path / "changelog.d" / "README.md").write_text("How to write one.")
+    assert notes(tmp_path, "v0.2.0", "0.2.0").returncode == 0
+    (tmp_path / "changelog.d" / name).write_text("A change.")
+    done = notes(tmp_path, "v0.2.0", "0.2.0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"changelog.d/{name} is not in CHANGELOG.md yet: run `towncrier build`" in done.stderr
+
+
+def test_a_release_has_a_date(tmp_path):
+    done = notes(tmp_path, "v0.2.0", "0.2.0", CHANGELOG.replace("2026-12-01", "unreleased"))
+    assert done.returncode == 1
+    assert "CHANGELOG.md gives no date to 0.2.0" in done.stderr
+
+
+def test_the_changelog_has_a_section_for_the_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -9,11 +9,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import requests
-from docker.errors import APIError, DockerException, NotFound
-from docker.utils.socket import STDOUT, SocketError, frames_iter
-
 from harness.engine.transport import LONGEST_LINE, TransportClosed
+from harness.runtimes.containers.client import (
+    STDOUT,
+    APIError,
+    DockerException,
+    NotFound,
+    SocketError,
+    frames_iter,
+    requests,
+)
 from harness.runtimes.containers.leftovers import remove_container
 
 _ENDING_SECONDS = 60

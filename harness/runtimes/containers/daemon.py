@@ -6,11 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import requests
-from docker.errors import DockerException
-from testcontainers.core.docker_client import DockerClient
-
 from harness.errors import HarnessError
+from harness.runtimes.containers.client import DockerClient, DockerException, requests
 
 _TIMEOUT_S = 120
 """For requests; removing containers and volumes takes longest."""

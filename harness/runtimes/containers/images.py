@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from docker.errors import APIError, ImageNotFound
-from testcontainers.core.docker_client import DockerClient
-
 from conformance.core.wording import counted
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes.containers.choice import EVERY
+from harness.runtimes.containers.client import APIError, DockerClient, ImageNotFound
 from harness.runtimes.containers.daemon import DaemonRefused, explained
 from harness.targets.target import Target
 

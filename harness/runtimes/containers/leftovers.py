@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from docker.errors import APIError, NotFound
-from testcontainers.core.docker_client import DockerClient
+from harness.runtimes.containers.client import APIError, DockerClient, NotFound
 
 RUN = "watermark-conformance.run"
 HOST = "watermark-conformance.host"

@@ -11,9 +11,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, NotFound
-from docker.types import LogConfig
-
 from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineDied, EngineLocation, EngineNotStarted
@@ -24,6 +21,7 @@ from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.containers import leftovers
 from harness.runtimes.containers.attached import AttachedTransport
+from harness.runtimes.containers.client import APIError, LogConfig, NotFound
 from harness.runtimes.containers.confinement import WORK, Confinement
 from harness.runtimes.containers.daemon import DaemonRefused, abilities, connect, explained
 from harness.runtimes.containers.images import Account, Image, Images, choose_account

@@ -13,9 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docker.errors import APIError, NotFound
-from testcontainers.core.docker_client import DockerClient
-
+from harness.runtimes.containers.client import APIError, DockerClient, NotFound
 from harness.runtimes.containers.confinement import WORK
 from harness.runtimes.containers.daemon import DaemonRefused
 from harness.runtimes.containers.leftovers import Owner

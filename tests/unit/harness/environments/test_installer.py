@@ -10,14 +10,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from harness.environments import installer
-from harness.environments.installer import InstallFailed, NoUv, Uv
+from harness.environments.installer import InstallFailed, Uv
 from harness.environments.pythons import Python
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
 
 
 def _uv(tmp_path: Path, text: str, **environ: str) -> Uv:
-    return Uv({"PATH": "/usr/bin:/bin", **environ}, binary=str(fakes.script(tmp_path / "uv", text)))
+    return Uv(str(fakes.script(tmp_path / "uv", text)), {"PATH": "/usr/bin:/bin", **environ})
 
 
 def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
@@ -118,10 +118,3 @@ def test_a_download_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     uv = _uv(tmp_path, "echo 'error: Request failed'; echo '  cause: dns error'; echo; exit 1")
     assert installer.download(uv, SpecifierSet(">=3.8,<3.9"), ignore_progress) == "Request failed: dns error"
     assert installer.download(_uv(tmp_path, "exit 0"), SpecifierSet(">=3.8,<3.9"), ignore_progress) is None
-
-
-def test_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "uv", None)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(NoUv, match="pip install uv"):
-        Uv()

@@ -1,0 +1,89 @@
+"""The program uv: the one that is installed here, or one that pip puts into the cache when an environment is first made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from filelock import FileLock
+
+from harness.environments.cache_directory import cache_dir
+from harness.errors import HarnessError
+from harness.progress import ProgressCallback
+
+REQUIREMENT = "uv>=0.5"
+_NAME = "uv.exe" if os.name == "nt" else "uv"
+
+
+class NoUv(HarnessError):
+    """uv is neither installed nor can it be downloaded."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"uv, which makes the environments, is not installed, and {why}. Install it: pip install uv")
+
+
+def find(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The uv installed with this package, on PATH, or in the cache; None if there is none."""
+    try:
+        import uv
+
+        return str(uv.find_uv_bin())
+    except (ImportError, FileNotFoundError):
+        cached = _cached(environ)
+        return shutil.which("uv", path=environ.get("PATH")) or (str(cached) if cached.is_file() else None)
+
+
+def obtain(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
+    """The same; it is downloaded if there is none. It takes 40 MB, and who runs no engine needs none.
+
+    Raises:
+        NoUv: there is no pip, or it failed.
+    """
+    if found := find(environ):
+        return found
+    program = _cached(environ)
+    place = program.parents[1]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if not program.is_file():
+            on_progress("downloading uv, which makes the environments")
+            _install(place, environ)
+    return str(program)
+
+
+def _cached(environ: Mapping[str, str]) -> Path:
+    return cache_dir(environ) / "uv" / "bin" / _NAME
+
+
+def _install(place: Path, environ: Mapping[str, str]) -> None:
+    if find_spec("pip") is None:
+        raise NoUv("there is no pip to download it with")
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
+        made = Path(folder) / "uv"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        # Settings of pip that contradict --target; and an index that only uv was told about.
+        settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
+        if index := environ.get("UV_DEFAULT_INDEX"):
+            settings |= {"PIP_INDEX_URL": environ.get("PIP_INDEX_URL", index)}
+        done = subprocess.run(
+            [*command, "--target", str(made), REQUIREMENT],
+            env={**environ, **settings},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
+            raise NoUv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")
+        if not (made / "bin" / _NAME).is_file():
+            raise NoUv("what pip downloaded has no program")
+        # What a killed process left has no program in it.
+        shutil.rmtree(place, ignore_errors=True)
+        made.rename(place)

@@ -1,0 +1,90 @@
+"""Which uv is used, and how it gets into the cache where there is none: by the real pip, from a folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.environments import uv_program
+from harness.environments.uv_program import NoUv, find, obtain
+from harness.progress import ignore_progress
+from tests.support import environments as fakes
+
+
+@pytest.fixture
+def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uv", None)
+
+
+@pytest.fixture
+def environ(tmp_path: Path, no_uv: None) -> dict[str, str]:
+    """A machine without uv, and an index with one."""
+    index = tmp_path / "index"
+    index.mkdir()
+    with zipfile.ZipFile(index / "uv-99.0-py3-none-any.whl", "w") as wheel:
+        program = zipfile.ZipInfo("uv-99.0.data/scripts/uv")
+        program.external_attr = 0o100755 << 16
+        wheel.writestr(program, "#!/bin/sh\necho uv 99.0\n")
+        wheel.writestr("uv-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: uv\nVersion: 99.0\n")
+        wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("uv-99.0.dist-info/RECORD", "")
+    return {
+        "PATH": "",
+        "CONFORMANCE_CACHE": str(tmp_path / "cache"),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(index),
+        "PIP_CONFIG_FILE": "/dev/null",
+    }
+
+
+def test_the_one_on_the_path(tmp_path: Path, no_uv: None) -> None:
+    program = fakes.script(tmp_path / "bin" / "uv", "exit 0")
+    assert find({"PATH": str(program.parent), "CONFORMANCE_CACHE": str(tmp_path)}) == str(program)
+    assert find({"PATH": "", "CONFORMANCE_CACHE": str(tmp_path)}) is None
+
+
+def test_the_one_that_is_installed_comes_first(tmp_path: Path) -> None:
+    uv = pytest.importorskip("uv")
+    program = fakes.script(tmp_path / "bin" / "uv", "exit 0")
+    assert find({"PATH": str(program.parent)}) == uv.find_uv_bin()
+
+
+@pytest.mark.parametrize("pip", [{}, {"PIP_USER": "1"}, {"PIP_REQUIRE_VIRTUALENV": "1"}])
+def test_it_is_downloaded_once(environ: dict[str, str], pip: dict[str, str]) -> None:
+    said: list[str] = []
+    program = obtain({**environ, **pip}, said.append)
+    assert subprocess.check_output([program], text=True) == "uv 99.0\n"
+    assert said == ["downloading uv, which makes the environments"]
+    assert find(environ) == program
+    assert obtain({**environ, "PIP_FIND_LINKS": "/nowhere"}, said.append) == program
+    assert len(said) == 1
+
+
+def test_processes_that_need_it_at_once_share_it(environ: dict[str, str]) -> None:
+    said: list[str] = []
+    with ThreadPoolExecutor(2) as both:
+        programs = {*both.map(lambda _: obtain(environ, said.append), range(2))}
+    assert (len(programs), len(said)) == (1, 1)
+
+
+def test_what_a_killed_process_left_is_replaced(environ: dict[str, str]) -> None:
+    left = Path(environ["CONFORMANCE_CACHE"]) / "uv" / "lib"
+    left.mkdir(parents=True)
+    assert Path(obtain(environ, ignore_progress)).is_file()
+    assert not left.exists()
+
+
+def test_why_there_is_none(environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        NoUv, match=r"^uv, which.*, is not installed, and pip could not.*\(.*\)\. Install it: pip install uv"
+    ):
+        obtain({**environ, "PIP_FIND_LINKS": str(tmp_path)}, ignore_progress)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["uv.lock"]
+    monkeypatch.setattr(uv_program, "find_spec", lambda name: None)
+    with pytest.raises(NoUv, match=r"and there is no pip to download it with\. Install it: pip install uv"):
+        obtain(environ, ignore_progress)

@@ -1,0 +1,33 @@
+"""Where the packages that speak to a container engine are missing, one line says so; everything else works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+WITHOUT = "import sys; sys.modules[{missing!r}] = None; sys.argv = ['conformance', *{arguments!r}]; " + (
+    "from conformance.cli.main import main; main()"
+)
+
+
+def call(missing: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = WITHOUT.format(missing=missing, arguments=arguments)
+    environ = {**os.environ, "COLUMNS": "300"}
+    return subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("missing", ["docker", "requests", "testcontainers"])
+def test_which_extra_has_them(missing: str) -> None:
+    done = call(missing, "targets", "clean")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"Containers need the package {missing}" in done.stderr
+    assert "pip install 'watermark-conformance[containers]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_needs_no_container_works(missing: str = "docker") -> None:
+    assert call(missing, "run", "--help").returncode == 0
+    assert call(missing, "targets").returncode == 0
