@@ -33,7 +33,7 @@ class AwaitingChange:
     link: str
     error: str | None = None
     """The error class of a refusal."""
-    way_round: str | None = None
+    workaround: str | None = None
     """A setting or step that lets the query resume."""
     case: str | None = None
     """The id of a case that shows it."""
@@ -61,7 +61,7 @@ def changes() -> tuple[AwaitingChange, ...]:
             because=entry["because"],
             link=entry["link"],
             error=entry.get("error"),
-            way_round=entry.get("wayRound"),
+            workaround=entry.get("workaround"),
             case=entry.get("case"),
             source=entry.get("source"),
         )

@@ -67,6 +67,6 @@ def _change(change: AwaitingChange) -> dict[str, Any]:
         "error": change.error,
         "because": change.because,
         "link": change.link,
-        "wayRound": change.way_round,
+        "wayRound": change.workaround,
         "case": change.case,
     }

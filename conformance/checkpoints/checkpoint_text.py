@@ -56,8 +56,8 @@ def awaiting_lines(changes: Iterable[AwaitingChange], version: str) -> Iterator[
         mark, style = _MARKS[change.effect]
         error = f" with {change.error}" if change.error else ""
         yield Text(f"  {mark} {change.effect}{error}: {change.because} ({change.link})", style=style)
-        if change.way_round:
-            yield Text(f"    way round: {change.way_round}")
+        if change.workaround:
+            yield Text(f"    workaround: {change.workaround}")
         if change.case:
             yield Text(f"    shown by the case {change.case}")
     if not any(change.effect != "changes" for change in found):

@@ -166,7 +166,7 @@ def _cases(cases: Sequence[str], entry: DocumentedUpgrade | None) -> Iterator[Te
     more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
     yield Text(f"      {', '.join(cases[:_MOST_CASES])}{more}")
     if entry is not None and entry.way_round:
-        yield Text(f"      way round: {entry.way_round}")
+        yield Text(f"      workaround: {entry.way_round}")
 
 
 def _change(ruling: Ruling) -> Iterator[Text]:

@@ -64,8 +64,8 @@ def report(
 
     The pages open without a server or a network: what changes between versions, the matrix, each case, the behaviours
     and the run. Results of a single version are compared with the published ones, as far as the cases are the same. The
-    same results give the same bytes. With --from and --to it is a dossier of one upgrade: verdict, checkpoints, bugs, ways
-    round and a route through the releases. What the results say does not change the exit code.
+    same results give the same bytes. With --from and --to it is a dossier of one upgrade: verdict, checkpoints, bugs,
+    workarounds and a route through the releases. What the results say does not change the exit code.
     """
     if (from_ is None) != (to is None):
         raise WrongUsage("--from and --to belong together: name both versions of the upgrade")

@@ -131,7 +131,7 @@ def _why(found: Resumption, error: ErrorSeen) -> tuple[str, ...]:
 
 
 def _workaround(change: AwaitingChange) -> tuple[str, ...]:
-    return (f"workaround: {change.way_round}",) if change.way_round else ()
+    return (f"workaround: {change.workaround}",) if change.workaround else ()
 
 
 def _batches(observation: Observation) -> Iterator[str]:
@@ -169,7 +169,7 @@ def record(found: Resumption) -> dict[str, Any]:
                 "because": one.because,
                 "link": one.link,
                 "error": one.error,
-                "workaround": one.way_round,
+                "workaround": one.workaround,
             }
             for one in found.changes
         ],

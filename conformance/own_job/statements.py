@@ -113,7 +113,7 @@ def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
     between = f"between {about.before.title} and {about.after.title}"
     if about.bugs:
         text = f"{counted(len(about.bugs), 'known bug')} that a query with {uses} can meet"
-        yield Statement("bug", "▲", text, tuple(_bug(bug) for bug in about.bugs[:_MOST]))
+        yield Statement("bug", "▲", text, tuple(line for bug in about.bugs[:_MOST] for line in _bug(bug)))
     if about.changes:
         text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
         yield Statement("differs", "◆", text, tuple(map(_change, about.changes[:_MOST])))
@@ -129,8 +129,10 @@ def _change(found: Change) -> str:
     return f"{found.what}{f': {why}' if why else ''}. See {found.case}"
 
 
-def _bug(found: KnownHere) -> str:
-    return f"{' and '.join(found.spark)}: {found.because}{found.bug.ticket}; {found.bug}. See {found.cases[0]}"
+def _bug(found: KnownHere) -> Iterator[str]:
+    yield f"{' and '.join(found.spark)}: {found.because}{found.bug.ticket}; {found.bug}. See {found.cases[0]}"
+    if found.bug.workaround is not None:
+        yield f"workaround: {found.bug.workaround}"
 
 
 def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
@@ -148,7 +150,13 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
         "checkpoints": [_checkpoint(group, about) for group in found.handoffs],
         "features": list(found.features),
         "known_bugs": [
-            {"spark": list(bug.spark), "because": bug.because, "link": bug.bug.link, "cases": list(bug.cases)}
+            {
+                "spark": list(bug.spark),
+                "because": bug.because,
+                "link": bug.bug.link,
+                "workaround": str(bug.bug.workaround) if bug.bug.workaround else None,
+                "cases": list(bug.cases),
+            }
             for bug in (about.bugs if about is not None else ())
         ],
         "known_changes": [

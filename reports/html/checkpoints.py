@@ -53,7 +53,7 @@ class CheckpointReason:
     error: str
     because: str
     source: SourceLink | None
-    way_round: str
+    workaround: str
     cases: tuple[CheckpointCase, ...]
 
 
@@ -144,7 +144,7 @@ class CaseCheckpoint:
     error: str
     because: str
     source: SourceLink | None
-    way_round: str
+    workaround: str
 
 
 def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:

@@ -52,7 +52,7 @@ class Dossier:
     comparison: Comparison
     checkpoints: CheckpointSection | None
     fixed: tuple[FixedBug, ...]
-    ways_round: tuple[str, ...]
+    workarounds: tuple[str, ...]
     """Settings and other means, each once."""
     releases: tuple[RouteRelease, ...]
     route: Route | None
@@ -95,7 +95,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
         comparison=compared,
         checkpoints=handed,
         fixed=tuple(_fixed(compared)),
-        ways_round=tuple(dict.fromkeys(_ways_round(compared, handed))),
+        workarounds=tuple(dict.fromkeys(_workarounds(compared, handed))),
         releases=tuple(releases_between(report, pair.before, pair.after)),
         route=found[0] if found else None,
         direct=next((route for route in found if len(route.releases) == 2), None),
@@ -150,10 +150,10 @@ def _fixed(compared: Comparison) -> Iterator[FixedBug]:
         yield FixedBug(because, SourceLink.of(link) if link else None, len(cases))
 
 
-def _ways_round(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
+def _workarounds(compared: Comparison, handed: CheckpointSection | None) -> Iterator[str]:
     for one in (*handed.groups, *handed.documented) if handed is not None else ():
-        if one.way_round:
-            yield f"Checkpoints: {one.way_round}"
+        if one.workaround:
+            yield f"Checkpoints: {one.workaround}"
     bugs = (one.workaround for one in compared.bugs)
     reasons = (one for group in compared.groups for entry in group.entries for one in entry.workarounds)
     for found in (*bugs, *reasons):

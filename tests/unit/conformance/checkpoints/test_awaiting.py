@@ -25,4 +25,4 @@ def test_each_rule_names_its_evidence(change: AwaitingChange) -> None:
         errors = [entry.error for entry in case.upgrades] + [step.expect.error for step in case.steps]
         assert change.error in {name for error in errors if error for name in error.classes}
     entries = [entry for entry in case.upgrades if entry.link == change.link]
-    assert {entry.way_round for entry in entries} <= {change.way_round}
+    assert {entry.way_round for entry in entries} <= {change.workaround}

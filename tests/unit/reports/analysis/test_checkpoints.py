@@ -121,7 +121,7 @@ class TestPublished:
         assert "Will my checkpoints resume? of " in out
         told = out[out.index("Will my checkpoints resume?") :]
         assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in told
-        assert "way round: spark.sql.streaming.stateStore.stateSchemaCheck=false" in told
+        assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in told
 
     def test_the_gate_says_what_is_documented_where_nothing_ran(self, capsys: pytest.CaptureFixture[str]) -> None:
         _, out = run_gate(capsys, "--from", "4.2.1", "--to", "3.5.9", "--json")

@@ -91,7 +91,7 @@ class TestDossier:
         assert found.title == "Upgrade from Spark 3.5.9 to 4.1.4"
         assert [one.because for one in found.fixed] == ["it is lost"]
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
-        assert found.ways_round == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
+        assert found.workarounds == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
         assert {bar.label[2:]: bar.count for bar in found.bars}["Known bugs that both have"] == 1
 
     def test_a_version_without_results(self, tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""What a verdict on a job tells about known bugs."""
+
+from __future__ import annotations
+
+from conformance.core.versions import SparkVersion
+from conformance.own_job.known import Known, known
+from conformance.own_job.statements import record, statements
+from conformance.own_job.verdict import JobVerdict
+from reports.analysis.published import published_results
+from tests.support.whole_suite import whole_suite
+
+JOIN = ("append mode", "outer join", "several watermarks")
+WORKAROUND = "Define a watermark on both inputs."
+"""Of SPARK-58904, in ``reports/results/workarounds.yaml``."""
+
+
+def verdict() -> tuple[JobVerdict, Known]:
+    results, suite = published_results(), whole_suite()
+    about = known(results, suite, SparkVersion(3, 5, 9), SparkVersion(4, 3, 0), JOIN)
+    assert about is not None
+    cell = results.cells[0]
+    found = JobVerdict(
+        suite.cases[0], results.header, about.before, about.after, (cell, cell), (), "unknown", None, (), JOIN
+    )
+    return found, about
+
+
+def test_a_known_bug_has_its_workaround() -> None:
+    told = [line for one in statements(*verdict()) if one.kind == "bug" for line in one.details]
+    at = next(place for place, line in enumerate(told) if "SPARK-58904" in line)
+    assert told[at + 1] == f"workaround: {WORKAROUND}"
+
+
+def test_so_it_has_for_programs() -> None:
+    bugs = {bug["link"]: bug["workaround"] for bug in record(*verdict())["known_bugs"]}
+    assert bugs["SPARK-58904"] == WORKAROUND
