@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
+from reports.html.durations import duration
 from reports.results.records import Target
 
 
@@ -45,7 +47,7 @@ def about_page(report: Report) -> AboutPage:
     return AboutPage(
         started=f"{header.started:%Y-%m-%d %H:%M} UTC",
         finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
-        lasted=_lasted(int((footer.finished - header.started).total_seconds())),
+        lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
         commands=tuple((header.command or "").split(" ; ")) if header.command else (),
         engines=tuple(_engines(report)),
         reused=sum(cell.reused for cell in report.matrix.cells.values()),
@@ -63,14 +65,5 @@ def _engines(report: Report) -> Iterator[EngineRun]:
     for target in report.own:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
         counts = report.matrix.count(report.matrix.cases, [target.name])
-        lasted = _lasted(sum(cell.duration_ms for cell in cells) // 1000)
+        lasted = duration(sum(cell.duration_ms for cell in cells))
         yield EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))
-
-
-def _lasted(whole: int) -> str:
-    """A number of seconds as ``2 h 5 min``, ``3 min 4 s`` or ``5 s``."""
-    minutes, seconds = divmod(max(whole, 0), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

@@ -19,6 +19,7 @@ from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.checkpoints import CaseCheckpoint, checkpoints_of_case
 from reports.html.comparison import readable
+from reports.html.durations import duration
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.ribbon import CellSign, Ribbon, ribbon
@@ -49,6 +50,8 @@ class CaseSection:
 
     letter: str
     targets: tuple[Target, ...]
+    durations: tuple[tuple[Target, str], ...]
+    """How long the whole case took on each of them; without those where it was not measured."""
     sign: CellSign
     reason: DocumentedDifference | None
     source: SourceLink | None
@@ -144,7 +147,8 @@ def _sections(report: Report, id: str, case: Case | None) -> Iterator[CaseSectio
     newest = groups[0].shown if groups else None
     for number, group in enumerate(groups):
         targets = tuple(by_name[name] for name in group.targets)
-        yield _section(report, case, group.shown, targets, _letter(number), newest, by_name)
+        took = tuple((by_name[cell.target], duration(cell.duration_ms)) for cell in group.cells if cell.duration_ms)
+        yield _section(report, case, group.shown, targets, took, _letter(number), newest, by_name)
 
 
 def _section(
@@ -152,6 +156,7 @@ def _section(
     case: Case | None,
     cell: Cell,
     targets: tuple[Target, ...],
+    took: tuple[tuple[Target, str], ...],
     letter: str,
     newest: Cell | None,
     by_name: Mapping[str, Target],
@@ -167,6 +172,7 @@ def _section(
     return CaseSection(
         letter=letter,
         targets=targets,
+        durations=took,
         sign=CellSign.of(cell, target),
         reason=entry,
         source=SourceLink.of(entry.link) if entry is not None and entry.link else None,

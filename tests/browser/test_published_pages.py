@@ -104,6 +104,13 @@ class TestPlaces:
         page = opened(self.CASE, "A-step-3")
         assert page.locator("details[id$=A-step-3]").get_attribute("open") is not None
 
+    def test_it_says_how_long_the_case_took_on_each_version(self, opened, published_report):
+        page = opened(self.CASE)
+        took = page.locator("[data-took]:visible").first.inner_text()
+        assert took.startswith("The case took ")
+        shown = published_report.sections(self.CASE.removeprefix("case/"))[0]
+        assert all(f" s on {target.removeprefix('spark-')}" in took for target in shown.targets)
+
     def test_a_step_says_its_link(self, opened):
         page = opened(self.CASE)
         page.get_by_role("link", name="Link to step 2 on").first.click()

@@ -13,6 +13,7 @@ from conformance.suite import discovery
 from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, case_key, slug
 from reports.html.arrivals import executed, tumbling
+from reports.html.durations import duration
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.sources import SourceLink
@@ -206,6 +207,23 @@ def test_sources(text: str, label: str, href: str | None) -> None:
 
 def test_invisible_characters_are_named() -> None:
     assert visible("a\u202eb\x00c\ud800d\n") == "a⟨right-to-left override⟩b⟨u+0000⟩c⟨u+d800⟩d\n"
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0 s"),
+        (12, "0 s"),
+        (4261, "4.3 s"),
+        (5000, "5 s"),
+        (59_949, "59.9 s"),
+        (59_950, "1 min 0 s"),
+        (184_000, "3 min 4 s"),
+        (7_530_000, "2 h 5 min"),
+    ],
+)
+def test_durations(milliseconds: int, text: str) -> None:
+    assert duration(milliseconds) == text
 
 
 def test_a_target_other_than_a_release_has_no_version() -> None:
