@@ -22,7 +22,7 @@ from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedChe
 from reports.analysis.features import features, named_features
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
-from reports.analysis.published import published_results
+from reports.analysis.published import left_out, published_results
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade
@@ -94,7 +94,8 @@ def gate(
     have no answer. To compare two runs of one version use `conformance diff`.
     """
     used = named_features(uses or ())
-    read = Results.read_all(results) if results else published_results()
+    read = Results.read_all(results) if results else published_results((from_, to))
+    silent = left_out(read) if not results else ()
     by_strength = fail_on in ("documented", "guaranteed")
     # Of most cases only what they document about checkpoints is needed.
     known = discovery.some(read.header.cases, cases, key=None if used or by_strength else "upgrades")
@@ -110,13 +111,13 @@ def gate(
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,
     )
-    print_answer(_lines(answer), _record(answer), as_json=as_json)
+    print_answer(_lines(answer, silent), _record(answer, silent), as_json=as_json)
     if draft_ is not None:
         write_file(draft_, draft(tuple(ruling.change for ruling in answer.failing)), DRAFT)
     raise typer.Exit(answer.exit_code)
 
 
-def _lines(answer: Gate) -> Iterator[Text]:
+def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for meaning, heading in MEANINGS.items():
         rulings = [
             ruling for ruling in answer.rulings if ruling.change.meaning == meaning and ruling.passing != "unrelated"
@@ -137,8 +138,19 @@ def _lines(answer: Gate) -> Iterator[Text]:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     for silent in answer.compared.missing:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
+    if left_out:
+        yield Text(f"{counted(len(left_out), 'case')} left out: {_unpublished(answer)}", style="yellow")
     style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
     yield Text(answer.summary(), style=style)
+
+
+def _unpublished(answer: Gate) -> str:
+    """Why cases are left out, and what to do about it."""
+    pair = answer.compared.before.spark, answer.compared.after.spark
+    return (
+        f"no published answer of {' or '.join(pair)} to them as they are now; to compare them as well, run "
+        f"conformance run --all --spark {pair[0]} --spark {pair[1]} and pass its results"
+    )
 
 
 def _checkpoints(found: Checkpoints) -> Iterator[Text]:
@@ -188,7 +200,7 @@ def _workaround(bug: KnownBug) -> Iterator[Text]:
         yield Text(f"      workaround: {bug.workaround}")
 
 
-def _record(answer: Gate) -> dict[str, Any]:
+def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
     return {
         "from": answer.compared.before.spark,
         "to": answer.compared.after.spark,
@@ -212,6 +224,7 @@ def _record(answer: Gate) -> dict[str, Any]:
         "stale": [str(entry) for entry in answer.stale],
         "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.compared.missing],
         "outside": list(answer.compared.outside),
+        "left_out": list(left_out),
     }
 
 

@@ -12,7 +12,7 @@ from conformance.cli.options import OUTPUT, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.model_agreement import reference_model
-from reports.analysis.published import published_results
+from reports.analysis.published import between, patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.dossier import write_dossier
 from reports.html.writer import write, write_one_file
@@ -71,12 +71,14 @@ def report(
         raise WrongUsage("--from and --to belong together: name both versions of the upgrade")
     if from_ is not None and single_file:
         raise WrongUsage("--single-file is for the whole report; --from and --to write one page as it is")
-    found, background = _with_published(Results.read_all(results)) if results else (published_results(), [])
+    asked = between(from_, to) if from_ is not None and to is not None else ()
+    found, background = _with_published(Results.read_all(results)) if results else (published_results(asked), [])
     if from_ is not None and to is not None:
         for line in write_dossier(Report.of(found, discovery.load(cases)), from_, to, output):
             typer.echo(line)
         return
-    made = Report.of(found, discovery.load(cases), reference_model, frozenset(background))
+    patches = patch_results() if background or not results else ()
+    made = Report.of(found, discovery.load(cases), reference_model, frozenset(background), patches)
     typer.echo(str((write_one_file if single_file else write)(made, output)))
 
 

@@ -23,6 +23,7 @@ from conformance.judging.rows import NotARow, OutputSchema, difference
 Json: TypeAlias = Any
 
 NO_METRIC = "no such metric"
+NO_PATH = "no such path"
 NO_BATCH = "no micro-batch has run"
 
 
@@ -248,7 +249,7 @@ def _progress(step: SeenStep) -> Iterator[Finding | Note]:
                 place=step.at(step.last_batch),
                 aspect=f"progress.{path}",
                 expected=wanted,
-                observed=value if found else "no such path",
+                observed=value if found else NO_PATH,
             )
 
 

@@ -20,7 +20,7 @@ from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour
 from reports.analysis.features import relevance
 from reports.analysis.matrix import Matrix
-from reports.analysis.published import published
+from reports.analysis.published import published, published_releases
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Target
@@ -255,13 +255,9 @@ def find(results: Results, asked: str) -> Target:
     if len(found) != 1:
         where = ", ".join(path.name for path in results.paths) or "the results"
         have = "has" if len(results.paths) == 1 else "have"
-        raise NoSuchVersion(
-            asked,
-            [one.name for one in found],
-            [one.spark for one in targets],
-            f"{where} {have}",
-            published=set(results.paths) == set(published()),
-        )
+        ours = set(results.paths) >= set(published())
+        known = published_releases(results) if ours else [one.spark for one in targets]
+        raise NoSuchVersion(asked, [one.name for one in found], known, f"{where} {have}", published=ours)
     return found[0]
 
 

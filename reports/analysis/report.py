@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from reports.analysis.model_agreement import ModelAgreement, Predictor, model_ag
 from reports.analysis.since import Turn, turns
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.status import NO_RESULT
 
 ALL_PAIRS = 16
 """Up to this many versions, every pair is compared; with more, only neighbours and pairs with the first or last."""
@@ -45,6 +46,8 @@ class Report:
     """None if no model was asked, or no case is available."""
     background: frozenset[str] = frozenset()
     """Names of the targets that were not run with the others: published results to compare with."""
+    patches: tuple[Results, ...] = ()
+    """Results of patch releases that have no column in the matrix."""
 
     @classmethod
     def of(
@@ -53,6 +56,7 @@ class Report:
         suite: Suite,
         predictor: Predictor | None = None,
         background: frozenset[str] = frozenset(),
+        patches: Sequence[Results] = (),
     ) -> Report:
         """Combine results with the suite they came from, and with what a model predicts of the targets that were run."""
         matrix = Matrix.of(results)
@@ -74,6 +78,7 @@ class Report:
             catalogue=catalogue,
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
             background=background,
+            patches=tuple(patches),
         )
         return report.with_model(predictor) if predictor is not None else report
 
@@ -131,9 +136,41 @@ class Report:
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
         """Case id → where its behaviour changes from one version to the next."""
         return {
-            case: tuple(turns([self.matrix.cells.get((case, target.name)) for target in self.targets], self.targets))
+            case: tuple(
+                self._located(case, turn)
+                for turn in turns([self.matrix.cells.get((case, target.name)) for target in self.targets], self.targets)
+            )
             for case in self.matrix.cases
         }
+
+    def _located(self, case: str, turn: Turn) -> Turn:
+        """The turn, with the first patch release that shows it instead of the newest of its line, if there are results of it."""
+        (_, before), (_, after) = turn.before, turn.after
+        if before.version is None or after.version is None or not self.patches:
+            return turn
+        between = [
+            target
+            for target in self.every_release.targets
+            if target in (before, after) or (target.apache and _age(before) < _age(target) < _age(after))
+        ]
+        found = [*turns([self.every_release.cells.get((case, target.name)) for target in between], between)]
+        return replace(turn, since=found[-1].since) if found else turn
+
+    @cached_property
+    def every_release(self) -> Matrix:
+        """The matrix with the patch releases as columns; an answer counts for the case as it is in this report."""
+        digests = {cell.case: cell.case_digest for cell in self.matrix.cells.values()}
+        own = {target.name: target for target in self.matrix.targets}
+        cells, targets = dict(self.matrix.cells), dict(own)
+        for results in self.patches:
+            more = {one.name: one for one in results.header.targets if one.name not in own}
+            targets |= more
+            cells |= {
+                cell.key: cell
+                for cell in results.cells
+                if cell.target in more and cell.status not in NO_RESULT and digests.get(cell.case) == cell.case_digest
+            }
+        return Matrix(self.matrix.cases, tuple(sorted(targets.values(), key=_age)), cells)
 
     def sections(self, case: str) -> tuple[Behaviour, ...]:
         """The behaviours of a case, split where the same behaviour is judged differently on different versions."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reports.analysis.report import Report
 from reports.html.addresses import slug
 from reports.html.sources import SourceLink
-from reports.results.known_bug import KnownBug
+from reports.results.known_bug import KnownBug, identity
 from reports.results.records import Cell, Target
 from reports.results.workarounds import Workaround
 
@@ -74,16 +74,13 @@ def _numbers(release: str | None) -> list[int]:
 
 
 def _rows(report: Report) -> Iterator[BugRow]:
-    by_ticket: dict[tuple[str | None, str | None, str | None], dict[tuple[str, str], Cell]] = {}
+    by_ticket: dict[tuple[str | None, ...], dict[tuple[str, str], Cell]] = {}
     for case in report.matrix.cases:
         for target in report.versions:
             cell = report.matrix.cells.get((case, target.name))
             if cell is None or cell.status != "bug" or cell.differs is None:
                 continue
-            entry = cell.differs
-            named = entry.link or entry.introduced_by
-            ticket = (entry.link, entry.introduced_by, None if named else entry.because)
-            by_ticket.setdefault(ticket, {})[case, target.name] = cell
+            by_ticket.setdefault(identity(cell.differs), {})[case, target.name] = cell
     for cells in by_ticket.values():
         yield _row(report, cells)
 

@@ -10,9 +10,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.analysis.change import Changes
+from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
+from reports.analysis.releases import release_lines
 from reports.analysis.report import Report
 from reports.html.about_page import about_page
 from reports.html.addresses import Addresses, case_key, compare_key, short, slug
@@ -37,6 +38,7 @@ TABS = (
     ("understand", "Understand"),
     ("matrix", "Matrix"),
     ("bugs", "Known bugs"),
+    ("releases", "Patch releases"),
     ("behaviours", "Behaviours"),
     ("about", "About this run"),
 )
@@ -99,6 +101,7 @@ def renderings(report: Report, addresses: Addresses) -> Iterator[Callable[[], Pa
     yield renderer.understand
     yield renderer.matrix
     yield renderer.bugs
+    yield renderer.releases
     yield renderer.behaviours
     yield renderer.about
     yield from (partial(renderer.compare, pair) for pair in report.pairs)
@@ -152,6 +155,12 @@ class _Renderer:
         page = bugs_page(self._report)
         return self._page(
             "bugs", "Known bugs", "bugs", "bugs.html", page=page, few=_FEW_CASES, feed=self._addresses.feed
+        )
+
+    def releases(self) -> Page:
+        lines = release_lines(self._report)
+        return self._page(
+            "releases", "Patch releases", "releases", "releases.html", lines=lines, meanings=MEANINGS
         )
 
     def behaviours(self) -> Page:

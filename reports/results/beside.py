@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from reports.results.reading import Results
 from reports.results.records import Cell, Footer
+from reports.results.status import NO_RESULT
 
 NOT_PUBLISHED = "The published results do not have this case as it is now."
 
@@ -37,6 +39,27 @@ def beside(own: Results, published: Results) -> Results:
     counts = Counter(cell.status for cell in cells)
     footer = Footer(counts=counts, upgrades=own.footer.upgrades, finished=own.footer.finished)
     return Results(header, cells, footer, own.paths, own.upgrades)
+
+
+def in_common(results: Results, more: Results, names: Collection[str]) -> Results:
+    """The results with these targets of others as columns, and only the cases that have an answer on each of them.
+
+    An answer counts only for the case as it is among the results. Upgrades of the cases stay.
+    """
+    names = set(names) - {target.name for target in results.header.targets}
+    digests = {cell.case: cell.case_digest for cell in results.cells}
+    added = {
+        cell.key: cell
+        for cell in more.cells
+        if cell.target in names and cell.status not in NO_RESULT and cell.case_digest == digests.get(cell.case)
+    }
+    cases = tuple(case for case in results.header.cases if all((case, name) in added for name in names))
+    kept = frozenset(cases)
+    cells = tuple(cell for cell in (*results.cells, *added.values()) if cell.case in kept)
+    targets = (*results.header.targets, *(target for target in more.header.targets if target.name in names))
+    header = results.header.model_copy(update={"cases": cases, "targets": targets})
+    footer = results.footer.model_copy(update={"counts": Counter(cell.status for cell in cells)})
+    return Results(header, cells, footer, (*results.paths, *more.paths), results.upgrades)
 
 
 def _absent(own: Cell, target: str) -> Cell:

@@ -57,6 +57,11 @@ class KnownBug:
         return f"known bug, fixed in {self.fixed_in}, followed by another one {until}"
 
 
+def identity(entry: DocumentedDifference) -> tuple[str | None, ...]:
+    """What entries about one bug have in common: a ticket or, without one, what the case says."""
+    return entry.link, entry.introduced_by, None if entry.link or entry.introduced_by else entry.because
+
+
 def _later(entries: Iterable[DocumentedDifference], spark: str) -> str | None:
     """The first release later than ``spark`` that no entry covers."""
     try:

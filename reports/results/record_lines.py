@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ class RecordLine(NamedTuple):
         return self.content.decode("utf-8", "replace")
 
 
-def records(path: Path) -> Iterator[tuple[RecordLine, AnyRecord]]:
+def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
     """Every record of a file, with its line. The first is the header, in a format this code reads.
 
     Raises:
@@ -77,6 +77,21 @@ def records(path: Path) -> Iterator[tuple[RecordLine, AnyRecord]]:
         yield line, record
     if header is None:
         raise EmptyResults(path)
+
+
+def header_of(path: Path) -> Header:
+    """What a file announces, read from its first line alone.
+
+    Raises:
+        UnusableResults: as ``records``.
+    """
+    reading = records(path)
+    try:
+        header = next(reading)[1]
+    finally:
+        reading.close()
+    assert isinstance(header, Header)
+    return header
 
 
 def _lines(path: Path) -> Iterator[RecordLine]:

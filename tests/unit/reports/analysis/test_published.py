@@ -1,0 +1,154 @@
+"""Published patch releases: read when asked for, compared in the cases that have an answer, and shown with their dates."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main
+from conformance.core.case import Differs
+from conformance.core.versions import SparkVersion
+from conformance.suite.discovery import Suite
+from reports.analysis import published
+from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.releases import LineRelease, release_lines
+from reports.analysis.report import Report
+from reports.results.reading import Results
+from tests.support import cells as a
+from tests.support.observations import change, differs
+
+LINES = {"f/a": {"3.4.4": a.CALM, "3.5.9": a.CALM, "4.0.5": a.LOST}, "f/new": {"3.4.4": a.CALM}}
+PATCHES = {"f/a": {"3.5.3": a.LOST, "3.5.4": a.LOST, "3.5.8": a.CALM}, "f/new": dict.fromkeys(["3.5.3"], a.NOT_RUN)}
+ONLY_FIRST = {1: change(rows=[["12:00", "12:10", 1]])}
+BUG = {
+    "f/a": tuple(
+        differs(spark, because="rows are lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
+        for spark in (">=3.5,<3.5.5", ">=4.0")
+    )
+}
+
+
+@pytest.fixture(autouse=True)
+def baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(published, "_BASELINES", tmp_path)
+    monkeypatch.setattr(published, "UPGRADES", tmp_path / "upgrades.jsonl.xz")
+    monkeypatch.setattr(published, "PATCHES", tmp_path / "patches")
+    a.results(tmp_path / "lines.jsonl.xz", LINES)
+    a.results(tmp_path / "patches" / "3.5.jsonl.xz", PATCHES)
+    published.published_patches.cache_clear()
+    yield tmp_path
+    published.published_patches.cache_clear()
+
+
+def titles(*releases: str) -> list[str]:
+    return [target.title for target in published.published_results(releases).header.targets]
+
+
+def test_a_patch_release_is_read_only_when_it_is_asked_for(baselines: Path) -> None:
+    assert titles() == ["3.4.4", "3.5.9", "4.0.5"]
+    assert titles("3.5.3", "4.0") == ["3.4.4", "3.5.9", "4.0.5", "3.5.3"]
+    (baselines / "patches" / "3.5.jsonl.xz").write_bytes(b"")
+    assert titles("3.4.4", "4.0.5", "3.2.1", "4.0.2") == ["3.4.4", "3.5.9", "4.0.5"]
+
+
+def test_only_cases_with_an_answer_are_compared_and_the_others_are_named() -> None:
+    found = published.published_results(["3.5.3"])
+    assert found.header.cases == ("f/a",)
+    assert published.left_out(found) == ("f/new",)
+    assert published.left_out(published.published_results()) == ()
+
+
+def test_an_answer_to_another_case_does_not_count(baselines: Path) -> None:
+    text = (baselines / "patches" / "3.5.jsonl.xz").read_bytes()
+    plain = lzma.decompress(text).decode().splitlines()
+    old = Results.read(baselines / "lines.jsonl.xz").cells[0].case_digest
+    changed = [line.replace(old, "1" * 64) if '"spark-3.5.4"' in line else line for line in plain]
+    (baselines / "patches" / "3.5.jsonl.xz").write_bytes(lzma.compress("\n".join(changed).encode()))
+    assert published.published_results(["3.5.8"]).header.cases == ("f/a", "f/new")
+    assert published.published_results(["3.5.4"]).header.cases == ()
+
+
+def test_the_releases_between_two() -> None:
+    assert published.between("3.5.3", "4.0.5") == ("3.5.3", "3.5.4", "3.5.8", "4.0.5")
+    assert published.between("3.5.8", "3.5.9") == ("3.5.8", "3.5.9")
+    assert published.between("3.5", "4.0") == ("3.5", "4.0")
+
+
+def test_a_release_without_results_says_how_to_run_it_and_what_there_is() -> None:
+    with pytest.raises(NoSuchVersion) as problem:
+        find(published.published_results(["3.5.5"]), "3.5.5")
+    assert "run it yourself: conformance run --all --spark 3.5.5" in str(problem.value)
+    assert "(available: 3.4.4, 3.5.3, 3.5.4, 3.5.8, 3.5.9, 4.0.5)" in str(problem.value)
+
+
+@pytest.fixture
+def gate(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    def run(*options: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as done:
+            main.main(["gate", *options])
+        return int(done.value.code or 0), capsys.readouterr().out
+
+    return run
+
+
+def test_the_gate_takes_a_patch_release(gate: Callable[..., tuple[int, str]]) -> None:
+    code, told = gate("--from", "3.5.3", "--to", "3.5.9")
+    assert code == 1
+    assert "1 more row than before" in told
+    assert "1 case left out: no published answer of 3.5.3 or 3.5.9 to them as they are now" in told
+    code, told = gate("--from", "3.5.3", "--to", "3.5.4", "--json")
+    assert (code, json.loads(told)["compared"], json.loads(told)["left_out"]) == (0, 1, ["f/new"])
+
+
+def lines(differs: dict[str, tuple[Differs, ...]] | None = None, folder: Path | None = None) -> dict[str, LineRelease]:
+    if folder is not None:
+        for path, answers in ((folder / "lines.jsonl.xz", LINES), (folder / "patches" / "3.5.jsonl.xz", PATCHES)):
+            path.unlink()
+            a.results(path, answers, differs)
+    report = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
+    return {str(one.version): one for line in release_lines(report) for one in line.releases}
+
+
+def test_each_release_of_a_line_is_listed_with_its_date_and_what_changes() -> None:
+    found = lines()
+    assert [name for name in found if name.startswith("3.5")] == [f"3.5.{patch}" for patch in range(9, -1, -1)]
+    assert f"{found['3.5.3'].day}" == "2024-09-24"
+    assert [name for name, one in found.items() if one.target is not None] == [
+        "4.0.5", "3.5.9", "3.5.8", "3.5.4", "3.5.3", "3.4.4",
+    ]  # fmt: skip
+    changed = {
+        name: (one.changed.before.title, [change.what for change in one.changed.changes])
+        for name, one in found.items()
+        if one.changed
+    }
+    assert changed == {
+        "3.5.4": ("3.5.3", []),
+        "3.5.8": ("3.5.4", ["1 more row than before, 1 fewer dropped as late"]),
+        "3.5.9": ("3.5.8", []),
+    }
+    assert {name: one.not_run for name, one in found.items() if one.target} == {
+        "4.0.5": 0, "3.5.9": 0, "3.5.8": 0, "3.5.4": 0, "3.5.3": 1, "3.4.4": 0,
+    }  # fmt: skip
+
+
+def test_the_known_bugs_of_each_and_the_release_with_the_fewest(baselines: Path) -> None:
+    found = lines(BUG, baselines)
+    assert {name: [bug.bug.link for bug in one.bugs] for name, one in found.items() if one.target} == {
+        "4.0.5": ["SPARK-9"], "3.5.9": [], "3.5.8": [], "3.5.4": ["SPARK-9"], "3.5.3": ["SPARK-9"], "3.4.4": [],
+    }  # fmt: skip
+    assert [name for name, one in found.items() if one.best] == ["3.5.9"]
+
+
+def test_since_when_a_version_behaves_as_it_does_is_told_by_its_patch_releases(baselines: Path) -> None:
+    a.results(baselines / "patches" / "4.0.jsonl.xz", {"f/a": {"4.0.0": a.CALM, "4.0.2": a.LOST, "4.0.3": a.LOST}})
+    published.published_patches.cache_clear()
+    assert SparkVersion(4, 0, 2) in published.published_patches()
+    coarse = Report.of(published.published_results(), Suite(()))
+    fine = Report.of(published.published_results(), Suite(()), patches=published.patch_results())
+    assert [str(turn.since) for turn in coarse.turns["f/a"]] == ["4.0.5"]
+    assert [str(turn.since) for turn in fine.turns["f/a"]] == ["4.0.2"]
+    assert [turn.place for turn in fine.turns["f/a"]] == [2]

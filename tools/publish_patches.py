@@ -1,0 +1,140 @@
+"""Make the files of ``reports/baselines/patches`` of results of ``conformance run --all --spark VERSION``.
+
+    python -m tools.publish_patches 3.5.3.jsonl 3.5.4.jsonl
+
+Each file may cover other cases and other versions; later files win. What is published already stays, unless a file has it again.
+Every answer is judged by the cases of today. The newest release of a line is left out: it has a column in the published matrix.
+An answer to a case that has changed since is kept if the case of today still expects it, else the cell is ``not-run``, as one
+that no run covers. An answer to the case as it is today is published whatever it is; one that the case does not expect is named.
+How long micro-batches took is left out: it is the bulk of a compressed file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from conformance.core.case import Case
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
+from conformance.judging.step_comparison import NO_METRIC, NO_PATH
+from conformance.judging.verdict import judge, not_applicable, not_run
+from conformance.suite import discovery
+from conformance.suite.discovery import Suite
+from reports.analysis.published import PATCHES, patch_results, published_results
+from reports.results.reading import Results
+from reports.results.records import Cell, Header, Target
+from reports.results.status import GREEN, NO_RESULT
+from reports.results.writing import ResultsWriter
+
+NOT_COVERED = "No published run covers the case as it is now."
+
+
+@dataclass(frozen=True)
+class RunOfRelease:
+    """One release, as one run found it."""
+
+    target: Target
+    cells: Mapping[str, Cell]
+    """By case id."""
+    started: datetime
+    finished: datetime
+
+
+def main(arguments: Sequence[str]) -> None:
+    suite = discovery.load()
+    suite.raise_for_problems()
+    lines = {target.name for target in published_results().header.targets}
+    read = [*patch_results(), *(Results.read(Path(argument)) for argument in arguments)]
+    for path in publish(releases(read, lines), suite, PATCHES):
+        print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def releases(read: Iterable[Results], lines: Iterable[str]) -> tuple[RunOfRelease, ...]:
+    """The patch releases among the results, oldest first.
+
+    Args:
+        lines: names of the targets that are the newest of their lines.
+    """
+    found: dict[str, RunOfRelease] = {}
+    for results in read:
+        by_target: dict[str, dict[str, Cell]] = defaultdict(dict)
+        for cell in results.cells:
+            by_target[cell.target][cell.case] = cell
+        for target in results.header.targets:
+            if target.apache and target.name not in lines:
+                earlier = found.get(target.name)
+                cells = {**(earlier.cells if earlier is not None else {}), **_answers(by_target[target.name])}
+                met = target if target.met or earlier is None else earlier.target
+                found[target.name] = RunOfRelease(met, cells, results.header.started, results.footer.finished)
+    return tuple(sorted(found.values(), key=lambda one: SparkVersion.parse(one.target.spark)))
+
+
+def publish(found: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Iterator[Path]:
+    """Write a file for each line, and yield its path."""
+    by_line: dict[str, list[RunOfRelease]] = defaultdict(list)
+    for one in found:
+        by_line[SparkVersion.parse(one.target.spark).line].append(one)
+    cases = tuple(case.id for case in suite.cases)
+    for line, runs in by_line.items():
+        header = Header(
+            suite=suite.digest,
+            cases=cases,
+            targets=tuple(one.target for one in runs),
+            started=min(one.started for one in runs),
+            command=" ; ".join(f"conformance run --all --spark {one.target.spark}" for one in runs),
+        )
+        path = folder / f"{line}.jsonl.xz"
+        with ResultsWriter(path, header) as writer:
+            for case in suite.cases:
+                for one in runs:
+                    writer.write(of_today(case, one.target, one.cells.get(case.id)))
+            writer.finish(max(one.finished for one in runs))
+        yield path
+
+
+def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
+    """The cell as the case of today judges it."""
+    version = SparkVersion.parse(target.spark)
+    outside = not_applicable(case, version)
+    if outside is not None:
+        return Cell.of(case, target.name, outside)
+    seen = known.observation if known is not None else None
+    if known is None or seen is None:
+        return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
+    if known.case_digest == case.digest:
+        if known.status not in GREEN:
+            print(f"not as the case says: {case.id} on {target.spark}: {known.status}", file=sys.stderr)
+        return known.model_copy(update={"observation": _slim(seen)})
+    verdict = judge(case, version, seen)
+    # Metrics of the progress were judged when it ran; results do not keep them.
+    if all(finding.observed in (NO_METRIC, NO_PATH) for finding in verdict.findings) and known.status in GREEN:
+        status = known.status if verdict.findings else verdict.status
+        verdict = replace(verdict, status=status, findings=())
+    if verdict.status not in GREEN:
+        print(f"an answer to an earlier case, left out: {case.id} on {target.spark}: {verdict.status}", file=sys.stderr)
+        return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
+    return Cell.of(case, target.name, verdict, [_slim(seen)], known.duration_ms, reused=known.reused)
+
+
+def _answers(cells: Mapping[str, Cell]) -> dict[str, Cell]:
+    """Without those that say nothing, which replace no earlier answer."""
+    return {id: cell for id, cell in cells.items() if cell.status not in NO_RESULT}
+
+
+def _slim(seen: Observation) -> Observation:
+    steps = (
+        step.model_copy(
+            update={"wall_ms": 0, "batches": tuple(one.model_copy(update={"duration_ms": 0}) for one in step.batches)}
+        )
+        for step in seen.steps
+    )
+    return seen.model_copy(update={"steps": tuple(steps)})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
