@@ -48,7 +48,7 @@ WRONG_JOIN_MODELS: tuple[WrongModel, ...] = (
         bound_of_several=lambda bounds: bounds[-1],
     ),
     misreading(
-        "equal intervals of a range count once on 4.2 and later",
+        "equal intervals of a range count once on 4.2.1 and later",
         "join-delays/equal-intervals-on-both-sides-of-a-range.subtracted-twice",
         equal_terms_of_a_bound="count once",
     ),

@@ -159,9 +159,7 @@ class _Renderer:
 
     def releases(self) -> Page:
         lines = release_lines(self._report)
-        return self._page(
-            "releases", "Patch releases", "releases", "releases.html", lines=lines, meanings=MEANINGS
-        )
+        return self._page("releases", "Patch releases", "releases", "releases.html", lines=lines, meanings=MEANINGS)
 
     def behaviours(self) -> Page:
         sections = behaviours_page(self._report)

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.suite import discovery
 from reports.analysis.model_agreement import reference_model
-from reports.analysis.published import published_results
+from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
@@ -72,7 +72,7 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def published_report() -> Report:
-    return Report.of(published_results(), whole_suite(), reference_model)
+    return Report.of(published_results(), whole_suite(), reference_model, patches=patch_results())
 
 
 @pytest.fixture(scope="session")

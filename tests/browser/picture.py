@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from reports.analysis.model_agreement import reference_model
-from reports.analysis.published import published_results
+from reports.analysis.published import patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.writer import write
 from tests.browser.conftest import NAMES, QUIET
@@ -25,7 +25,10 @@ def main(out: Path) -> None:
 
     chromium = next(filter(None, map(shutil.which, NAMES)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        front = write(Report.of(published_results(), whole_suite(), reference_model), Path(folder) / "site")
+        front = write(
+            Report.of(published_results(), whole_suite(), reference_model, patches=patch_results()),
+            Path(folder) / "site",
+        )
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
         page = browser.new_page(viewport=SIZE)
         page.goto(front.as_uri())

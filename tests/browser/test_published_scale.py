@@ -11,7 +11,7 @@ from reports.html.writer import write
 from tests.support import cells as answers
 
 SIXTEEN = [f"3.{line}.{patch}" for line in range(3, 6) for patch in range(4)] + ["4.0.0", "4.0.1", "4.1.0", "4.2.0"]
-PAGES = ("index", "vanished", "understand", "matrix", "behaviours", "about", "compare/3.5.9..4.3.0")
+PAGES = ("index", "vanished", "understand", "matrix", "releases", "behaviours", "about", "compare/3.5.9..4.3.0")
 
 
 class TestOneFile:

@@ -119,7 +119,7 @@ def test_the_checks_at_the_start_do_not_compute(condition, at_the_start, in_a_mi
 
 
 @pytest.mark.parametrize(
-    ("condition", "of_3_0", "of_4_1", "of_4_2"),
+    ("condition", "of_3_0", "of_4_1", "of_4_2_1"),
     [
         ("leftTime > rightTime - INTERVAL 1 SECOND - INTERVAL 1 SECOND", 9000, 9000, 8000),
         ("leftTime + INTERVAL 1 SECOND > rightTime - INTERVAL 1 SECOND", 9000, 8000, 8000),
@@ -128,8 +128,8 @@ def test_the_checks_at_the_start_do_not_compute(condition, at_the_start, in_a_mi
         ("leftTime - INTERVAL 1 SECOND > rightTime - INTERVAL 1 SECOND", 10000, 10000, 10000),
     ],
 )
-def test_equal_terms_counted_once_before_4_2(condition, of_3_0, of_4_1, of_4_2):
-    for version, expected in (("3.0.3", of_3_0), ("4.1.4", of_4_1), ("4.2.0", of_4_2)):
+def test_equal_terms_counted_once_before_4_2_1(condition, of_3_0, of_4_1, of_4_2_1):
+    for version, expected in (("3.0.3", of_3_0), ("4.1.4", of_4_1), ("4.2.0", of_4_1), ("4.2.1", of_4_2_1)):
         assert bound_ms(condition, rules_of(SparkVersion.parse(version))) == expected
 
 

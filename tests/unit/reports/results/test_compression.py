@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import reports.results.compression as compression
 from conformance.cli.main import app
 from conformance.core.output_file import CannotWriteFile, OtherContent
-from reports.analysis.published import UPGRADES, published
+from reports.analysis.published import PATCHES, UPGRADES, published
 from reports.results import record_lines
 from reports.results.errors import ChangedResults, NoResultsFile, NotDecompressed, NotJson, TruncatedResults
 from reports.results.reading import Results
@@ -188,8 +188,9 @@ def test_every_command_takes_them(tmp_path: Path) -> None:
 
 
 def test_the_published_results_are_compressed() -> None:
-    files = sorted(path.name for path in UPGRADES.parent.iterdir())
+    files = sorted(path.name for path in UPGRADES.parent.iterdir() if path != PATCHES)
     assert files == sorted(path.name for path in (*published(), UPGRADES))
+    assert {path.suffix for path in PATCHES.iterdir()} == {".xz"}
     assert "lines.jsonl.xz" in files
 
 
