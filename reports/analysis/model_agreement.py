@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from conformance.core.case import Case
@@ -20,6 +21,7 @@ from conformance.oracle.cross_check import AGREEING
 from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.mutation_score import detected
 from conformance.oracle.prediction import Prediction, predict, verdict_on
+from reports.analysis.divided_work import divide
 from reports.analysis.equivalence import has_behaviour
 from reports.analysis.model_fates import BatchFates, batch_fates
 from reports.results.records import Cell, Target
@@ -132,27 +134,59 @@ def model_agreement(
         targets: of released versions.
         shown: the cells whose prediction a page shows.
     """
-    answers: list[ThreeAnswers] = []
-    predictions: dict[tuple[str, str], ModelPrediction] = {}
-    for target in targets:
-        version = target.version
-        for id, case in cases.items():
-            cell = cells.get((id, target.name))
-            if version is None or cell is None or cell.observation is None or not has_behaviour(cell):
-                continue
-            engine, predicted = cell.status in AGREEING, predictor(case, version)
-            if predicted is None:
-                answers.append(ThreeAnswers(id, target, engine, None))
-                continue
-            if (id, target.name) in shown:
-                predictions[id, target.name] = ModelPrediction(
-                    predicted.observation, predicted.explanation, predicted.fates
-                )
-            instants = not reads_the_clock(case)
-            same = equivalent(predicted.observation, cell.observation, instants=instants, error_classes=False)
-            # A model that agrees with an engine that does what the case expects needs no verdict of its own.
-            answers.append(ThreeAnswers(id, target, engine, (same and engine) or predicted.as_expected, same))
-    return ModelAgreement(tuple(answers), predictions, len(detected(cases)), len(WRONG_MODELS))
+    asked = [
+        _Question(cases[cell.case], target, version, cell)
+        for target in targets
+        if (version := target.version) is not None
+        for id in cases
+        if (cell := cells.get((id, target.name))) is not None and has_behaviour(cell)
+    ]
+    order = {(one.cell.case, one.target.name): number for number, one in enumerate(asked)}
+    found = [one for part in divide(asked, partial(_answers, shown=shown, predictor=predictor)) for one in part]
+    found.sort(key=lambda one: order[one[0].case, one[0].target.name])
+    return ModelAgreement(
+        answers=tuple(answer for answer, _ in found),
+        predictions={(answer.case, answer.target.name): one for answer, one in found if one is not None},
+        detected=len(detected(cases)),
+        wrong_models=len(WRONG_MODELS),
+    )
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What the model is asked: about a case on a version, whose answer is known."""
+
+    case: Case
+    target: Target
+    version: SparkVersion
+    cell: Cell
+
+
+def _answers(
+    asked: Iterable[_Question], *, shown: frozenset[tuple[str, str]], predictor: Predictor
+) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
+    """Of each question the three answers, and the prediction if a page shows it; none where the engine gave no answer."""
+    return [
+        _answer(one, observation, predictor, is_shown=(one.cell.case, one.target.name) in shown)
+        for one in asked
+        if (observation := one.cell.observation) is not None
+    ]
+
+
+def _answer(
+    asked: _Question, observation: Observation, predictor: Predictor, *, is_shown: bool
+) -> tuple[ThreeAnswers, ModelPrediction | None]:
+    cell = asked.cell
+    engine, predicted = cell.status in AGREEING, predictor(asked.case, asked.version)
+    if predicted is None:
+        return ThreeAnswers(cell.case, asked.target, engine, None), None
+    instants = not reads_the_clock(asked.case)
+    same = equivalent(predicted.observation, observation, instants=instants, error_classes=False)
+    # A model that agrees with an engine that does what the case expects needs no verdict of its own.
+    answer = ThreeAnswers(cell.case, asked.target, engine, (same and engine) or predicted.as_expected, same)
+    if not is_shown:
+        return answer, None
+    return answer, ModelPrediction(predicted.observation, predicted.explanation, predicted.fates)
 
 
 @dataclass(frozen=True)

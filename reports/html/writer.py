@@ -11,9 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from conformance.core.output_file import FileKind, any_content, write_file
+from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
-from reports.html.divided_work import divide
 from reports.html.feed import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
 from reports.html.standalone_page import asset, page_kind
