@@ -16,13 +16,15 @@ _NODE = re.compile(r"^[\s:+\-'!*]*([A-Za-z]\w*)", re.MULTILINE)
 _COMMAND = re.compile(
     r"(Insert|Create|Drop|Alter|Add|Set[A-Z]|Merge|Delete|UpdateTable|Replace|Truncate|Load|Refresh|Cache|Uncache|Describe|Show|Execute"
     r"|Declare|Analyze|Repair|Recover|Comment|Reset|Explain|CompoundBody|SingleStatement)\w*$|\w+(Command|Statement)$"
+    r"|Call$|UnresolvedExecute\w*$"
 )
 _READS_TABLES = re.compile(
     r"(?:(?<![A-Za-z])Relation(?:V2)? ?\[|(?<![A-Za-z])(?:DataSourceV2Relation|HiveTableRelation)\b)"
 )
 """Relations that are no stream, no constants and no range: Spark shows a file as ``Relation [value#0] text``."""
 _CALLS = re.compile(
-    r"(?<![\w.])(?:try_)?(reflect|java_method|input_file_name|CallMethodViaReflection|current_user|session_user)\("
+    r"(?<![\w.])(?:try_)?(reflect|java_method|input_file_name|CallMethodViaReflection|current_(?:user|catalog|schema|database|path)"
+    r"|session_user|xpath\w*|(?:from|to|schema_of)_xml)\("
 )
 _HIDDEN_COLUMN = re.compile(r"(?<!\w)_metadata#")
 """Of every source of files, since 3.3; it shows paths."""

@@ -46,6 +46,11 @@ USER = "Project [current_user() AS current_user()#1]\n+- OneRowRelation\n"
 PATHS = (
     "Project [_metadata#5.file_path AS p#1]\n+- StreamingRelation DataSource(x), FileSource[/w], [a#1, _metadata#5]\n"
 )
+XML = "Project [xpath_string(c#2, a/b) AS b#3]\n+- LocalRelation [c#2]\n"
+XML_OF_ROWS = (
+    "Project [from_xml(StructField(a,IntegerType,true), c#4, Some(UTC)) AS from_xml(c)#5]\n+- LocalRelation [c#4]\n"
+)
+CATALOG = "Project [current_schema() AS current_schema()#10]\n+- OneRowRelation\n"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,9 @@ def test_queries_over_streams_and_constants_may_run(plan: str) -> None:
     assert refused_statement(plan) is None
 
 
-@pytest.mark.parametrize("plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES, USER, PATHS])
+@pytest.mark.parametrize(
+    "plan", [SCRIPT, FILE, FILE_ON_3_0, FILE_IN_A_SUBQUERY, REFLECTION, NAMES, USER, PATHS, XML, XML_OF_ROWS, CATALOG]
+)
 def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
     assert refused_plan(plan) is not None
 
@@ -72,6 +79,9 @@ def test_plans_that_run_or_read_something_are_refused(plan: str) -> None:
     "plan",
     [
         "AddJarsCommand /x.jar",
+        # Of 4.3; Spark 4.0 says ExecuteImmediateQuery.
+        "'UnresolvedExecuteImmediate SELECT 1\n",
+        "Call cat.p(1)\n+- 'UnresolvedProcedure [cat, p]\n",
         "SetCommand (a,Some(b))",
         "'CreateFunction x, [FunctionResource(jar,/x.jar)], false, false",
         "InsertIntoDir false, Storage(Location: /tmp/x), text, true\n+- 'Project [1]",
