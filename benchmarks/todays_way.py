@@ -28,10 +28,10 @@ CASES = [ROOT / "cases" / "late-drops", ROOT / "cases" / "window-eviction", ROOT
 TODAY = """
 import json, pathlib, tempfile
 import pytest
-from conformance import suite
+from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from harness.engine.request import request_for
-from harness.progress import silently
+from harness.progress import ignore_progress
 from harness.targets.catalogue import Targets
 
 PATHS, SPARK, SEEN, PARTITIONS = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
@@ -43,7 +43,7 @@ CASES = [case for case in discovery.load(map(pathlib.Path, PATHS)).cases if case
 def engine(tmp_path_factory):
     engine = LocalRuntime(
         tmp_path_factory.mktemp("engine"), plain=True, conf={"spark.sql.shuffle.partitions": PARTITIONS}
-    ).start(TARGET, say=silently)
+    ).start(TARGET, on_progress=ignore_progress)
     yield engine
     engine.close()
 

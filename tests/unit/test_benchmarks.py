@@ -1,0 +1,51 @@
+"""Benchmarks are run by hand: what they import must exist, also in the programs that they keep as text."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OURS = ("conformance", "harness", "reports", "tools")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_exists(path: Path) -> None:
+    missing = [
+        f"{module}.{name}"
+        for module, name in _imports(ast.parse(path.read_text(encoding="utf-8")))
+        if module.partition(".")[0] in OURS and not _exists(module, name)
+    ]
+    assert not missing
+
+
+def test_an_import_in_the_text_of_a_program_is_found() -> None:
+    tree = ast.parse('PROGRAM = """\nfrom harness.progress import no_such_name\n"""')
+    assert [*_imports(tree)] == [("harness.progress", "no_such_name")]
+    assert not _exists("harness.progress", "no_such_name")
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\nfrom " in node.value:
+            try:
+                program = ast.parse(node.value)
+            except SyntaxError:  # prose
+                continue
+            yield from _imports(program)
+
+
+def _exists(module: str, name: str) -> bool:
+    if hasattr(importlib.import_module(module), name):
+        return True
+    try:
+        importlib.import_module(f"{module}.{name}")
+    except ModuleNotFoundError:
+        return False
+    return True
