@@ -108,11 +108,11 @@ def explain(
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
-        before, after = _predicted(found, _version(from_, "--from")), _predicted(found, _version(to, "--to"))
+        before, after = _predicted(found, known_version(from_, "--from")), _predicted(found, known_version(to, "--to"))
         parts = version_divergence(found, before, after)
         _print(divergence_lines(found, before, after, parts), divergence_record(before, after, parts, found), as_json)
     elif from_ is None and to is None:
-        predicted = _predicted(found, _version(spark, "--spark"))
+        predicted = _predicted(found, known_version(spark, "--spark"))
         _print(explanation_lines(found, predicted), record(found, predicted), as_json)
     else:
         raise typer.BadParameter("pass both, or neither", param_hint="--from and --to")
@@ -131,7 +131,12 @@ def _print_observed(case: Case, results: Path, spark: str | None, as_json: bool)
     _print(observed_lines(case, version, observation), observed_record(case, version, observation), as_json)
 
 
-def _version(text: str | None, option: str) -> SparkVersion:
+def known_version(text: str | None, option: str) -> SparkVersion:
+    """The release that an option names, by version or line; the newest without one.
+
+    Raises:
+        typer.BadParameter: no known release.
+    """
     known = releases()
     if text is None:
         return known[-1]

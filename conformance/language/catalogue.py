@@ -1,7 +1,8 @@
 """The catalogues of a suite, which list the ids that its cases may name.
 
 They are at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
-``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry.
+``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry. Cases name nothing in ``questions.yaml``: its questions name
+cases.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FILES = {
     "statements": "statements.yaml",
     "spark_tests": "spark-tests.yaml",
     "tags": "tags.yaml",
+    "questions": "questions.yaml",
 }
 """Field of ``Catalogue`` → its file."""
 
@@ -41,6 +43,8 @@ class Catalogue:
     statements: Entries | None = None
     spark_tests: Entries | None = None
     tags: Entries | None = None
+    questions: Entries | None = None
+    """Questions that people ask, each answered by cases."""
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:

@@ -21,6 +21,8 @@ from conformance.model.versioned_data import applies, features, range_of, refusa
 class RuleValue:
     """A value of a rule, and the versions that have it."""
 
+    name: Any
+    """As ``rules.yaml`` writes it: the name of a function, or the value itself."""
     value: Any
     says: str
     """The rule in one sentence."""
@@ -85,7 +87,8 @@ def catalogue() -> Mapping[str, Rule]:
 def _rule_value(rule: str, entry: dict[str, Any]) -> RuleValue:
     value = entry["value"]
     functions = RULE_FUNCTIONS.get(rule)
-    return RuleValue(functions[value] if functions is not None else value, entry["says"], range_of(entry))
+    named = functions[value] if functions is not None else value
+    return RuleValue(value, named, entry["says"], range_of(entry))
 
 
 @cache

@@ -156,7 +156,8 @@ def test_no_other_section(behaviours: dict[str, Any]) -> None:
 
 
 def test_behaviours_have_no_other_keys(behaviours: dict[str, Any]) -> None:
-    needed, optional = {"section", "sentence", "versions", "sources"}, {"confs", "reachable", "reason", "why"}
+    needed = {"number", "section", "sentence", "versions", "sources"}
+    optional = {"confs", "reachable", "reason", "rules", "why"}
     assert {slug for slug, entry in behaviours.items() if not needed <= set(entry) <= needed | optional} == set()
 
 

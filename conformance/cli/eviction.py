@@ -1,0 +1,81 @@
+"""``conformance eviction``: when the state of a stream-stream join lets a row go, by the reference model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from conformance.cli import options
+from conformance.cli.console import print_answer
+from conformance.cli.explain import known_version
+from conformance.cli.options import option
+from conformance.core.values import NotAValue, instant_ms
+from conformance.core.versions import SparkVersion
+from conformance.oracle.join_state import JoinInput, KeptUntil, join_state
+
+EXAMPLES = """
+Examples:
+
+  # each side has a watermark
+  conformance eviction "a > b" --left "a 1 hour" --right "b 1 hour"
+
+  # equal event times; only one side has a watermark; another version
+  conformance eviction "a = b" --left "a 1 hour" --right b --spark 3.5
+
+  # for a row at another time, for programs
+  conformance eviction "a > b" --left "a 1 hour" --right "b 1 day" --at 18:30
+  conformance eviction "a > b" --left "a 1 hour" --right "b 1 day" --json
+"""
+
+
+def eviction(
+    condition: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONDITION",
+            help="The part of the join condition that is about the two event times.",
+            show_default=False,
+        ),
+    ],
+    left: Annotated[
+        str,
+        option("Event-time column of the left side, and its delay if it has a watermark.", "COLUMN [DELAY]"),
+    ],
+    right: Annotated[str, option("The same of the right side.", "COLUMN [DELAY]")],
+    at: Annotated[str, option("Event time of the row.", "TIME")] = "12:00",
+    spark: Annotated[str | None, option("A version (3.5.9) or a line (3.5); the newest by default.", "VERSION")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compute when a stream-stream join evicts a row.
+
+    For a row of each side: the watermark that evicts it, and the event times that must have been seen for the watermark to get
+    there. The watermark of the query is the lowest of its inputs', and it counts from the next micro-batch on. A row without a
+    match comes out of an outer join with nulls when it is evicted.
+    """
+    try:
+        at_ms = instant_ms(at)
+    except NotAValue:
+        raise typer.BadParameter("write a time such as 12:00 or 2024-03-01 12:00", param_hint="--at") from None
+    version = known_version(spark, "--spark")
+    found = join_state(condition, JoinInput.parse(left), JoinInput.parse(right), version, at_ms)
+    print_answer((Text(str(one)) for one in found), record(version, condition, found), as_json=as_json)
+
+
+def record(version: SparkVersion, condition: str, found: tuple[KeptUntil, KeptUntil]) -> dict[str, object]:
+    """The answer for programs; times in ms since the epoch."""
+    return {
+        "spark": str(version),
+        "condition": condition,
+        "sides": [
+            {
+                "side": one.side,
+                "column": one.column,
+                "at": one.at_ms,
+                "watermark": one.watermark_ms,
+                "seen": dict(one.seen_ms),
+            }
+            for one in found
+        ],
+    }

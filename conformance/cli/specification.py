@@ -1,0 +1,52 @@
+"""``conformance specification``: what Spark's event-time semantics are, as tested, statement by statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance.cli import options
+from conformance.cli.options import option, output_option
+from conformance.suite import discovery
+from reports.analysis.published import published_results
+from reports.analysis.report import Report
+from reports.html.specification_pages import write_specification
+from reports.results.reading import Results
+
+EXAMPLES = """
+Examples:
+
+  # by chapter as Markdown, and specification.html to print
+  conformance specification
+
+  # with links to the pages of cases in a report
+  conformance report -o site/report
+  conformance specification -o site/spec --report ../report
+
+  # what your own results say of each statement
+  conformance specification results.jsonl -o mine
+"""
+
+
+def specification(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Results files of one suite; by default the published results."),
+    ] = None,
+    cases: options.Cases = None,
+    report: Annotated[
+        str | None, option("Address of a report whose pages the cases link to, as seen from the folder.", "ADDRESS")
+    ] = None,
+    output: Annotated[Path, output_option("Folder of the pages.", "FOLDER")] = Path("specification"),
+) -> None:
+    """Write the numbered specification that the cases test.
+
+    Each statement has a number that never changes, its sources, the cases that test it, the versions on which their results
+    agree with it, and the reference model's rule as the model executes it. The folder has an index and a page for each chapter in
+    Markdown, and all of it in specification.html, to print. The same results give the same bytes.
+    """
+    found = Results.read_all(results) if results else published_results()
+    written = write_specification(Report.of(found, discovery.load(cases)), output, report)
+    typer.echo(str(written[-1]))

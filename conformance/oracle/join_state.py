@@ -1,0 +1,147 @@
+"""When the state of a stream-stream join lets a row go: from the condition and the delays, by the reference model.
+
+The bounds are those with which the model evicts (`conformance.model.join_bounds`), so that the cases that prove the model prove this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.core.errors import WrongUsage
+from conformance.core.spark_types import parse_schema
+from conformance.core.values import show
+from conformance.core.versions import SparkVersion
+from conformance.model.catalogue import rules_of
+from conformance.model.columns import Ids
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.frame import Frame
+from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.model.join_bounds import Bound, KeyBound, bounds
+from conformance.model.plan import Join, Plan
+from conformance.model.rules import Rules
+
+_US = 1000
+
+
+class CannotTell(WrongUsage):
+    """The condition or a delay is wrong, or the model does not know it."""
+
+
+@dataclass(frozen=True)
+class JoinInput:
+    """One side of a join."""
+
+    column: str
+    """Its event-time column."""
+    delay: str | None = None
+    """The delay of its watermark, such as ``10 minutes``; None if it has no watermark."""
+
+    @classmethod
+    def parse(cls, text: str) -> JoinInput:
+        """Read ``order_time 10 minutes``, or ``order_time`` without a watermark."""
+        column, _, delay = text.strip().partition(" ")
+        return cls(column, delay.strip() or None)
+
+    def __str__(self) -> str:
+        return f"{self.column}, {f'delay {self.delay}' if self.delay else 'no watermark'}"
+
+    @property
+    def delay_ms(self) -> int:
+        """The delay in ms, 0 without a watermark.
+
+        Raises:
+            CannotTell: it is not an interval.
+        """
+        try:
+            return parse_interval(self.delay).delay_ms if self.delay else 0
+        except NotAnInterval:
+            raise CannotTell(f"{self.delay!r} is not a delay: write '{self.column} 10 minutes'") from None
+
+
+@dataclass(frozen=True)
+class KeptUntil:
+    """How long the state keeps a row of one side."""
+
+    side: str
+    """``left`` or ``right``."""
+    column: str
+    at_ms: int
+    """The event time of the row."""
+    watermark_ms: int | None
+    """The lowest watermark of the query that evicts it; None if none does."""
+    seen_ms: tuple[tuple[str, int], ...] = ()
+    """Column and event time for each input with a watermark: once rows at these times have been processed, the watermark is there."""
+
+    def __str__(self) -> str:
+        head = f"{self.side}: a row at {self.column} = {show(self.at_ms * _US)}"
+        if self.watermark_ms is None:
+            return f"{head} is never evicted"
+        seen = " and ".join(f"{column} = {show(at * _US)}" for column, at in self.seen_ms)
+        return f"{head} is evicted when the watermark reaches {show(self.watermark_ms * _US)}: after rows at {seen}"
+
+
+def join_state(
+    condition: str, left: JoinInput, right: JoinInput, version: SparkVersion, at_ms: int
+) -> tuple[KeptUntil, KeptUntil]:
+    """When a row of each side is evicted, with the policy min for several watermarks.
+
+    Args:
+        condition: on the two event-time columns, as in the join; conditions on other columns do not matter and are left out.
+        left, right: the inputs.
+        version: of Spark.
+        at_ms: the event time of both rows, in ms.
+
+    Raises:
+        CannotTell: the condition or a delay is wrong, or the model does not know it.
+    """
+    rules = rules_of(version)
+    ids = Ids()
+    try:
+        frames = [_frame(name, one, rules, ids) for name, one in (("left", left), ("right", right))]
+        found = next(_joins(frames[0].join(frames[1], condition, "inner").plan))
+    except Refused as refused:
+        raise CannotTell(f"Spark {version} rejects this: {refused.message.rstrip('.')}{_HINT}") from None
+    except Unpredictable as unknown:
+        raise CannotTell(f"{condition!r}: {unknown}") from None
+    watermarked = [one for one in (left, right) if one.delay]
+
+    def kept(side: str, one: JoinInput, bound: Bound) -> KeptUntil:
+        watermark = _evicting(bound, at_ms, rules)
+        if watermark is None or not watermarked:
+            return KeptUntil(side, one.column, at_ms, None)
+        seen = tuple((other.column, watermark + other.delay_ms) for other in watermarked)
+        return KeptUntil(side, one.column, at_ms, watermark, seen)
+
+    of_left, of_right = bounds(found)
+    return kept("left", left, of_left), kept("right", right, of_right)
+
+
+_HINT = ". Write only what concerns the two event-time columns, and leave out conditions on other columns"
+
+
+def _frame(name: str, one: JoinInput, rules: Rules, ids: Ids) -> Frame:
+    if not one.column.isidentifier():
+        raise CannotTell(f"{one.column!r} is not a column: write '{name}_time 10 minutes'")
+    frame = Frame.read(name, parse_schema(f"{one.column} TIMESTAMP"), rules, ids)
+    one.delay_ms  # noqa: B018 – said before Spark's own wording
+    return frame.with_watermark(one.column, one.delay) if one.delay else frame
+
+
+def _joins(plan: Plan) -> Iterator[Join]:
+    if isinstance(plan, Join):
+        yield plan
+    for child in plan.children:
+        yield from _joins(child)
+
+
+def _evicting(bound: Bound, at_ms: int, rules: Rules) -> int | None:
+    """The lowest watermark at which a row is evicted; None if the bound does not move with the watermark."""
+    if bound is None:
+        return None
+    if isinstance(bound, KeyBound):
+        return at_ms
+    if any(one.times != 1 for one in bound.bounds):
+        return None
+    reached = at_ms - bound.state_watermark_ms(0, rules)
+    return reached if rules.join_state_goes(at_ms * _US, bound.state_watermark_ms(reached, rules)) else reached + 1

@@ -1,0 +1,186 @@
+"""The specification as Markdown: an index and a page for each chapter, and all of it as one page to print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.wording import counted
+from conformance.judging.verdict import Status
+from reports.analysis.report import Report
+from reports.analysis.specification import TITLE, Chapter, RuleVersion, Specification, StatedRule, Statement
+from reports.analysis.standing import GLYPHS, WORDS, Evidence, Variation
+from reports.html.addresses import InAFolder, case_key
+from reports.html.markdown_text import block, code, link, sources, text
+from reports.html.standalone_page import write_standalone
+from reports.results.status import MARKS
+
+INDEX = "index.md"
+ONE_PAGE = "specification.html"
+_MARKDOWN = FileKind("a page of the specification", any_content)
+_MANY = 4
+"""So many cases are listed; the others are folded."""
+
+CaseAddress: TypeAlias = Callable[[str], str | None]
+"""Id of a case → the address of its page; None if there is none."""
+
+
+def pages_of_report(folder: str | None) -> CaseAddress:
+    """The pages of cases in a report, as seen from the pages of the specification.
+
+    Args:
+        folder: its address; None if there is no report to link to.
+    """
+    if folder is None:
+        return lambda _: None
+    return lambda case: f"{folder.rstrip('/')}/{InAFolder().file(case_key(case))}"
+
+
+@dataclass(frozen=True)
+class SpecificationPages:
+    """Renders a specification."""
+
+    report: Report
+    specification: Specification
+    address: CaseAddress
+
+    def markdown(self) -> Mapping[str, str]:
+        """Name of a file → its content: the index, and a page for each chapter."""
+        chapters = {f"{chapter.name}.md": self._chapter(chapter) for chapter in self.specification.chapters}
+        return {INDEX: self._index(), **chapters}
+
+    def one_page(self) -> str:
+        """All of it, as Markdown with nothing folded."""
+        chapters = self.specification.chapters
+        contents = "\n".join(f"- [{one.number} {one.title}](#chapter-{one.number})" for one in chapters)
+        body = "\n".join(self._chapter(chapter, 2, folded=False) for chapter in chapters)
+        return f"# {TITLE}\n\n{self._preface()}\n## Contents\n\n{contents}\n\n{body}"
+
+    def _preface(self) -> str:
+        specification, results = self.specification, self.report.results
+        cases = {case.case for statement in specification.statements for case in statement.cases}
+        versions = ", ".join(target.title for target in specification.targets)
+        return (
+            "Every statement has a number that never changes, the cases that test it, and the versions on which "
+            "their results agree with it. Where the reference model has a rule for it, the rule is shown as the model "
+            "executes it. Statement, cases and rule are kept in step by tests: a statement without a case or a result, "
+            "and a rule whose misreading none of its statement's cases notices, fail the build.\n\n"
+            f"{counted(len(specification.statements), 'statement')}, {counted(len(cases), 'case')}, on Spark {versions}. "
+            f"Results of {results.header.started:%d %B %Y}, suite {code(results.header.suite[:12])}.\n"
+        )
+
+    def _index(self) -> str:
+        lines = [f"# {TITLE}\n", self._preface(), _LEGEND]
+        for chapter in self.specification.chapters:
+            page = f"{chapter.name}.md"
+            lines += [f"\n## {link(f'{chapter.number} {chapter.title}', page)}\n"]
+            lines += [
+                f"- {link(one.number, f'{page}#{one.number}')} {text(one.sentence)}" for one in chapter.statements
+            ]
+        return "\n".join(lines) + "\n"
+
+    def _chapter(self, chapter: Chapter, level: int = 1, *, folded: bool = True) -> str:
+        head = f'<a id="chapter-{chapter.number}"></a>\n\n{"#" * level} {chapter.number} {text(chapter.title)}\n'
+        return "\n".join([head, *(self._statement(one, level + 1, folded=folded) for one in chapter.statements)])
+
+    def _statement(self, one: Statement, level: int, *, folded: bool) -> str:
+        parts = [
+            f'<a id="{one.number}"></a>\n\n{"#" * level} {one.number} {text(one.id)}\n',
+            f"**{text(one.sentence)}**\n",
+        ]
+        if one.observable != "all":
+            parts.append(f"Can be observed on Spark {code(one.observable)}.\n")
+        if one.untested is not None:
+            parts.append(f"Not tested: {text(one.untested)}\n")
+        else:
+            parts += [*evidence_lines(one.evidence), self._cases(one, folded=folded)]
+        parts.append(f"*Sources:* {sources(one.sources)}\n")
+        if one.confs:
+            parts.append(f"*Settings:* {', '.join(map(code, one.confs))}\n")
+        parts += [_rule(rule, folded=folded) for rule in one.rules]
+        return "\n".join(parts)
+
+    def _cases(self, one: Statement, *, folded: bool) -> str:
+        items = [f"- {link(case.title, self.address(case.case))} {code(case.case)}" for case in one.cases]
+        first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
+        more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
+        return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
+
+
+_LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"
+
+
+def evidence_lines(evidence: Evidence) -> Iterator[str]:
+    """On which versions it holds, and what some cases show instead, with the reason."""
+    yield "; ".join(str(one) for one in evidence.spans) + "\n"
+    if evidence.variations:
+        yield "*What cases document as different on some versions:*\n"
+        yield "\n".join(_variation(one) for one in evidence.variations) + "\n"
+
+
+def _variation(one: Variation) -> str:
+    reason = one.reason
+    said = reason.because or f"not available: {reason.unsupported}"
+    status: Status = "bug" if reason.bug else "unsupported" if reason.unsupported else "differs"
+    ticket = f" ({sources([reason.link])})" if reason.link else text(reason.ticket)
+    return f"- {MARKS[status].glyph} {one.versions}: {text(said)}{ticket}, in {counted(len(one.cases), 'case')}"
+
+
+def _rule(rule: StatedRule, *, folded: bool) -> str:
+    parts = []
+    for one in rule.versions:
+        where = f"Spark {code(one.versions)}" if one.versions else "Every version"
+        parts.append(f"{where}: {text(one.says)}\n")
+        parts.append(block(_value(rule.name, one)))
+    for reader in rule.readers:
+        parts.append(f"Read by {code(reader.function)} in {code(reader.module)}:\n")
+        parts.append(block(reader.text))
+    body = "\n".join([f"Source: {sources([rule.source])}\n", *parts])
+    if folded:
+        return _fold(f"Rule <code>{rule.name}</code> of the reference model", body)
+    return f"*Rule {code(rule.name)} of the reference model.* {body}"
+
+
+def _value(rule: str, one: RuleVersion) -> str:
+    """The value as Python: data, an expression, or a function with its name."""
+    if one.text is None:
+        return f"rules.{rule} = {one.value!r}"
+    return one.text if one.text.startswith("def ") else f"rules.{rule} = {one.text}"
+
+
+def _fold(summary: str, body: str) -> str:
+    return f'<details markdown="1"><summary>{summary}</summary>\n\n{body}\n\n</details>\n'
+
+
+def render(markdown: str) -> Markup:
+    """Markdown of ours as HTML."""
+    return Markup(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
+
+
+def write_specification(report: Report, folder: Path, cases: str | None = None) -> tuple[Path, ...]:
+    """Write the pages and the page to print.
+
+    Args:
+        report: results with their suite.
+        folder: new or not; other files in it stay.
+        cases: the address of a report whose pages of cases are linked, as seen from the folder.
+
+    Raises:
+        NotNumbered: see `Specification.of`.
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    found = SpecificationPages(report, Specification.of(report), pages_of_report(cases))
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, content in found.markdown().items():
+        write_file(folder / name, content, _MARKDOWN)
+        written.append(folder / name)
+    page = folder / ONE_PAGE
+    write_standalone(page, "a specification", "specification.html", TITLE, body=render(found.one_page()))
+    return (*written, page)

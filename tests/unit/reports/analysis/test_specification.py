@@ -1,0 +1,124 @@
+"""The specification: every behaviour has its statement, its cases and their results, and keeps its number."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.suite.discovery import Suite
+from reports.analysis.questions import WrongQuestion, questions
+from reports.analysis.report import Report
+from reports.analysis.specification import NotNumbered, Specification, stated_rule
+from tests.support.published import published_report, published_specification
+from tests.support.whole_suite import whole_suite
+
+NUMBERS = Path(__file__).parent / "statement-numbers.txt"
+"""Number and name of every statement that was ever published. Lines are added and never changed."""
+STATEMENTS = published_specification().statements
+QUESTIONS = questions(published_report(), published_specification())
+LONGEST_ANSWER = 500
+"""Characters: five lines of a page."""
+
+
+def with_behaviours(**behaviours):
+    """A report whose catalogue has these behaviours instead."""
+    report = published_report()
+    return replace(report, catalogue=replace(report.catalogue, behaviours=behaviours))
+
+
+def entry(number, section="joins"):
+    return {"number": number, "section": section, "sentence": "It holds.", "sources": []}
+
+
+def test_every_behaviour_of_the_catalogue_is_a_statement():
+    (catalogue,) = whole_suite().catalogues.values()
+    assert {one.id for one in STATEMENTS} == set(catalogue.behaviours)
+
+
+def test_a_number_is_never_changed_nor_reused():
+    """A new behaviour: append its line. A behaviour that is gone: keep its line, so that its number stays its own."""
+    published = dict(line.split(" ", 1) for line in NUMBERS.read_text(encoding="utf-8").splitlines())
+    assert len(published) == len(NUMBERS.read_text(encoding="utf-8").splitlines()), "a number stands twice"
+    now = {one.number: one.id for one in STATEMENTS}
+    assert {number: id for number, id in now.items() if published.get(number, id) != id} == {}
+    assert set(now) - set(published) == set(), f"append to {NUMBERS.name}"
+
+
+@pytest.mark.parametrize("one", STATEMENTS, ids=lambda one: one.id)
+def test_a_statement_has_its_sentence_sources_cases_and_results(one):
+    assert one.sentence.endswith(".")
+    assert one.sources
+    if one.untested is not None:
+        (catalogue,) = whole_suite().catalogues.values()
+        told = catalogue.behaviours[one.id]
+        assert told.get("why") or told.get("reason"), "a behaviour without a case says why"
+    else:
+        assert one.evidence.has_result, "no published result shows it"
+
+
+def test_no_published_result_contradicts_a_statement():
+    assert [one.id for one in STATEMENTS if any(it == "violates" for _, it in one.evidence.by_version)] == []
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "said"),
+    [
+        ({"a": {"section": "joins"}}, "a: it has no number"),
+        ({"a": entry("8")}, "a: it has no number"),
+        ({"a": entry("8.1"), "b": entry("8.1")}, "b: 8.1 is the number of a"),
+        ({"a": entry("8.1"), "b": entry("8.2", "recovery")}, "b: chapter 8 is 'joins', not 'recovery'"),
+    ],
+)
+def test_wrong_numbers_are_said(behaviours, said):
+    with pytest.raises(NotNumbered, match=re.escape(said)) as caught:
+        Specification.of(with_behaviours(**behaviours))
+    assert caught.value.exit_code == 2
+
+
+def test_statements_stand_by_their_numbers_not_by_their_place_in_the_catalogue():
+    found = Specification.of(with_behaviours(a=entry("2.10"), b=entry("2.9"), c=entry("1.1", "columns")))
+    assert [(one.number, one.title, [each.id for each in one.statements]) for one in found.chapters] == [
+        (1, "Columns", ["c"]),
+        (2, "Joins", ["b", "a"]),
+    ]
+
+
+def test_cases_without_a_catalogue_specify_nothing(tmp_path):
+    report = Report.of(published_report().results, Suite(()))
+    with pytest.raises(ValueError, match="nothing to specify"):
+        Specification.of(report)
+
+
+def test_an_unknown_rule_is_said():
+    with pytest.raises(ValueError, match="'is_lat', which is not in"):
+        stated_rule("is_lat")
+
+
+@pytest.mark.parametrize("one", QUESTIONS, ids=lambda one: one.id)
+def test_a_question_is_answered_in_five_lines_by_cases_that_ran(one):
+    assert len(one.answer) <= LONGEST_ANSWER
+    assert len(re.findall(r"[.?!](?=\s|$)", one.answer)) <= 5
+    assert one.cases
+    assert one.statements
+    assert one.evidence.has_result
+    assert all(re.fullmatch(r"https://\S+|SPARK-\d{5}", link) for link in one.links)
+
+
+def test_the_fifteen_questions_are_there():
+    assert len(QUESTIONS) >= 15
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"cases": ["late-drops/gone"]}, "q: there are no results of a case 'late-drops/gone'"),
+        ({"behaviours": ["gone"]}, "q: behaviours.yaml has no 'gone'"),
+    ],
+)
+def test_a_question_about_what_is_not_there_is_said(entry, said):
+    report = published_report()
+    asked = {"q": {"question": "Why?", "answer": "Because.", **entry}}
+    changed = replace(report, catalogue=replace(report.catalogue, questions=asked))
+    with pytest.raises(WrongQuestion, match=re.escape(said)):
+        questions(changed, published_specification())

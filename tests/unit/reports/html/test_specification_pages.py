@@ -1,0 +1,140 @@
+"""The specification and the questions as pages: complete, linked, and the same for every reader of Markdown."""
+
+import posixpath
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from conformance.cli.main import main
+from reports.analysis.questions import questions
+from reports.html.markdown_text import code, link, text
+from reports.html.questions_page import llms_text, questions_markdown
+from reports.html.specification_pages import ONE_PAGE, SpecificationPages, pages_of_report, render, write_specification
+from tests.support.published import published_report, published_specification
+
+PAGES = SpecificationPages(published_report(), published_specification(), pages_of_report("../report"))
+MARKDOWN = PAGES.markdown()
+
+
+class Links(HTMLParser):
+    """What a page links to, and the places that can be linked."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.targets, self.places, self.repeated, self.heads = [], set(), [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.targets += [given[name] for name in ("href", "src") if name in given]
+        if "id" in given:
+            self.repeated += [given["id"]] if given["id"] in self.places else []
+            self.places.add(given["id"])
+        if re.fullmatch("h[1-6]", tag):
+            self.heads.append(int(tag[1]))
+
+
+def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
+    for chapter in published_specification().chapters:
+        found = Links(render(MARKDOWN[f"{chapter.name}.md"]))
+        assert {one.number for one in chapter.statements} <= found.places
+        assert found.repeated == []
+
+
+def test_links_between_the_pages_lead_to_a_place():
+    pages = {name: Links(render(content)) for name, content in MARKDOWN.items()}
+    checked = 0
+    for name, page in pages.items():
+        for target in page.targets:
+            if not target.startswith(("https://", "../report/")):
+                file, _, place = target.partition("#")
+                assert place in pages[file or name].places or (file in pages and not place), (name, target)
+                checked += 1
+    assert checked > 150
+
+
+def test_every_case_is_linked_to_its_page_of_the_report():
+    found = Links(render(MARKDOWN["03-late-filtering.md"]))
+    assert "../report/cases/late-drops/window-still-open.html" in found.targets
+
+
+def test_without_a_report_nothing_leads_there():
+    pages = SpecificationPages(published_report(), published_specification(), pages_of_report(None)).markdown()
+    assert not [target for page in pages.values() for target in Links(render(page)).targets if "cases/" in target]
+
+
+def test_the_page_to_print_is_whole_and_needs_nothing_else(tmp_path):
+    *_, page = write_specification(published_report(), tmp_path)
+    assert page == tmp_path / ONE_PAGE
+    found = Links(page.read_text(encoding="utf-8"))
+    assert {one.number for one in published_specification().statements} <= found.places
+    assert found.repeated == []
+    assert found.heads[0] == 1
+    assert found.heads.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(found.heads, found.heads[1:], strict=False))
+    assert "<details" not in page.read_text(encoding="utf-8")
+    assert {target for target in found.targets if not target.startswith(("https://", "#"))} == {"data:,"}
+    assert {target[1:] for target in found.targets if target.startswith("#")} <= found.places
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    for folder in ("a", "b"):
+        write_specification(published_report(), tmp_path / folder)
+    for one in (tmp_path / "a").iterdir():
+        assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes()
+
+
+def test_a_rule_is_shown_with_its_versions_and_as_it_is_executed():
+    page = MARKDOWN["03-late-filtering.md"]
+    assert "rules.late_watermark = 'own batch'" in page
+    assert "Spark `<3.4`: Lateness is decided by the watermark of the same micro-batch." in page
+    assert 'own = self._single or rules.late_watermark == "own batch"' in page
+
+
+@pytest.mark.parametrize(
+    "words", ["a <=> b & c", "TIMESTAMP_NTZ *all*", "[x](y) #1 a|b ~c~", "`a_b <c>` d_e", "<script>"]
+)
+def test_words_of_a_case_stay_words(words):
+    shown = re.sub("<[^>]+>", "", render(text(words))).strip()
+    assert shown == words.replace("`", "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def test_code_and_links_of_odd_words():
+    assert "<code>a`b</code>" in render(code("a`b"))
+    assert Links(render(link("a]b", "x y)z"))).targets == ["x%20y%29z"]
+
+
+def test_every_question_has_its_anchor_and_its_links_lead_to_statements():
+    found = questions(published_report(), published_specification())
+    page = Links(
+        render(questions_markdown(found, published_specification(), pages_of_report("../report"), "specification"))
+    )
+    assert {one.id for one in found} <= page.places
+    statements = [target for target in page.targets if target.startswith("specification/")]
+    assert len(statements) >= len(found)
+    for target in statements:
+        file, _, place = posixpath.basename(target).partition("#")
+        assert place in Links(render(MARKDOWN[file])).places
+
+
+def test_programs_get_every_question_and_statement_with_its_versions():
+    found = questions(published_report(), published_specification())
+    lines = llms_text(found, published_specification(), "https://example.org/site/").splitlines()
+    assert lines[0].startswith("# ")
+    assert lines[2].startswith("> ")
+    entries = [line for line in lines if line.startswith("- [")]
+    assert len(entries) == len(found) + len(published_specification().statements)
+    assert all(re.search(r"\((●|▲|–|·|✗|○|not tested).*\)$", line) for line in entries)
+    assert any("(https://example.org/site/specification/03-late-filtering/#3.1)" in line for line in entries)
+
+
+def test_the_command_writes_the_pages(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["conformance", "specification", "-o", "found", "--report", "../report"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == "found/specification.html\n"
+    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == sorted([*MARKDOWN, ONE_PAGE])
+    assert (tmp_path / "found" / "03-late-filtering.md").read_text(encoding="utf-8") == MARKDOWN["03-late-filtering.md"]
