@@ -37,6 +37,15 @@ class Frozen(BaseModel):
     )
 
 
+class KafkaSource(Frozen):
+    """How a stream is read from a topic of Kafka."""
+
+    partitions: int = Field(1, ge=1)
+    """Of the topic."""
+    timestamp: str | None = None
+    """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
+
+
 class Partitioned(Frozen):
     """Rows of one stream for one micro-batch, by partition; a plain list of rows is one partition."""
 
@@ -259,6 +268,8 @@ class Case(Frozen):
 
     title: str
     streams: Mapping[str, Schema]
+    topics: Mapping[str, KafkaSource] = {}
+    """The streams that are read from Kafka; the others are read from files."""
     query: Pipeline
     steps: tuple[Step, ...]
     expansion: str = ""

@@ -87,6 +87,13 @@ class SourceRead(_Frozen):
     """Whether the offset of the source moved, even without rows."""
 
 
+class TopicRead(SourceRead):
+    """What one micro-batch read from a topic."""
+
+    records: tuple[int, ...]
+    """By partition; an arrival without rows is a record, too."""
+
+
 class EventTime(_Frozen):
     """Event-time statistics of a micro-batch, in milliseconds since the epoch."""
 
@@ -156,7 +163,7 @@ class BatchSeen(_Frozen):
     id: int
     kind: Literal["data", "no-data"]
     """``data`` if the offset of some source moved, even without rows."""
-    sources: tuple[SourceRead, ...]
+    sources: tuple[TopicRead | SourceRead, ...]
     watermark: int | None
     """The watermark it ran with, from the progress; None if the query has none."""
     logged: int

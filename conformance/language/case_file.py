@@ -11,6 +11,7 @@ from conformance.core.case import Case, Strength
 from conformance.language.catalogue_checks import check_catalogue_ids
 from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
 from conformance.language.conf_checks import check_confs
+from conformance.language.declared_streams import STREAMS, with_topics
 from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
 from conformance.language.node import Entries, Node, entries_of, items_of
@@ -23,7 +24,6 @@ from conformance.language.shape import Choice, Converted, Json, Text
 from conformance.language.step_checks import check_steps
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER
 from conformance.language.stream_checks import check_streams
-from conformance.language.streams import STREAMS
 from conformance.language.variant_names import DESCRIPTIONS
 from conformance.language.version_difference_checks import check_differs, check_upgrades
 from conformance.language.version_differences import DIFFERS, LINK, UPGRADES, with_step_numbers
@@ -100,7 +100,7 @@ CASE = Record(
             _ids(Text("a tag such as smoke", r"^[a-z0-9]+(-[a-z0-9]+)*$"), "a list of tags"),
             "Words for selecting cases.",
         ),
-        "streams": Key(STREAMS, "stream name → DDL schema", required=True),
+        "streams": Key(STREAMS, "stream name → DDL schema, or {schema: …, source: kafka}", required=True),
         "query": Key(PIPELINE, "the pipeline under test", required=True),
         "outputMode": Key(OUTPUT_MODE, "Spark's output mode; `append` if absent."),
         "trigger": Key(TRIGGER, "As fast as possible (`default`), `once` or `availableNow`."),
@@ -161,7 +161,7 @@ def _text_keys(content: Json) -> Json:
 
 def _case(node: Node, path: Path, id: str) -> Case:
     written: Json = node.plain()
-    values = CASE.value(written)
+    values = with_topics(CASE.value(written))
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)

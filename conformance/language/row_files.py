@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from conformance.core.spark_types import DataType, NotAType, Schema, parse_schema
 from conformance.core.values import NotAValue, canonical
+from conformance.language.declared_streams import ddl_of
 from conformance.language.node import (
     Entries,
     Entry,
@@ -81,7 +82,7 @@ class _Reader:
         if name is None or len(tuple(entries_of(node))) != 1:
             return node
         try:
-            schema = parse_schema(text_of(child(self._schemas, stream)) or "")
+            schema = parse_schema(text_of(ddl_of(child(self._schemas, stream))) or "")
         except NotAType:
             return node  # what is wrong with the stream is reported elsewhere
         try:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
+from conformance.language.declared_streams import KAFKA, schemas
 from conformance.language.node import (
     Entries,
     Entry,
     Items,
     Node,
+    Scalar,
     SourceLocation,
     child,
     entries_of,
@@ -22,7 +24,7 @@ from conformance.language.node import (
 from conformance.language.pipelines import nested_pipelines
 from conformance.language.problem import Report
 from conformance.language.shape import Json
-from conformance.language.streams import rows_of, schemas
+from conformance.language.streams import rows_of
 from conformance.language.suggest import unknown
 
 
@@ -50,6 +52,8 @@ def check_streams(case: Node, report: Report) -> None:
             for row in rows_of(entry.value):
                 for node, message in _wrong_values(row, known[name]):
                     report.add(node, message)
+            for node, message in _not_in_a_topic(entry.value, child(declared, name), known[name]):
+                report.add(node, message)
 
 
 def _read(case: Node) -> Iterator[tuple[SourceLocation, str]]:
@@ -110,6 +114,24 @@ def _wrong_values(row: Node, schema: Schema) -> Iterator[tuple[Node, str]]:
             canonical(plain[field.name] if isinstance(plain, dict) else plain[index], field.type)
         except NotAValue as wrong:
             yield inside(row, (step, *wrong.path)), f"column {field.name!r}: {wrong}"
+
+
+def _not_in_a_topic(arriving: Node, stream: Node | None, schema: Schema) -> Iterator[tuple[Node, str]]:
+    """Rows that cannot be records of the stream's topic, if it has one."""
+    if text_of(child(stream, "source")) != KAFKA:
+        return
+    declared, placed = child(stream, "partitions"), items_of(child(arriving, "partitions"))
+    partitions = declared.value if isinstance(declared, Scalar) and isinstance(declared.value, int) else 1
+    if len(placed) > partitions:
+        has = f"the topic has {counted(partitions, 'partition')}"
+        yield placed[partitions], f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
+    column = text_of(child(stream, "timestamp"))
+    for row in rows_of(arriving) if column else ():
+        names = [field.name for field in schema.fields]
+        value = child(row, str(column)) if isinstance(row, Entries) else items_of(row)[names.index(str(column))]
+        micros = canonical(value.plain(), schema.fields[names.index(str(column))].type) if value else None
+        if not isinstance(micros, int) or micros < 0 or micros % 1000:
+            yield value or row, "a record's timestamp is a whole number of milliseconds from 1970 on"
 
 
 def _key(row: Node, name: Json) -> Node:

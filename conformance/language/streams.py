@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
 from conformance.language.compound_shapes import ByKind, Definition, Key, ListOf, MapOf, Record
-from conformance.language.node import Items, Node, Scalar, child, entries_of, items_of
+from conformance.language.node import Items, Node, Scalar, child, items_of
 from conformance.language.problem import Report
 from conformance.language.shape import AnyValue, Converted, Definitions, Json, Shape, Text
 from conformance.language.suggest import nearest
@@ -44,8 +44,6 @@ class Ddl(Shape):
     def value(self, written: Json) -> Schema:
         return parse_schema(written)
 
-
-STREAMS = MapOf(NAME, Ddl(), "a mapping from stream name to DDL schema", at_least=1)
 
 _ROW = ByKind(
     "a row: a list of values in schema order, or a mapping from column to value",
@@ -106,15 +104,6 @@ ARRIVING = ByKind(
     entries=_Placed(),
 )
 ARRIVAL = MapOf(NAME, ARRIVING, 'a mapping from stream to rows: {events: [["12:00", 1]]}', at_least=1)
-
-
-def schemas(node: Node | None, report: Report) -> Mapping[str, Schema]:
-    """The streams whose schemas are valid."""
-    return {
-        str(entry.key.value): parse_schema(str(entry.value.plain()))
-        for entry in entries_of(node)
-        if report.is_valid(entry.key) and report.is_valid(entry.value)
-    }
 
 
 def rows_of(arriving: Node) -> Iterator[Node]:

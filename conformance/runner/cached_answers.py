@@ -52,8 +52,8 @@ class CachedAnswers:
             self._cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
 
     def _key(self, task: CellTask) -> str | None:
-        """None if the answer must not be reused: an author's own code, or a file, may have changed without a trace."""
-        if task.case.needs_code:
+        """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace."""
+        if task.case.needs_code or task.case.topics:
             return None
         engines = []
         for target in task.targets:

@@ -37,11 +37,11 @@ class Engines:
 
     def run(self, case: Case, target: Target) -> CellRun:
         """Run a case, on the engine of the last one if that is of the same target."""
-        if self._slot is None or self._slot.target != target:
+        if self._slot is None or self._slot.target != target or (case.topics and not self._slot.topics):
             self.close_engine()
             if self._runtime is None:
                 self._runtime = self._stack.enter_context(open_runtime(self._options))
-            self._slot = EngineSlot(self._runtime, target, _Silent())
+            self._slot = EngineSlot(self._runtime, target, _Silent(), topics=bool(case.topics))
         return run_cell(case, self._slot, self._limits, self._options.own_code is not None)
 
     def close_engine(self) -> None:

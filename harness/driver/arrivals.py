@@ -18,12 +18,21 @@ from .request import Batch, Stream
 Staged = List[Tuple[int, str, str]]
 """Of each file its time, and its path before and after it is shown."""
 
+JSON_OPTIONS = {
+    "mode": "FAILFAST",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""How rows are read that the host wrote as JSON."""
+
 NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
 class FileArrivals:
     """``Arrivals`` as files; those in the directories already arrived before."""
+
+    paced = True
 
     def __init__(self, root: str, streams: dict[str, Stream], files: Files) -> None:
         self._root = root
@@ -46,6 +55,15 @@ class FileArrivals:
 
     def stream_of(self, description: str) -> str | None:
         return stream_at(description, self.directory, self._streams)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        return read_files(reader, self._streams[stream], self.directory(stream))
+
+    def records(self, _source: dict[str, Any]) -> None:
+        """A file is not a record."""
+
+    def close(self) -> None:
+        """The files lie in the case's directory."""
 
     def stage(self, batches: list[Batch]) -> Staged:
         staged = []
@@ -70,6 +88,12 @@ class FileArrivals:
         self._files.write(hidden, "".join(line + "\n" for line in content).encode("utf-8"))
         self._files.set_modified(hidden, self._clock)
         return self._clock, hidden, self.directory(stream) + "/" + name
+
+
+def read_files(reader: Any, stream: Stream, directory: str) -> Any:
+    """The streaming DataFrame of a stream whose rows arrive as files. ``reader``: a ``DataStreamReader``."""
+    reader = reader.format("json").schema(stream.ddl).option("maxFilesPerTrigger", stream.files)
+    return reader.options(**JSON_OPTIONS).load(directory)
 
 
 def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, list[str]]]:

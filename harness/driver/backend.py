@@ -56,18 +56,29 @@ class Files(ReadableFiles, Protocol):
 
 
 class Arrivals(Protocol):
-    """The directories that the query's file sources read."""
+    """What the query's sources read, and how rows get there."""
 
-    def directory(self, stream: str) -> str: ...
+    paced: bool
+    """Whether each micro-batch reads the rows of one arrival, however many wait. If not, the rows of the next one may be placed only
+    while the micro-batch of those before it runs; and a query that finds nothing when it starts runs an empty micro-batch."""
+
+    def read(self, reader: Any, stream: str) -> Any:
+        """The streaming DataFrame of a stream, with the columns of its schema. ``reader``: a ``DataStreamReader``."""
 
     def stream_of(self, description: str) -> Optional[str]:
         """The stream that a progress entry's source description names."""
 
     def stage(self, batches: List[Batch]) -> Any:
-        """Prepare the files of micro-batches where no source sees them; ``place`` takes the result."""
+        """Prepare what arrives in micro-batches where no source sees it; ``place`` takes the result."""
 
     def place(self, staged: Any) -> None:
-        """Show prepared files to the sources."""
+        """Show to the sources what is prepared."""
+
+    def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
+        """How many records of each partition a source of a progress entry read; None if it does not read a topic."""
+
+    def close(self) -> None:
+        """Remove what lies outside the case's directory."""
 
 
 class Capture(Protocol):
@@ -76,6 +87,8 @@ class Capture(Protocol):
     breakpoint: Optional[Breakpoint]
     sink: Optional[Callable[[Any, int], None]]
     """Gets each micro-batch too, once its rows are kept."""
+    running: Callable[[], None]
+    """Called while a micro-batch runs, before its rows are kept."""
 
     @property
     def function(self) -> Callable[[Any, int], None]:
@@ -118,8 +131,8 @@ class Backend(Protocol):
 
     def end_session(self, session: Any) -> None: ...
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream]) -> Arrivals:
-        """Delivers rows. ``folder``: holds the directories of the streams."""
+    def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
+        """Delivers rows. ``folder``: holds the directories of the streams; ``kafka``: ``host:port`` of the broker of their topics."""
 
     def capture(self, emitted: Optional[Emitted], folder: str) -> Capture:
         """Collects what a query emits. ``folder``: the case's directory."""

@@ -20,6 +20,7 @@ class LocalCapture:
         self._error: Exception | None = None
         self.breakpoint: Breakpoint | None = None
         self.sink: Callable[[Any, int], None] | None = None
+        self.running: Callable[[], None] = nothing
 
     def function(self, frame: Any, batch_id: int) -> None:
         """For ``foreachBatch``."""
@@ -31,6 +32,7 @@ class LocalCapture:
             if stop and point == "running":
                 _run_one_partition(frame)
                 stop.block_forever()
+            self.running()
             schema = frame.schema
             # Collect even empty output: a stateful query whose output nobody reads commits no state (4.1 and newer say so).
             if self.sink is not None:
@@ -55,6 +57,10 @@ class LocalCapture:
 
     def error(self) -> Exception | None:
         return self._error
+
+
+def nothing() -> None:
+    """Of a micro-batch that has nothing to do beside its own rows."""
 
 
 def _run_one_partition(frame: Any) -> None:

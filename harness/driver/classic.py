@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
 from . import session
 from .arrivals import FileArrivals
-from .backend import Capture, Emitted
+from .backend import Arrivals, Capture, Emitted
 from .breakpoint import Breakpoint
 from .capture import LocalCapture
+from .failures import KafkaFailed
 from .hadoop_files import HadoopFiles
 from .identity import identity
+from .kafka import Broker
 from .local_files import LocalFiles
 from .progress_lock import stop_after_commit
 from .request import Stream
+from .topic_arrivals import MixedArrivals, TopicArrivals
 
 
 class Classic:
@@ -37,6 +41,8 @@ class Classic:
         self.files: Union[HadoopFiles, LocalFiles] = HadoopFiles(self.spark, storage) if storage else LocalFiles()
         self.makes_directories = self.spark.conf.get("spark.conformance.makeDirectories", "false") == "true"
         self._session_class = _session_class(self.spark)
+        self._connecting = threading.Lock()
+        self._broker: Optional[Broker] = None
 
     def identity(self) -> Dict[str, Any]:
         from pyspark.sql import DataFrame, GroupedData
@@ -85,8 +91,22 @@ class Classic:
     def end_session(self, session: Any) -> None:
         """A session holds no resources."""
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream]) -> FileArrivals:
-        return FileArrivals(folder, streams, self.files)
+    def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
+        topics = {name: stream for name, stream in streams.items() if stream.topic is not None}
+        files = FileArrivals(
+            folder, {name: stream for name, stream in streams.items() if name not in topics}, self.files
+        )
+        if not topics:
+            return files
+        return MixedArrivals(files, TopicArrivals(folder, topics, self._kafka(kafka)))
+
+    def _kafka(self, servers: Optional[str]) -> Broker:
+        if servers is None:
+            raise KafkaFailed("the request names topics and no broker")
+        with self._connecting:
+            if self._broker is None or self._broker.servers != servers:
+                self._broker = Broker(self.spark, servers)
+            return self._broker
 
     def capture(self, emitted: Optional[Emitted], _folder: str) -> LocalCapture:
         return LocalCapture(emitted)

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 from .arrivals import FileArrivals
 from .backend import Arrivals, Capture, Emitted, ReadableFiles
 from .breakpoint import Breakpoint
+from .capture import nothing
 from .encoding import encode_row
 from .failures import ConnectRefused, DriverFailure, grpc_details
 from .identity import identity
@@ -112,7 +113,7 @@ class Connect:
             return captured
         return (captured or query.exception() or error) if self._is_3 else error
 
-    def arrivals(self, folder: str, streams: Dict[str, Stream]) -> Arrivals:
+    def arrivals(self, folder: str, streams: Dict[str, Stream], _kafka: Optional[str]) -> Arrivals:
         if isinstance(self.files, SparkFiles):
             return JobArrivals(folder, streams, self._first)
         return FileArrivals(folder, streams, self.files)
@@ -164,6 +165,7 @@ class ServerCapture:
     def __init__(self, folder: str, files: Union[SparkFiles, LocalFiles]) -> None:
         self._folder = folder
         self._files: ReadableFiles = files
+        self.running: Callable[[], None] = nothing
         if isinstance(files, LocalFiles):
             files.make_directory(folder)
             self.function = _write_by_python(folder)

@@ -69,7 +69,9 @@ class Execution:
         self._trigger = request.trigger
         self._conf = dict(request.conf)
         self._code = OwnCode(request.code, backend.sends_functions) if request.code is not None else None
-        self._arrivals = backend.arrivals(request.directory + "/streams", request.streams)
+        self._arrivals = backend.arrivals(request.directory + "/streams", request.streams, request.kafka)
+        self._later: list[Any] = []
+        """What arrives while the next micro-batches run."""
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)
         self._frame: Any = None
         self._query: Any = None
@@ -160,13 +162,30 @@ class Execution:
             self._start()
             self._await_termination()
             return
+        if self._arrivals.paced:
+            now = self._arrivals.stage(step.batches)
+        else:
+            staged = [self._arrivals.stage([batch]) for batch in step.batches]
+            now, self._later = (staged[0], staged[1:]) if staged else (None, [])
         if self._query is None:
-            self._start()
-            self._drain()
-        if step.batches:
-            self._place_at_once(self._arrivals.stage(step.batches))
+            self._start_with(now if step.batches else None)
+        elif step.batches:
+            self._place_at_once(now)
         if step.action != "start":
             self._drain()
+        if self._later:
+            raise DriverFailure("{} of {} arrivals were not placed".format(len(self._later), len(step.batches)))
+
+    def _start_with(self, staged: Any, stop: Breakpoint | None = None) -> None:
+        """Start the query, whose first rows are these; None for none."""
+        early = not self._arrivals.paced and not self._checkpoint.is_planned(0)
+        if staged is not None and early:
+            self._arrivals.place(staged)
+        self._start(stop)
+        if stop is None:
+            self._drain()
+        if staged is not None and not early:
+            self._place_at_once(staged)
 
     def _restart(self, step: Step) -> None:
         self._stop_own_queries()
@@ -198,6 +217,8 @@ class Execution:
         if self._runs_per_action():
             self._arrivals.place(self._arrivals.stage(step.batches))
             self._start(stop)
+        elif self._query is None and not self._arrivals.paced and not self._checkpoint.is_planned(0):
+            self._start_with(self._arrivals.stage(step.batches), stop)
         else:
             self._act(_START)
             self._capture.breakpoint = stop
@@ -244,6 +265,7 @@ class Execution:
         self._capture = self._backend.capture(self._emitted, self._request.directory)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
+        self._capture.running = self._place_next
         self._entries = 0
         self._has_executed = False
         try:
@@ -277,18 +299,10 @@ class Execution:
 
     def _read(self, name: str, source: str | None) -> Any:
         """The DataFrame of a stream. ``source``: the name of its source, None without one."""
-        stream = self._request.streams[name]
-        reader = (
-            self._session.readStream.format("json")
-            .schema(stream.ddl)
-            .option("mode", "FAILFAST")
-            .option("timestampFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
-            .option("timestampNTZFormat", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
-            .option("maxFilesPerTrigger", stream.files)
-        )
+        reader = self._session.readStream
         if source is not None:
             reader = method(reader, "name")(source)  # since 4.2
-        return reader.load(self._arrivals.directory(name))
+        return self._arrivals.read(reader, name)
 
     def _sink(self) -> Sink:
         if self._request.sink is None:
@@ -321,9 +335,14 @@ class Execution:
             self._own_queries.stop()
 
     def _place_at_once(self, staged: Any) -> None:
-        """Show the files while no micro-batch is planned: two sources are not atomic."""
+        """Show what arrives while no micro-batch is planned: two sources are not atomic."""
         with self._backend.planning_paused(self._query):
             self._arrivals.place(staged)
+
+    def _place_next(self) -> None:
+        """Let the next rows of a backlog arrive, which the micro-batch that runs now does not read."""
+        if self._later:
+            self._arrivals.place(self._later.pop(0))
 
     # The observation.
 
@@ -354,6 +373,8 @@ class Execution:
                 self._query.stop()
             except Exception:  # a query that failed has stopped already
                 pass
+        if not self._request.save:
+            self._arrivals.close()
         self._backend.end_session(self._session)
 
 

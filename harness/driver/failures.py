@@ -60,6 +60,12 @@ class ExecutorsLost(DriverFailure):
     reason = "executors-lost"
 
 
+class KafkaFailed(DriverFailure):
+    """The broker did not do what the case needs; the text is its reason."""
+
+    reason = "kafka-failed"
+
+
 class NotPermitted(DriverFailure):
     """The case does what only ``--allow-code`` permits. ``why``: what that is."""
 

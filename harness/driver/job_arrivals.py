@@ -6,7 +6,7 @@ import functools
 import time
 from typing import Any
 
-from .arrivals import NEXT_SECOND_S, files_of, stream_at
+from .arrivals import NEXT_SECOND_S, files_of, read_files, stream_at
 from .request import Batch, Stream
 from .spark_files import SparkFiles, one_file
 
@@ -17,6 +17,8 @@ class JobArrivals:
     One job writes the files of one micro-batch. Its commit shows them one after another within milliseconds; the host has to check that
     no micro-batch was planned in between.
     """
+
+    paced = True
 
     def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
         """``root``: a URL."""
@@ -33,6 +35,15 @@ class JobArrivals:
 
     def stream_of(self, description: str) -> str | None:
         return stream_at(description, self.directory, self._streams)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        return read_files(reader, self._streams[stream], self.directory(stream))
+
+    def records(self, _source: dict[str, Any]) -> None:
+        """A file is not a record."""
+
+    def close(self) -> None:
+        """The files lie in the case's directory."""
 
     def stage(self, batches: list[Batch]) -> list[list[tuple[str, list[str]]]]:
         """The stream and lines of each file, by micro-batch; nothing is written before ``place``."""

@@ -26,14 +26,7 @@ def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals:
     batch = entry["batchId"]
     event_time = entry.get("eventTime", {})
     operators = entry.get("stateOperators", [])
-    sources = [
-        {
-            "stream": arrivals.stream_of(source["description"]) or source["description"],
-            "rows": source.get("numInputRows", 0),
-            "moved": source.get("startOffset") != source.get("endOffset"),
-        }
-        for source in entry.get("sources", [])
-    ]
+    sources = [_source_read(source, arrivals) for source in entry.get("sources", [])]
     return {
         "id": batch,
         "kind": "data" if any(source["moved"] for source in sources) else "no-data",
@@ -50,6 +43,17 @@ def batch_seen(entry: Entry, checkpoint: Checkpoint, capture: Capture, arrivals:
         "duration_ms": entry["durationMs"].get("triggerExecution", 0),
         "progress": entry,
     }
+
+
+def _source_read(source: Entry, arrivals: Arrivals) -> dict[str, Any]:
+    read = {
+        "stream": arrivals.stream_of(source["description"]) or source["description"],
+        "rows": source.get("numInputRows", 0),
+    }
+    records = arrivals.records(source)
+    if records is None:
+        return {**read, "moved": source.get("startOffset") != source.get("endOffset")}
+    return {**read, "moved": any(records), "records": records}
 
 
 def milliseconds(instant: str) -> int:

@@ -14,10 +14,26 @@ Batch = Dict[str, Partitions]
 
 
 @dataclass(frozen=True)
+class Topic:
+    """The topic of Kafka that a stream is read from."""
+
+    partitions: int
+    timestamp: Optional[str] = None
+    """The column that is the timestamp of the record."""
+
+
+@dataclass(frozen=True)
 class Stream:
     ddl: str
     files: int
     """Files of each micro-batch."""
+    topic: Optional[Topic] = None
+    """None for a stream that is read from files."""
+
+    @classmethod
+    def parse(cls, message: Dict[str, Json]) -> Stream:
+        topic = message.get("topic")
+        return cls(**{**message, "topic": Topic(**topic) if topic else None})
 
 
 @dataclass(frozen=True)
@@ -67,11 +83,13 @@ class CaseRequest:
     """``module:function`` of the author's that gets each micro-batch."""
     code: Optional[List[str]] = None
     """Folders of the modules that ``call`` names; None if calling is not allowed."""
+    kafka: Optional[str] = None
+    """``host:port`` of the broker that has the topics."""
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> CaseRequest:
         fields = snake_case(message)
-        fields["streams"] = {name: Stream(**stream) for name, stream in message["streams"].items()}
+        fields["streams"] = {name: Stream.parse(stream) for name, stream in message["streams"].items()}
         fields["steps"] = [Step.parse(step) for step in message["steps"]]
         return cls(**fields)
 

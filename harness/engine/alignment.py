@@ -1,23 +1,30 @@
 """Checks that each micro-batch read exactly the rows that the case meant for it.
 
 Two file sources are not atomic: a micro-batch may be planned between two renames. The driver holds the query's progress lock while it
-places files; this checks from the sources' own offsets that it worked.
+places files; this checks from the sources' own offsets that it worked. The offsets of a topic also tell how many records of each
+partition a micro-batch read.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import TypeAlias
 
-from conformance.core.case import Action, Add, Backlog, Case, Restart
-from conformance.core.observation import BatchSeen, Observation, StepSeen
+from conformance.core.case import Action, Case, Partitioned, Restart
+from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
 from conformance.core.query import Pipeline
+from harness.engine.request import arrivals_of
 
-Moved: TypeAlias = frozenset[str]
+Records: TypeAlias = tuple[int, ...] | None
+"""How many records a micro-batch reads of each partition of a topic, without zeros at the end; None of a stream that has no topic."""
+Moved: TypeAlias = Mapping[str, Records]
 """The streams whose offsets a micro-batch moves."""
 Sources: TypeAlias = frozenset[tuple[str, str | None]]
 """What a query reads: each stream with the name of its source, None if it has none."""
+
+_ONE_WITHOUT_ROWS = (1,)
 
 
 class MisalignedBatches(Exception):
@@ -25,10 +32,10 @@ class MisalignedBatches(Exception):
 
     def __init__(self, step: int, meant: Sequence[Moved], batches: Sequence[BatchSeen]) -> None:
         ids = ", ".join(str(batch.id) for batch in batches) or "none"
-        wanted = "; ".join(", ".join(sorted(moved)) for moved in meant) or "nothing"
+        wanted = "; ".join(map(_shown, meant)) or "nothing"
         super().__init__(
             f"the rows of step {step} were not read as the case means: one data batch for each of: {wanted}; "
-            f"data batches seen: {ids}"
+            f"data batches seen: {ids}{_records_read(batches)}"
         )
         self.step = step
         self.batches = tuple(batch.id for batch in batches)
@@ -50,7 +57,7 @@ def check_alignment(case: Case, observation: Observation, *, killed: bool = Fals
         data = [
             batch for batch in seen.batches if any(read.moved and read.stream in case.streams for read in batch.sources)
         ]
-        read = [_moved(batch) & case.streams.keys() for batch in data]
+        read = [_only(_moved(batch), case.streams) for batch in data]
         meant = arrivals.data_batches(step.action, seen)
         if seen.error is not None or (killed and seen is observation.steps[-1]):
             # A micro-batch that does not finish is not reported, and none runs after it.
@@ -63,19 +70,20 @@ class _Arrivals:
     """The rows on their way to the query, step by step.
 
     A micro-batch reads as many files of a stream as each arrival has (``maxFilesPerTrigger``): one arrival of every stream that has some
-    waiting; with ``once``, which ignores the limit, all of them. One that was planned and not committed runs again first.
+    waiting; with ``once``, which ignores the limit, all of them. Of a topic it reads all records that are there, and the next arrival
+    waits for it. One that was planned and not committed runs again first.
     """
 
     def __init__(self, case: Case) -> None:
-        self._streams = tuple(case.streams)
+        self._topics = case.topics
         self._trigger = case.trigger
         self._query = case.query.streams()
         self._sources = _names(case.query)
         self._seen = self._sources
         """The sources that some query of the case has read."""
-        self._arrived: Counter[str] = Counter()
-        """How often rows have arrived on each stream."""
-        self._waiting: Counter[str] = Counter()
+        self._arrived: dict[str, list[Records]] = {name: [] for name in case.streams}
+        """What has arrived on each stream so far."""
+        self._waiting: dict[str, deque[Records]] = {name: deque() for name in case.streams}
         self._uncommitted: Moved | None = None
         self._newest: Moved | None = None
         """What the newest micro-batch read; None if there is none."""
@@ -88,23 +96,20 @@ class _Arrivals:
         if seen.batches:
             # What the query does not read, though the case says so, is left to the verdict.
             self._query &= {read.stream for batch in seen.batches for read in batch.sources}
-        for arrival in self._arriving(action):
-            self._waiting.update(tuple(arrival))
-            self._arrived.update(tuple(arrival))
+        for arrival in arrivals_of(action, self._waiting):
+            for name, rows in arrival.items():
+                self._arrived[name].append(_records(rows) if name in self._topics else None)
+                self._waiting[name].append(self._arrived[name][-1])
         meant = self._restarted(action) if isinstance(action, Restart) else self._run()
         if seen.batches:
             self._newest = _moved(seen.batches[-1])
         return meant
 
-    def _arriving(self, action: Action) -> tuple[Iterable[str], ...]:
-        match action:
-            case Add(streams=arrival) | Restart(add=arrival):
-                return (arrival,)
-            case Backlog(entries=entries):
-                # A stream that an entry does not name has a micro-batch of no rows.
-                return (self._streams,) * len(entries)
-            case _:
-                return ()
+    def _next(self, waiting: deque[Records]) -> Records:
+        """Take what the next micro-batch reads."""
+        taken = [waiting.popleft() for _ in range(len(waiting) if self._trigger == "once" else 1)]
+        of_topic = [one for one in taken if one is not None]
+        return tuple(map(sum, zip_longest(*of_topic, fillvalue=0))) if of_topic else None
 
     def _restarted(self, action: Restart) -> list[Moved]:
         before = self._killed(action) if action.how == "kill" and action.add else []
@@ -123,7 +128,7 @@ class _Arrivals:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""
         for stream, name in names - self._sources:
             if name is not None and (stream, None) not in self._seen:
-                self._waiting[stream] = self._arrived[stream]
+                self._waiting[stream] = deque(self._arrived[stream])
                 # One that returns under its name goes on after its offset only if no micro-batch has run without it.
                 self.known = self.known and (stream, name) not in self._seen
         self._sources, self._seen = names, self._seen | names
@@ -134,19 +139,17 @@ class _Arrivals:
         if action.at == "committed":
             return meant
         done, left = meant[: action.batch - 1], meant[action.batch - 1 :]
-        self._uncommitted = left[0] if left else frozenset()
+        self._uncommitted = left[0] if left else {}
         return done
 
     def _run(self) -> list[Moved]:
         meant: list[Moved] = []
         if self._uncommitted is not None:
-            meant.append(self._uncommitted & self._query)
+            meant.append(_only(self._uncommitted, self._query))
             self._uncommitted = None
         if not (meant and self._trigger == "once"):
-            while waiting := frozenset(stream for stream in self._query if self._waiting[stream]):
-                meant.append(waiting)
-                for stream in waiting:
-                    self._waiting[stream] -= self._waiting[stream] if self._trigger == "once" else 1
+            while waiting := [stream for stream in self._query if self._waiting.get(stream)]:
+                meant.append({stream: self._next(self._waiting[stream]) for stream in waiting})
         return [moved for moved in meant if moved]
 
 
@@ -155,7 +158,41 @@ def _names(query: Pipeline) -> Sources:
     return frozenset((of["from"], of.get("name")) for of in reads)
 
 
+def _records(rows: Partitioned) -> Records:
+    """The records that an arrival is: one a row or, without any, one without a value."""
+    return _without_zeros(tuple(map(len, rows.partitions))) or _ONE_WITHOUT_ROWS
+
+
 def _moved(batch: BatchSeen) -> Moved:
     """The streams that a micro-batch read, by every source of the query that reads them."""
     still = {read.stream for read in batch.sources if not read.moved}
-    return frozenset(read.stream for read in batch.sources if read.moved and read.stream not in still)
+    return {
+        read.stream: _without_zeros(read.records) if isinstance(read, TopicRead) else None
+        for read in batch.sources
+        if read.moved and read.stream not in still
+    }
+
+
+def _without_zeros(counts: tuple[int, ...]) -> tuple[int, ...]:
+    while counts and not counts[-1]:
+        counts = counts[:-1]
+    return counts
+
+
+def _only(moved: Moved, streams: Iterable[str]) -> Moved:
+    return {name: moved[name] for name in streams if name in moved}
+
+
+def _shown(moved: Moved) -> str:
+    counts = {name: f" ({', '.join(map(str, records))} records)" if records else "" for name, records in moved.items()}
+    return ", ".join(f"{name}{counts[name]}" for name in sorted(moved))
+
+
+def _records_read(batches: Sequence[BatchSeen]) -> str:
+    """What was read of topics, for a message."""
+    read = [_moved(batch) for batch in batches]
+    return (
+        f", which read {'; '.join(map(_shown, read))}"
+        if any(records for one in read for records in one.values())
+        else ""
+    )

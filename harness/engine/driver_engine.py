@@ -15,6 +15,7 @@ from harness.engine.engine import EngineFailed, EngineLocation, ExecutorsLost, K
 from harness.engine.path_redaction import redact_paths
 from harness.engine.protocol import CaseRequest, Done, Emitted, Reached, StepAnswer
 from harness.engine.transport import Transport
+from harness.errors import HarnessError
 
 ANSWERED_BEFORE_FINISH = 5
 """Cases after which an engine has loaded most of what any engine loads."""
@@ -29,6 +30,7 @@ class DriverEngine:
         cases: where cases get their directories; by default a directory in ``work``.
         place: where it runs.
         code: folders of the modules that ``call`` names; None if the user did not allow code.
+        kafka: the broker for topics, or why there is none; None if it was started for cases that read no topics.
         start_timeout: seconds until the driver must have introduced itself.
         redact: removes secrets from a text.
         finish: called once, before the driver is ended, if it has answered some cases and runs none.
@@ -45,12 +47,14 @@ class DriverEngine:
         cases: str | None = None,
         place: EngineLocation,
         code: tuple[str, ...] | None = None,
+        kafka: str | HarnessError | None = None,
         start_timeout: float,
         redact: Callable[[str], str] = str,
         finish: Callable[[], None] | None = None,
     ) -> None:
         self.place = place
         self.code = code
+        self.kafka = kafka
         self.memory: int | None = None
         self._work = work
         self._cases = cases or f"{work}/cases"

@@ -25,6 +25,8 @@ class EngineLocation:
     """``registry/name@sha256:…`` if the image came from a registry, else its id, ``sha256:…``."""
     master: str | None = None
     """Of the cluster that runs its executors; None if they are threads of the driver."""
+    kafka: str | None = None
+    """Which connector and which broker; None if it reads no topics."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
@@ -37,6 +39,8 @@ class Engine(Protocol):
     place: EngineLocation
     code: tuple[str, ...] | None
     """Folders where the engine finds the modules that ``call`` names; None if the user did not allow code."""
+    kafka: str | HarnessError | None
+    """``host:port`` of the broker for topics; why there is none; None if it was started for cases that read no topics."""
     slots: int | None
     """Tasks that its cluster runs at once; None without a cluster."""
     memory: int | None
@@ -86,8 +90,13 @@ class Runtime(Protocol):
         None if that is unknown, or nothing is installed yet.
         """
 
-    def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:
         """Start an engine of the target, installing what is missing.
+
+        Args:
+            target: the Spark.
+            on_progress: is told what takes long.
+            topics: whether some of its cases read topics of Kafka.
 
         Raises:
             HarnessError: this machine cannot run it; the error says why and what to do.

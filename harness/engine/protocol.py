@@ -38,12 +38,22 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
+class TopicRequest(Message):
+    """The topic of Kafka that a stream is read from."""
+
+    partitions: int
+    timestamp: str | None = None
+    """The column that is the timestamp of the record and not in its value."""
+
+
 class StreamRequest(Message):
     """A stream to create."""
 
     ddl: str
     files: int
     """Files of each of its micro-batches: the most partitions that any of its arrivals has."""
+    topic: TopicRequest | None = None
+    """None for a stream that is read from files."""
 
 
 class ChangeRequest(Message):
@@ -102,6 +112,8 @@ class CaseRequest(Message):
     """``module:function`` of the author's that gets each micro-batch once its rows are captured."""
     code: tuple[str, ...] | None = None
     """Folders of the modules that ``call`` names, on the engine's file system; None forbids calling."""
+    kafka: str | None = None
+    """``host:port`` of the broker that has the topics; several are separated by commas."""
 
 
 class Hello(Message):
@@ -176,6 +188,8 @@ class FailureReason(StrEnum):
     MACHINE_OVERLOADED = "machine-overloaded"
     EXECUTORS_LOST = "executors-lost"
     """Spark gave up on a job because the cluster lost executors repeatedly."""
+    KAFKA_FAILED = "kafka-failed"
+    """The broker did not do what the case needs."""
     NOT_PERMITTED = "not-permitted"
     """The plan of the case does what only ``--allow-code`` permits."""
 

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Change, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.case import (
+    Action,
+    Add,
+    Arrival,
+    Backlog,
+    Case,
+    Change,
+    Idle,
+    Partitioned,
+    Restart,
+    Row,
+    Start,
+    Step,
+)
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
-from harness.engine.protocol import CaseRequest, ChangeRequest, Json, Partitions, StepRequest, StreamRequest
+from harness.engine.protocol import (
+    CaseRequest,
+    ChangeRequest,
+    Json,
+    Partitions,
+    StepRequest,
+    StreamRequest,
+    TopicRequest,
+)
 from harness.engine.segments import Segment
 
 
@@ -19,6 +40,7 @@ def request_for(
     *,
     segment: Segment | None = None,
     conf: Mapping[str, str] | None = None,
+    kafka: str | None = None,
 ) -> CaseRequest:
     """The request for a case.
 
@@ -28,6 +50,7 @@ def request_for(
         code: folders of the modules that ``call`` names; None forbids calling.
         segment: which of its steps; by default all, if none of them kills the engine.
         conf: Spark settings for every case; the case's own override them.
+        kafka: ``host:port`` of the broker for its topics.
     """
     segment = segment or Segment(1, len(case.steps))
     query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
@@ -42,9 +65,7 @@ def request_for(
     return CaseRequest(
         case=case.id,
         directory=directory,
-        streams={
-            name: StreamRequest(ddl=schema.ddl, files=_files(name, case)) for name, schema in case.streams.items()
-        },
+        streams={name: _stream(name, case) for name in case.streams},
         query=query.wire(),
         output_mode=output_mode,
         trigger=trigger,
@@ -52,6 +73,7 @@ def request_for(
         steps=tuple(steps),
         sink=case.sink,
         code=code,
+        kafka=kafka if case.topics else None,
         first=segment.first,
         tell=segment.killed,
     )
@@ -62,6 +84,26 @@ def has_operation(case: Case, operation: str) -> bool:
     return any(one.name == operation for one in case.operations())
 
 
+def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
+    """What arrives in each micro-batch of an action; in a backlog on every one of the streams, so that entries stay aligned."""
+    match action:
+        case Add(streams=arrival):
+            return (arrival,)
+        case Restart(add=arrival) if arrival:
+            return (arrival,)
+        case Backlog(entries=entries):
+            nothing = Partitioned(partitions=((),))
+            return tuple({name: entry.get(name, nothing) for name in streams} for entry in entries)
+        case _:
+            return ()
+
+
+def _stream(name: str, case: Case) -> StreamRequest:
+    topic = case.topics.get(name)
+    of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp) if topic else None
+    return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic)
+
+
 def _step(step: Step, case: Case) -> StepRequest:
     plan = _plan_wanted(step, case)
     match step.action:
@@ -69,13 +111,10 @@ def _step(step: Step, case: Case) -> StepRequest:
             return StepRequest(action="start", plan=plan)
         case Idle():
             return StepRequest(action="idle", plan=plan)
-        case Add(streams=arrival):
-            return StepRequest(action="add", batches=(_arrival(arrival, case),), plan=plan)
-        case Backlog(entries=entries):
-            # A stream that an entry does not name gets a batch of no rows, so that entries stay aligned.
-            nothing = Partitioned(partitions=((),))
-            aligned = ({name: entry.get(name, nothing) for name in case.streams} for entry in entries)
-            return StepRequest(action="backlog", batches=tuple(_arrival(entry, case) for entry in aligned), plan=plan)
+        case Add():
+            return StepRequest(action="add", batches=_batches(step.action, case), plan=plan)
+        case Backlog():
+            return StepRequest(action="backlog", batches=_batches(step.action, case), plan=plan)
         case Restart(how=how, change=change, damage=damage):
             return StepRequest(
                 action="restart", how=how, change=_change(change), damage=dict(damage) or None, plan=plan
@@ -86,8 +125,7 @@ def _kill(step: Step, case: Case) -> StepRequest:
     """What happens before the engine is killed: the rows arrive, and the engine continues to the point."""
     action = step.action
     assert isinstance(action, Restart)
-    batches = (_arrival(action.add, case),) if action.add else ()
-    return StepRequest(action="kill", batches=batches, at=action.at, nth=action.batch)
+    return StepRequest(action="kill", batches=_batches(action, case), at=action.at, nth=action.batch)
 
 
 def _change(change: Change) -> ChangeRequest:
@@ -98,6 +136,10 @@ def _change(change: Change) -> ChangeRequest:
         trigger=change.trigger,
         query=query.wire() if query else None,
     )
+
+
+def _batches(action: Action, case: Case) -> tuple[dict[str, Partitions], ...]:
+    return tuple(_arrival(arrival, case) for arrival in arrivals_of(action, case.streams))
 
 
 def _arrival(arrival: Arrival, case: Case) -> dict[str, Partitions]:
@@ -117,14 +159,7 @@ def _row(row: Row, schema: Schema) -> dict[str, Json]:
 
 
 def _files(stream: str, case: Case) -> int:
-    arrivals: list[Arrival] = []
-    for step in case.steps:
-        if isinstance(step.action, Add):
-            arrivals.append(step.action.streams)
-        elif isinstance(step.action, Backlog):
-            arrivals.extend(step.action.entries)
-        elif isinstance(step.action, Restart):
-            arrivals.append(step.action.add)
+    arrivals = [one for step in case.steps for one in arrivals_of(step.action, case.streams)]
     return max((len(arrival[stream].partitions) for arrival in arrivals if stream in arrival), default=1) or 1
 
 

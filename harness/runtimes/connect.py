@@ -141,6 +141,10 @@ class ConnectRuntime:
     def unsupported(self, case: Case, target: Target) -> str | None:
         if kills_its_engine(case):
             return "the engine's process cannot be killed through Connect"
+        if case.topics:
+            return (
+                "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"
+            )
         if case.sink is not None:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
@@ -152,7 +156,7 @@ class ConnectRuntime:
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 
-    def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:  # noqa: ARG002
         if not target.connect:
             raise NoConnect(target)
         environment = prepare(with_requirements(client_of(target), self.requirements), on_progress=on_progress)

@@ -16,10 +16,13 @@ from harness.engine.subprocess_transport import SubprocessTransport
 from harness.environments.class_archive import ClassArchive, Recording, use, write
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
+from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
+from harness.runtimes.kafka.kafka import JARS as KAFKA_JARS
+from harness.runtimes.kafka.kafka import Kafka, KafkaAccess
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target
@@ -53,11 +56,16 @@ class LocalRuntime:
     """Holds the files of cases; None for ``root``."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Additional environment variables of each engine."""
+    kafka: Kafka = field(default_factory=Kafka)
+    """The broker for topics; closed with the runtime."""
 
     name = "local"
 
-    def unsupported(self, _case: Case, _target: Target) -> None:
-        """Nothing: the driver runs inside the engine."""
+    def unsupported(self, case: Case, _target: Target) -> str | None:
+        elsewhere = self.cluster is not None and not self.cluster.on_this_machine
+        if case.topics and elsewhere and not self.kafka.is_the_users:
+            return "the cluster does not reach a Kafka broker on this machine: pass --kafka host:port of one that it reaches"
+        return None
 
     def fingerprint(self, target: Target) -> str | None:
         # Users change an installed Spark in place; the build of a cluster or a storage, and the use of a variable, is unknown.
@@ -68,15 +76,18 @@ class LocalRuntime:
         build = [environment.root.name, environment.python_version, environment.java_version]
         return json.dumps([self.name, *build, {**self._tuning(target), **self.conf, **self._jars(target)}])
 
-    def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
+        kafka = self._access(target, environment, on_progress) if topics else None
+        of_kafka = kafka.settings if isinstance(kafka, KafkaAccess) else {}
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
-        recording = self._archive_classes(environment, settings)
+        settings |= of_kafka
+        recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
         try:
             transport = program.start(
                 "driver", environment, work, settings, self.cluster, storage=self.storage, variables=self.variables
@@ -85,7 +96,12 @@ class LocalRuntime:
                 transport,
                 work=str(work),
                 cases=f"{self.storage}/{work.name}" if self.storage else None,
-                place=EngineLocation(self.name, master=str(self.cluster) if self.cluster else None),
+                place=EngineLocation(
+                    self.name,
+                    master=str(self.cluster) if self.cluster else None,
+                    kafka=kafka.description if isinstance(kafka, KafkaAccess) else None,
+                ),
+                kafka=kafka.servers if isinstance(kafka, KafkaAccess) else kafka,
                 code=self.own_code.paths() if self.own_code else None,
                 start_timeout=program.START_SECONDS,
                 redact=without_secrets(secrets_of({**settings, **self.variables}, self._urls())),
@@ -96,12 +112,25 @@ class LocalRuntime:
                 recording.discard()
             raise
 
-    def _archive_classes(self, environment: Environment, settings: dict[str, str]) -> Recording | None:
+    def _access(
+        self, target: Target, environment: Environment, on_progress: ProgressCallback
+    ) -> KafkaAccess | HarnessError:
+        """Access to Kafka; if it cannot be had, only the cases that read topics lack something."""
+        try:
+            return self.kafka.access(target.version, environment, self.conf.get(KAFKA_JARS, ""), on_progress)
+        except HarnessError as error:
+            on_progress(str(error))
+            return error
+
+    def _archive_classes(
+        self, environment: Environment, settings: dict[str, str], *, own_jars: bool
+    ) -> Recording | None:
         """Let the engine use the environment's class archive or, if there is none yet, write it.
 
         Args:
             environment: of the engine.
             settings: of the engine; gets the option of its JVM.
+            own_jars: whether it loads jars that Spark does not ship.
         """
         own_options = self.plain or _JAVA_OPTIONS in self.conf
         archive = ClassArchive.of(environment, settings) if not own_options else None
@@ -109,7 +138,7 @@ class LocalRuntime:
             return None
         file, recording = archive.file(), None
         # With somebody's settings it may load other classes, from other jars.
-        if file is None and not (self.conf or self.packages or self.cluster or self.storage or self.variables):
+        if file is None and not (self.conf or own_jars or self.cluster or self.storage or self.variables):
             recording = archive.record()
         option = use(file) if file else write(recording.partial) if recording else ""
         settings[_JAVA_OPTIONS] = f"{settings.get(_JAVA_OPTIONS, '')} {option}".strip()
@@ -141,7 +170,8 @@ class LocalRuntime:
         return jar_settings(self.packages, target.version, self.conf.get(JARS, ""))
 
     def close(self) -> None:
-        """Nothing: engines share nothing, and each is closed by its user."""
+        """End what engines share, a broker; each engine is closed by its user."""
+        self.kafka.close()
 
 
 def _keep_archive(

@@ -47,6 +47,7 @@ class EngineSlot:
     Args:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
+        topics: whether some of its cases read topics of Kafka.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class EngineSlot:
         *,
         width: int = 1,
         memory_limit: int | None = None,
+        topics: bool = False,
     ) -> None:
         self.target = target
+        self.topics = topics
         self._runtime = runtime
         self._listener = listener
         self._max_width = width
@@ -119,7 +122,9 @@ class EngineSlot:
                 self.replace()
             if self._engine is None:
                 try:
-                    self._engine = self._runtime.start(self.target, on_progress=self._progress_callback())
+                    self._engine = self._runtime.start(
+                        self.target, on_progress=self._progress_callback(), topics=self.topics
+                    )
                 except HarnessError as error:
                     self._start_error = error
                     raise

@@ -121,7 +121,7 @@ class Scheduler:
         self._stopping.set()
         self._engines.close()
 
-    def _new_slot(self, target: Target) -> EngineSlot:
+    def _new_slot(self, target: Target, topics: bool) -> EngineSlot:
         limits = self._limits
         return EngineSlot(
             self._runtime,
@@ -129,6 +129,7 @@ class Scheduler:
             self._listener,
             width=max(limits.side_by_side, limits.most_side_by_side),
             memory_limit=limits.engine_memory,
+            topics=topics,
         )
 
     def _work(self) -> None:
@@ -199,7 +200,7 @@ class _Engines:
         self,
         queues: Mapping[SlotKey, Sequence[Batch]],
         limits: Limits,
-        new_slot: Callable[[Target], EngineSlot],
+        new_slot: Callable[[Target, bool], EngineSlot],
         stopping: threading.Event,
     ) -> None:
         self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
@@ -208,7 +209,14 @@ class _Engines:
         self._stopping = stopping
         uses = [use for batches in queues.values() for batch in batches for use in batch.uses()]
         self._uses_left = Counter(slot for slot, _ in uses)
-        self._slots = {slot: new_slot(target) for slot, target in dict(uses).items()}
+        topics = {
+            slot
+            for batches in queues.values()
+            for batch in batches
+            if batch.first.case.topics
+            for slot, _ in batch.uses()
+        }
+        self._slots = {slot: new_slot(target, slot in topics) for slot, target in dict(uses).items()}
         self._discarded: list[str] = []
         self._changed = threading.Condition()
 

@@ -80,14 +80,16 @@ class ContainerRuntime:
         self._numbers = count(1)
         self._copied_through: Image | None = None
 
-    def unsupported(self, _case: Case, _target: Target) -> None:
-        """Nothing: the driver runs inside the engine."""
+    def unsupported(self, case: Case, _target: Target) -> str | None:
+        if case.topics:
+            return "its rows come from Kafka, and a container has no network to reach a broker; run it without --runtime container"
+        return None
 
     def fingerprint(self, target: Target) -> str | None:
         image = self._images.available(target, self._client)
         return json.dumps([self.name, image.id, self._settings(target)]) if image else None
 
-    def start(self, target: Target, *, on_progress: ProgressCallback) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:  # noqa: ARG002
         image = self._images.get(target, self._client, on_progress)
         account = self._account(image, target)
         volume = self._shared_volume()

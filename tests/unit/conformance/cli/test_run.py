@@ -37,9 +37,9 @@ class Here:
         self.options = options
 
         class Counted(MiniatureRuntime):
-            def start(self, target, *, on_progress):
+            def start(self, target, *, on_progress, topics=False):
                 here.started += 1
-                return super().start(target, on_progress=on_progress)
+                return super().start(target, on_progress=on_progress, topics=topics)
 
         return Counted(self.folder, "right", fingerprint="an engine")
 

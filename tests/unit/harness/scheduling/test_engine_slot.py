@@ -16,6 +16,7 @@ class Idle:
     identity = Identity(protocol=1, spark="3.5.9", scala="2.12", java="17", python="3.11", os="Linux", apis=())
     place = EngineLocation("idle")
     code = None
+    kafka = None
 
     def __init__(self, memory, slots):
         self.ended = False
@@ -34,7 +35,7 @@ class IdleRuntime:
         self.memory = memory
         self.slots = slots
 
-    def start(self, target, *, on_progress):
+    def start(self, target, *, on_progress, topics=False):
         self.engines.append(Idle(self.memory, self.slots))
         return self.engines[-1]
 
@@ -43,7 +44,7 @@ class NoRuntime:
     name = "none"
     asked = 0
 
-    def start(self, target, *, on_progress):
+    def start(self, target, *, on_progress, topics=False):
         self.asked += 1
         raise HarnessError("there is no Java here")
 

@@ -46,8 +46,8 @@ class Counting(MiniatureRuntime):
         self._together = together
         self._enough = threading.Event()
 
-    def start(self, target, *, on_progress):
-        engine = super().start(target, on_progress=on_progress)
+    def start(self, target, *, on_progress, topics=False):
+        engine = super().start(target, on_progress=on_progress, topics=topics)
         self.engines.append(engine)
         if len(self.engines) >= self._together:
             self._enough.set()
