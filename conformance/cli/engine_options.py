@@ -17,6 +17,7 @@ from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
+from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
@@ -87,6 +88,10 @@ class Engines:
     plain: Annotated[
         bool, option("Keep Spark's defaults: leave out settings that only save time.", None, ENGINES, "--plain")
     ] = False
+    kafka: Annotated[
+        str | None,
+        option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES),
+    ] = None
     env: Env = None
     work: Work = None
 
@@ -168,6 +173,7 @@ def runtime_options(
         NotAMaster, NotASetting, NotAPropertiesFile: see `harness.runtimes.cluster`.
         NoSuchFolder, NotRequirements, NotAPackage, NotAProject: see `Code.job`.
         NotSet: see `variables_named`.
+        NotABroker: see `harness.runtimes.kafka`.
         NotAnEndpoint: see `harness.runtimes.connect`.
     """
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
@@ -191,6 +197,8 @@ def runtime_options(
     for given, clashes, why in (
         (of_containers, not container, "only for containers: add --runtime container"),
         ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),
+        ({"--kafka": engines.kafka}, container, "a container has no network to reach a broker: omit --runtime"),
+        ({"--kafka": engines.kafka}, bool(connect), "through Connect no topic is read: omit it or --connect"),
         ({"--env": variables}, container, "a container gets no variables of this machine: omit --runtime"),
         (of_engines_here, container, "a container has its own engine: omit --runtime"),
         (of_started_engines, bool(connect), "the Connect server has its own: omit it or --connect"),
@@ -198,6 +206,8 @@ def runtime_options(
         for name, value in given.items():
             if value and clashes:
                 raise typer.BadParameter(why, param_hint=name)
+    if engines.kafka is not None:
+        parse_servers(engines.kafka)
     master = ClusterMaster.parse(cluster.master) if cluster.master else None
     endpoint = Endpoint.parse(connect) if connect else None
     elsewhere = master or endpoint
@@ -219,6 +229,7 @@ def runtime_options(
         memory=engines.memory,
         cpus=engines.cpus,
         plain=engines.plain,
+        kafka=engines.kafka,
         own_code=job.own_code,
         requirements=() if container else job.requirements,
         packages=() if container or connect else job.packages,

@@ -282,6 +282,7 @@ def target_record(target: Target, identity: Identity, place: EngineLocation) -> 
         image=place.image,
         image_digest=place.image_digest,
         master=place.master,
+        kafka=place.kafka,
     )
 
 

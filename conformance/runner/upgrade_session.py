@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
+from conformance.core.case import Case
 from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import (
     CheckpointHandoff,
@@ -102,7 +103,8 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
-    found = handoffs(only_tagged(loaded.cases, options.tags), each=options.cuts == "each")
+    cases = only_tagged(loaded.cases, options.tags)
+    found = handoffs([case for case in cases if not case.topics], each=options.cuts == "each")
     if not found:
         raise OptionsClash(
             "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
@@ -113,8 +115,14 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
         raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
-    notes = (*notes, *not_confined(options.runtime, loaded.cases))
+    notes = (*notes, *not_confined(options.runtime, loaded.cases), *_not_handed_over(cases))
     return UpgradePlan(options, loaded.digest, found, chosen, notes)
+
+
+def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
+    """A note on cases that are left out: every version that resumes a checkpoint would add its rows to the same topic."""
+    count = sum(bool(case.topics) for case in cases)
+    return (f"{counted(count, 'case')} left out: a topic of Kafka is not copied with a checkpoint",) if count else ()
 
 
 def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:

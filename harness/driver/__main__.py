@@ -17,7 +17,8 @@ _memory = RecentMemory()
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     """Run one case, or some of its steps."""
-    from .execution import Execution, KillPointReached, finish
+    from .case_directory import finish
+    from .execution import Execution, KillPointReached
 
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))
@@ -35,7 +36,7 @@ def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
         )
         # The host kills this process now; anything it did here would happen after the kill.
         threading.Event().wait()
-    finish(backend, request)
+    finish(backend.files, request)
     lost = execution.executors_lost()
     channel.send("done", case=request.case, columns=execution.columns, memory=_memory(), executorsLost=lost)
 

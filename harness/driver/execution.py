@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from typing import Any, Callable, Iterator
 
+from . import case_directory
 from .backend import Backend, Capture, Emitted
 from .breakpoint import Breakpoint
 from .checkpoint import Checkpoint
@@ -59,7 +58,7 @@ class Execution:
     """
 
     def __init__(self, backend: Backend, request: CaseRequest, emitted: Emitted | None = None) -> None:
-        _prepare_directories(request)
+        case_directory.prepare(request)
         self._emitted = emitted
         self._backend = backend
         self._session = backend.new_session()
@@ -376,22 +375,3 @@ class Execution:
         if not self._request.save:
             self._arrivals.close()
         self._backend.end_session(self._session)
-
-
-def _prepare_directories(request: CaseRequest) -> None:
-    """Remove directories that are no longer needed, and restore the one that the steps continue from."""
-    for path in request.discard:
-        shutil.rmtree(path, ignore_errors=True)
-    if request.restore:
-        shutil.rmtree(request.directory, ignore_errors=True)
-        # With modification times, which are the order of the files.
-        shutil.copytree(request.restore, request.directory)
-
-
-def finish(backend: Backend, request: CaseRequest) -> None:
-    """Move the case's directory to where the request wants it saved, or remove it."""
-    if request.save:
-        shutil.rmtree(request.save, ignore_errors=True)
-        os.rename(request.directory, request.save)
-    else:
-        backend.files.discard(request.directory)

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
+from harness.environments.java import NotAJava, candidates, inspect
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
@@ -64,7 +65,7 @@ def fetch(
     Args:
         wanted: the module.
         name: of the folder in the cache.
-        environment: whose Java and Ivy are used.
+        environment: whose Ivy is used, and whose Java if this machine has none of its own.
         shipped: whether Hadoop and Scala are left out, which Spark ships.
         environ: the host's variables, by default this process's.
 
@@ -77,11 +78,23 @@ def fetch(
         with FileLock(f"{folder}.lock"):
             if not folder.is_dir():
                 on_progress(f"fetching {wanted}")
-                _retrieve(wanted, folder, environment, _LEFT_OUT if shipped else "")
+                java = _java(environment, environ)
+                _retrieve(wanted, folder, environment, java, _LEFT_OUT if shipped else "")
     return tuple(sorted(folder.glob("*.jar")))
 
 
-def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, left_out: str) -> None:
+def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
+    """A Java of this machine, which trusts the certificates that the machine trusts; one from PyPI knows only its own."""
+    for _, binary in candidates(environ):
+        try:
+            inspect(binary)
+        except NotAJava:
+            continue
+        return binary
+    return environment.java_home / "bin" / "java"
+
+
+def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str) -> None:
     ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
         raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
@@ -89,7 +102,7 @@ def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, left_o
         module, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
         module.write_text(_module(wanted, left_out), encoding="utf-8")
         # A cache of its own: Ivy's usual one is not safe when several processes use it.
-        command = [str(environment.java_home / "bin" / "java"), "-cp", str(ivy), "org.apache.ivy.Main"]
+        command = [str(java), "-cp", str(ivy), "org.apache.ivy.Main"]
         command += ["-ivy", str(module), "-cache", f"{scratch}/cache", "-confs", "default"]
         command += ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
         _run(command, wanted, environment)

@@ -21,8 +21,8 @@ from harness.progress import ProgressCallback
 from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
-from harness.runtimes.kafka.kafka import JARS as KAFKA_JARS
-from harness.runtimes.kafka.kafka import Kafka, KafkaAccess
+from harness.runtimes.kafka import JARS as KAFKA_JARS
+from harness.runtimes.kafka import Kafka, KafkaAccess
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.runtimes.storage import StorageUrl
 from harness.targets.target import Target

@@ -14,6 +14,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
 from harness.runtimes.job_needs import JarPackage
+from harness.runtimes.kafka import Kafka
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import Storage, StorageUrl
@@ -74,6 +75,8 @@ class RuntimeOptions:
     """Additional environment variables of each engine. Not for containers."""
     storage: Storage | None = None
     """Holds the files of cases; None for this machine's temporary folder. Containers use a volume."""
+    kafka: str | None = None
+    """``host:port`` of the broker for topics; None to start one when a case needs it. Only for ``local``."""
 
 
 def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
@@ -87,6 +90,7 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     Raises:
         NotAnImage, NotALimit, InvalidCase: an option, or the project's configuration, is invalid.
         NoDaemon: ``container``, and no container engine answers.
+        NotABroker, BrokerUnreachable: see `harness.runtimes.kafka`.
     """
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:
@@ -109,6 +113,7 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
             conf=options.conf,
             storage=cases,
             variables=options.variables,
+            kafka=Kafka(options.kafka),
         )
     # The import of the container client is slow, so do it only here.
     from harness.runtimes.containers.confinement import Confinement

@@ -78,6 +78,8 @@ class Target(_Record):
     image_digest: str | None = None
     master: str | None = None
     """The cluster of its executors."""
+    kafka: str | None = None
+    """Spark's connector for Kafka with its version, and the broker; None if no case of the run reads a topic."""
 
     @property
     def title(self) -> str:

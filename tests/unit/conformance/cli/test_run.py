@@ -232,3 +232,9 @@ def test_engines_get_the_variables_that_the_user_names(here, monkeypatch):
     assert "NOT_SET is not set in this environment" in refused
     assert "https://orders.test" not in refused
     assert "omit --runtime" in here.run("--env", "ORDERS_URL", "--runtime", "container", code=2)
+
+
+def test_the_users_broker(here):
+    assert "is not HOST:PORT of a Kafka broker" in here.run("--kafka", "kafka://localhost", code=2)
+    assert "no network to reach a broker" in here.run("--kafka", "localhost:9092", "--runtime", "container", code=2)
+    assert "--connect" in here.run("--kafka", "localhost:9092", "--connect", "sc://localhost", code=2)

@@ -28,6 +28,12 @@ def test_text(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
+def test_the_path_of_a_jar_is_no_secret() -> None:
+    """A setting that a JVM needs when it starts cannot be sent to it later, as secrets are."""
+    assert not is_secret("spark.jars", "/jars/spark-token-provider-kafka-0-10_2.12-3.5.7.jar")
+    assert is_secret("spark.jars", "https://user:token@host/my.jar")
+
+
 def test_keys_are_those_that_spark_redacts() -> None:
     """The default of ``spark.redaction.regex``, core/src/main/scala/org/apache/spark/internal/config/package.scala."""
     for key in (

@@ -27,19 +27,6 @@ def execution(monkeypatch):
         del sys.modules[name]
 
 
-class Chain:
-    """Every method returns the chain, like those of a reader; ``load`` returns the frame."""
-
-    def __init__(self, frame):
-        self._frame = frame
-
-    def __getattr__(self, _):
-        return lambda *_arguments: self
-
-    def load(self, _):
-        return self._frame
-
-
 REFUSES = "def where(self, condition):\n    raise ValueError('cannot resolve ' + condition)\n"
 LACKS = "def groupBy(self, *names):\n    return object()\n"
 
@@ -57,13 +44,11 @@ def backend(one):
         files=LocalFiles(),
         makes_directories=False,
         sends_functions=False,
-        new_session=lambda: SimpleNamespace(
-            conf=SimpleNamespace(set=lambda *_: None), readStream=SimpleNamespace(format=lambda _: Chain(one))
-        ),
+        new_session=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None), readStream=None),
         end_session=lambda _: None,
         executors=frozenset,
         is_alive=lambda: True,
-        arrivals=lambda *_: SimpleNamespace(directory=lambda name: name),
+        arrivals=lambda *_: SimpleNamespace(paced=True, stage=lambda _: [], read=lambda *_: one, close=lambda: None),
         capture=lambda *_: SimpleNamespace(function=None, breakpoint=None),
     )
 

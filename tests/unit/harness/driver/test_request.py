@@ -22,6 +22,8 @@ def test_every_request_of_the_suite_is_parsed():
             assert {name: stream.files for name, stream in parsed.streams.items()} == {
                 name: stream.files for name, stream in sent.streams.items()
             }
+            topics = {name: stream.topic.partitions for name, stream in parsed.streams.items() if stream.topic}
+            assert topics == {name: topic.partitions for name, topic in case.topics.items()}
     assert len(cases) >= 70
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Add, Backlog, Case, Change, Idle, Partitioned, Restart, Step
-from conformance.core.observation import BatchSeen, SourceRead
+from conformance.core.case import Add, Backlog, Case, Change, Idle, KafkaSource, Partitioned, Restart, Step
+from conformance.core.observation import BatchSeen, SourceRead, TopicRead
 from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import parse_schema
 from harness.engine.alignment import MisalignedBatches, check_alignment
@@ -235,3 +235,54 @@ def test_a_source_that_returns_under_its_name_may_read_from_either_place() -> No
     )
     for returned in ([], [moves(1, "a", of=("a",))]):
         check_alignment(asked, steps([moves(0, "a", of=("a",))], [], returned))
+
+
+class TestTopics:
+    """Of a topic the offsets tell how many records of each partition a micro-batch read."""
+
+    ACROSS = Partitioned(partitions=((("12:00", 1), ("12:01", 1)), (), (("12:02", 1),)))
+
+    def case(self, *actions, trigger="default"):
+        topics = {"a": KafkaSource(partitions=3)}
+        return case_of(*actions, query=reads("a"), trigger=trigger).model_copy(update={"topics": topics})
+
+    def read(self, id, *records):
+        source = TopicRead(stream="a", rows=sum(records), moved=any(records), records=records)
+        return batch(id, kind="data" if any(records) else "no-data", sources=(source,))
+
+    def test_the_records_of_an_arrival_are_read_in_one_micro_batch(self):
+        asked = self.case(Add(streams={"a": self.ACROSS}))
+        check_alignment(asked, steps([self.read(0, 2, 0, 1), self.read(1, 0, 0, 0)]))
+        for batches in (
+            [self.read(0, 2, 0, 0), self.read(1, 0, 0, 1)],
+            [self.read(0, 2, 0, 0)],
+            [self.read(0, 1, 1, 1)],
+            [self.read(0, 2, 0, 2)],
+        ):
+            with pytest.raises(MisalignedBatches, match=r"one data batch for each of: a \(2, 0, 1 records\)"):
+                check_alignment(asked, steps(batches))
+
+    def test_an_arrival_without_rows_is_a_record(self):
+        asked = self.case(Add(streams={"a": Partitioned(partitions=((),))}))
+        check_alignment(asked, steps([self.read(0, 1, 0, 0)]))
+        with pytest.raises(MisalignedBatches, match="data batches seen: none"):
+            check_alignment(asked, steps([self.read(0, 0, 0, 0)]))
+
+    def test_each_entry_of_a_backlog_has_a_micro_batch_of_its_own(self):
+        asked = self.case(Backlog(entries=({"a": self.ACROSS}, {"a": ROWS})))
+        check_alignment(asked, steps([self.read(0, 2, 0, 1), self.read(1, 1)]))
+        with pytest.raises(MisalignedBatches, match=r"which read a \(3, 0, 1 records\)"):
+            check_alignment(asked, steps([self.read(0, 3, 0, 1)]))
+
+    def test_once_reads_the_records_of_all_arrivals(self):
+        asked = self.case(Add(streams={"a": self.ACROSS}), Add(streams={"a": ROWS}), trigger="once")
+        check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(1, 1, 0, 0)]))
+
+    def test_the_first_micro_batch_of_an_empty_topic_reads_nothing(self):
+        check_alignment(self.case(Idle(), Add(streams={"a": ROWS})), steps([self.read(0, 0, 0, 0)], [self.read(1, 1)]))
+
+    def test_a_replay_reads_the_same_records(self):
+        asked = self.case(Add(streams={"a": self.ACROSS}), Restart(how="crash-before-commit"))
+        check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 1)]))
+        with pytest.raises(MisalignedBatches, match="step 2"):
+            check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 2)]))

@@ -12,8 +12,8 @@ from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes.kafka.broker import VERSION, OwnBroker, listens
-from harness.runtimes.kafka.connector import connector
+from harness.runtimes.kafka_broker import VERSION, OwnBroker, listens
+from harness.runtimes.kafka_connector import connector
 
 JARS = "spark.jars"
 """https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""
@@ -84,7 +84,7 @@ class Kafka:
             on_progress: is told what takes long.
 
         Raises:
-            NoConnector, JarsNotFetched, BrokerNotStarted: see the modules of this package.
+            NoConnector, JarsNotFetched, BrokerNotStarted: see `kafka_connector`, `kafka_broker` and `harness.environments.maven`.
         """
         found = connector(version, environment, on_progress)
         jars = [*filter(None, given.split(",")), *map(str, found.jars)]

@@ -1,6 +1,7 @@
 """Runs a broker until standard input ends, and removes it: also when whoever started this was killed.
 
-``python guard.py FOLDER LOG COMMANDS``. ``FOLDER`` is removed; ``COMMANDS`` is a JSON list of commands, each a list, run one after another.
+``python kafka_guard.py FOLDER LOG COMMANDS``. ``FOLDER`` is removed; ``COMMANDS`` is a JSON list of commands, each a list. They run one
+after another.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class OwnBroker:
             self._guard = subprocess.Popen(
                 [
                     sys.executable,
-                    str(Path(__file__).with_name("guard.py")),
+                    str(Path(__file__).with_name("kafka_guard.py")),
                     str(self._folder),
                     str(self._log),
                     json.dumps(start),

@@ -1,0 +1,117 @@
+"""Rows on their way into the engine as records: which partition, which timestamp, and what the offsets say was read."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.driver.arrivals import FileArrivals
+from harness.driver.kafka import Record
+from harness.driver.local_files import LocalFiles
+from harness.driver.request import Stream, Topic
+from harness.driver.topic_arrivals import MixedArrivals, TopicArrivals
+
+
+class Recorded:
+    """A broker that keeps what it is told."""
+
+    servers = "localhost:9092"
+
+    def __init__(self):
+        self.topics = {}
+        self.sent = []
+
+    def create(self, topic, partitions):
+        self.topics[topic] = partitions
+
+    def send(self, records):
+        self.sent.append(records)
+
+    def delete(self, topics):
+        for topic in topics:
+            del self.topics[topic]
+
+
+def stream(partitions=1, timestamp=None):
+    return Stream("at TIMESTAMP, v INT", 1, Topic(partitions, timestamp))
+
+
+@pytest.fixture
+def broker():
+    return Recorded()
+
+
+def test_a_row_is_a_record_in_its_partition(broker):
+    arrivals = TopicArrivals("/cases/1", {"a": stream(3)}, broker)
+    (topic,) = broker.topics
+    assert broker.topics == {topic: 3}
+    arrivals.place(arrivals.stage([{"a": [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]}]))
+    values = [(0, '{"v": 1}'), (0, '{"v": 2}'), (2, '{"v": 3}')]
+    assert broker.sent == [[Record(topic, partition, None, value) for partition, value in values]]
+
+
+def test_an_arrival_without_rows_is_a_record_without_a_value(broker):
+    arrivals = TopicArrivals("/cases/1", {"a": stream(2)}, broker)
+    (topic,) = broker.topics
+    assert arrivals.stage([{"a": [[], []]}]) == [Record(topic, 0, None, None)]
+    assert arrivals.stage([{"a": [[{"v": None}], []]}]) == [Record(topic, 0, None, '{"v": null}')]
+
+
+def test_the_timestamp_of_a_record_is_not_in_its_value(broker):
+    arrivals = TopicArrivals("/cases/1", {"a": stream(timestamp="at")}, broker)
+    (record,) = arrivals.stage([{"a": [[{"at": "1970-01-01T00:00:01.500000Z", "v": 1}]]}])
+    assert (record.timestamp, record.value) == (1500, '{"v": 1}')
+
+
+def test_another_process_finds_the_topic_of_the_same_case_and_no_other_case_does(broker):
+    for folder in ("/cases/1", "/cases/1", "/cases/2"):
+        TopicArrivals(folder, {"a": stream()}, broker)
+    assert len(broker.topics) == 2
+
+
+def test_the_topics_of_a_case_are_removed(broker):
+    kept = TopicArrivals("/cases/1", {"a": stream()}, broker)
+    TopicArrivals("/cases/2", {"a": stream(), "b": stream()}, broker).close()
+    assert list(broker.topics) == [record.topic for record in kept.stage([{"a": [[]]}])]
+
+
+class TestWhatWasRead:
+    def source(self, broker, start, end):
+        (topic,) = broker.topics
+        given = {key: None if one is None else {topic: one} for key, one in (("start", start), ("end", end))}
+        return {
+            "description": f"KafkaV2[Subscribe[{topic}]]",
+            "startOffset": given["start"],
+            "endOffset": given["end"],
+        }
+
+    @pytest.mark.parametrize(
+        ("start", "end", "records"),
+        [
+            pytest.param(None, {"0": 2, "1": 1}, [2, 1], id="the first micro-batch"),
+            pytest.param(None, {"0": 0}, [0], id="an empty topic"),
+            pytest.param({"0": 2, "1": 1}, {"0": 2, "1": 4}, [0, 3], id="an idle partition"),
+            pytest.param({"0": 2}, {"1": 1, "0": 2}, [0, 1], id="a new partition"),
+        ],
+    )
+    def test_records_by_partition(self, broker, start, end, records):
+        arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
+        read = self.source(broker, start, end)
+        assert arrivals.stream_of(read["description"]) == "a"
+        assert arrivals.records(read) == records
+
+    def test_another_source_reads_no_records(self, broker):
+        arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
+        for description in ("KafkaV2[Subscribe[other]]", "FileStreamSource[file:/cases/1/a]"):
+            assert arrivals.stream_of(description) is None
+            assert arrivals.records({"description": description}) is None
+
+
+def test_files_and_records_arrive_together(broker, tmp_path):
+    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    arrivals = MixedArrivals(files, TopicArrivals(str(tmp_path), {"a": stream()}, broker))
+    staged = arrivals.stage([{"a": [[{"v": 1}]], "b": [[{"v": 2}]]}])
+    assert (list((tmp_path / "b").iterdir()), broker.sent) == ([], [])
+    arrivals.place(staged)
+    assert [path.read_text() for path in (tmp_path / "b").iterdir()] == ['{"v": 2}\n']
+    assert [record.value for record in broker.sent[0]] == ['{"v": 1}']
+    assert arrivals.stream_of(f"FileStreamSource[file:{tmp_path}/b]") == "b"

@@ -1,0 +1,94 @@
+"""Jars from Maven, with a Java that does what Ivy would."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from harness.environments import maven
+from harness.environments.environment import Environment
+from harness.environments.java import NotAJava
+from harness.environments.maven import Coordinate, JarsNotFetched, fetch
+
+WANTED = Coordinate("org.apache.kafka", "kafka_2.13", "3.9.1")
+
+
+@pytest.fixture(autouse=True)
+def no_java_of_this_machine(monkeypatch):
+    monkeypatch.setattr(maven, "candidates", lambda _: iter(()))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Fetches with a Java that is this shell script; ``$jars`` is where Ivy puts them."""
+
+    def run(script: str) -> tuple[Path, ...]:
+        java = tmp_path / "java" / "bin" / "java"
+        java.parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "spark" / "jars" / "ivy-2.5.3.jar").touch()
+        java.write_text(f'#!/bin/sh\nfor last; do :; done\njars=$(dirname "$last")\nmkdir -p "$jars"\n{script}\n')
+        java.chmod(java.stat().st_mode | stat.S_IEXEC)
+        environment = Environment(
+            target="spark-3.5.9",
+            python=Path("python"),
+            python_version="3.11",
+            pyspark="3.5.9",
+            spark_home=tmp_path / "spark",
+            java_home=tmp_path / "java",
+            java_version="17",
+        )
+        environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
+        return fetch(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
+
+    return run
+
+
+def test_jars_are_fetched_once(run):
+    assert [jar.name for jar in run('touch "$jars/kafka.jar" "$jars/other.jar"')] == ["kafka.jar", "other.jar"]
+    assert [jar.name for jar in run("exit 1")] == ["kafka.jar", "other.jar"]
+
+
+def test_what_the_repository_lacks_is_named(run, tmp_path):
+    with pytest.raises(JarsNotFetched, match=r"there is no org.apache.kafka#kafka_2.13;3.9.1") as error:
+        run("echo '  module not found: org.apache.kafka#kafka_2.13;3.9.1'; echo UNRESOLVED DEPENDENCIES")
+    assert not error.value.unreachable
+    assert not (tmp_path / "cache" / "jars" / "kafka").exists()
+
+
+def test_a_repository_that_does_not_answer_is_told_from_one_that_lacks_the_module(run):
+    with pytest.raises(JarsNotFetched, match="UnknownHostException") as error:
+        run(
+            "echo 'module not found: org.apache.kafka#kafka_2.13;3.9.1'\n"
+            "echo 'Server access error at url https://example.org (java.net.UnknownHostException: example.org)'; exit 1"
+        )
+    assert error.value.unreachable
+
+
+def test_no_jars_are_no_success(run):
+    with pytest.raises(JarsNotFetched, match="it has no jars"):
+        run("exit 0")
+
+
+def test_a_spark_without_ivy_is_told(tmp_path):
+    environment = Environment("x", Path("p"), "3.11", "3.5.9", tmp_path, tmp_path, "17")
+    environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
+    with pytest.raises(JarsNotFetched, match="has no Ivy among its jars"):
+        fetch(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
+
+
+def test_a_java_of_this_machine_comes_first(run, tmp_path, monkeypatch):
+    own = tmp_path / "own-java"
+    own.write_text(
+        '#!/bin/sh\nfor last; do :; done\nmkdir -p "$(dirname "$last")"; touch "$(dirname "$last")/by-own.jar"\n'
+    )
+    own.chmod(0o755)
+    monkeypatch.setattr(maven, "candidates", lambda _: iter([("PATH", tmp_path / "none"), ("JAVA_HOME", own)]))
+    monkeypatch.setattr(maven, "inspect", lambda binary: binary if binary == own else _not_a_java())
+    assert [jar.name for jar in run("exit 1")] == ["by-own.jar"]
+
+
+def _not_a_java():
+    raise NotAJava("does not exist")

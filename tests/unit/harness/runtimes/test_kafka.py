@@ -1,0 +1,211 @@
+"""The broker and the connector of a run, with fake ones: which are used, and what is told if one cannot be had."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.core.versions import SparkVersion
+from harness.environments.environment import Environment
+from harness.environments.maven import JarsNotFetched
+from harness.runtimes import kafka, kafka_broker, kafka_connector, kafka_guard
+from harness.runtimes.kafka import BrokerUnreachable, Kafka, NotABroker, parse_servers
+from harness.runtimes.kafka_broker import BrokerNotStarted, OwnBroker
+from harness.runtimes.kafka_connector import Connector, NoConnector, connector
+
+SPARK = SparkVersion.parse("3.5.9")
+
+
+@pytest.fixture
+def environment(tmp_path):
+    jars = tmp_path / "spark" / "jars"
+    jars.mkdir(parents=True)
+    for name in ("spark-core_2.12-3.5.9.jar", "snappy-java-1.1.10.jar"):
+        (jars / name).touch()
+    return Environment("spark-3.5.9", Path("p"), "3.11", "3.5.9", tmp_path / "spark", tmp_path / "java", "17")
+
+
+def told(_line):
+    """Nobody reads the progress."""
+
+
+class TestAddress:
+    @pytest.mark.parametrize(
+        "text", ["localhost", "localhost:", "kafka://localhost:9092", "localhost:0", "a:1;b:2", ""]
+    )
+    def test_what_is_none_is_refused(self, text):
+        with pytest.raises(NotABroker, match="is not HOST:PORT of a Kafka broker, such as localhost:9092"):
+            Kafka(text)
+
+    def test_there_may_be_several(self):
+        assert parse_servers("one:9092, [::1]:9093") == (("one", 9092), ("::1", 9093))
+
+    def test_a_broker_that_does_not_listen_is_told_before_anything_runs(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+            with pytest.raises(BrokerUnreachable, match=r"no broker listens at 127\.0\.0\.1:"):
+                Kafka(f"127.0.0.1:{taken.getsockname()[1]}")
+
+
+class TestConnector:
+    def found(self, monkeypatch, environment, *, has, unreachable=False):
+        asked = []
+
+        def fetch(wanted, name, _environment, **_):
+            asked.append((wanted.version, name))
+            if wanted.version not in has:
+                raise JarsNotFetched(wanted, "there is none", unreachable=unreachable)
+            folder = environment.spark_home.parent
+            names = (f"{wanted.artifact}-{has[wanted.version]}.jar", "kafka-clients-3.4.1.jar", "snappy-java-1.1.8.jar")
+            return tuple(folder / name for name in names)
+
+        monkeypatch.setattr(kafka_connector, "fetch", fetch)
+        return asked, lambda: connector(SPARK, environment, told)
+
+    def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
+        asked, found = self.found(monkeypatch, environment, has={"3.5.9": "3.5.9"})
+        assert str(found()) == "spark-sql-kafka-0-10 3.5.9"
+        assert [jar.name for jar in found().jars] == ["spark-sql-kafka-0-10_2.12-3.5.9.jar", "kafka-clients-3.4.1.jar"]
+        assert asked[0] == ("3.5.9", "spark-sql-kafka-0-10_2.12-for-3.5.9")
+
+    def test_where_the_release_has_none_it_is_the_nearest(self, monkeypatch, environment):
+        asked, found = self.found(monkeypatch, environment, has={"[3.5.0,3.5.9]": "3.5.7"})
+        assert found().version == "3.5.7"
+        assert [version for version, _ in asked] == ["3.5.9", "[3.5.0,3.5.9]"]
+
+    def test_a_line_without_any_has_that_of_an_earlier_line(self, monkeypatch, environment):
+        asked, found = self.found(monkeypatch, environment, has={"[3.0.0,3.5.9]": "3.4.2"})
+        assert found().version == "3.4.2"
+        assert [version for version, _ in asked] == ["3.5.9", "[3.5.0,3.5.9]", "3.5.+", "[3.0.0,3.5.9]"]
+
+    def test_a_version_without_any_is_told(self, monkeypatch, environment):
+        _, found = self.found(monkeypatch, environment, has={})
+        with pytest.raises(NoConnector, match=r"Spark 3.5.9 has no connector for Kafka"):
+            found()
+
+    def test_a_repository_that_does_not_answer_is_asked_once(self, monkeypatch, environment):
+        asked, found = self.found(monkeypatch, environment, has={}, unreachable=True)
+        with pytest.raises(JarsNotFetched):
+            found()
+        assert len(asked) == 1
+
+
+class TestAccess:
+    @pytest.fixture(autouse=True)
+    def one_connector(self, monkeypatch):
+        found = Connector("3.5.7", (Path("/jars/a.jar"), Path("/jars/b.jar")))
+        monkeypatch.setattr(kafka, "connector", lambda *_: found)
+
+    def test_engines_share_one_broker_which_ends_with_the_run(self, monkeypatch, environment):
+        started = []
+
+        class Fake:
+            servers = "127.0.0.1:9999"
+
+            def __init__(self, *_):
+                started.append(self)
+                self.closed = False
+
+            def close(self):
+                self.closed = True
+
+        monkeypatch.setattr(kafka, "OwnBroker", Fake)
+        mine = Kafka()
+        found = [mine.access(SPARK, environment, given, told) for given in ("", "/mine.jar")]
+        assert [one.settings["spark.jars"] for one in found] == [
+            "/jars/a.jar,/jars/b.jar",
+            "/mine.jar,/jars/a.jar,/jars/b.jar",
+        ]
+        assert found[0].servers == "127.0.0.1:9999"
+        assert found[0].description == "spark-sql-kafka-0-10 3.5.7, own broker 3.9.1"
+        mine.close()
+        assert [one.closed for one in started] == [True]
+
+    def test_a_broker_that_does_not_start_is_not_tried_again(self, monkeypatch, environment):
+        tried = []
+
+        def fails(*_):
+            tried.append(1)
+            raise BrokerNotStarted("no", "")
+
+        monkeypatch.setattr(kafka, "OwnBroker", fails)
+        mine = Kafka()
+        for _ in range(2):
+            with pytest.raises(BrokerNotStarted):
+                mine.access(SPARK, environment, "", told)
+        assert len(tried) == 1
+
+    def test_the_users_broker_is_used_and_none_is_started(self, environment):
+        with socket.create_server(("127.0.0.1", 0)) as theirs:
+            servers = f"127.0.0.1:{theirs.getsockname()[1]}"
+            mine = Kafka(servers)
+            found = mine.access(SPARK, environment, "", told)
+            assert (found.servers, mine.is_the_users) == (servers, True)
+            assert found.description == f"spark-sql-kafka-0-10 3.5.7, broker {servers}"
+
+
+class TestOwnBroker:
+    """A Java that is a script; ``$last`` is the file with the settings."""
+
+    LISTEN = """
+import re, socket, sys, time
+port = re.search(r'advertised.listeners=.*:([0-9]+)', open(sys.argv[1]).read())[1]
+taken = socket.create_server(('127.0.0.1', int(port)))
+time.sleep(600)
+"""
+
+    @pytest.fixture
+    def start(self, monkeypatch, environment):
+        monkeypatch.setattr(kafka_broker, "fetch", lambda *_, **__: (Path("/jars/kafka.jar"),))
+
+        def start(script):
+            java = environment.java_home / "bin" / "java"
+            java.parent.mkdir(parents=True)
+            java.write_text(f"#!/bin/sh\nfor last; do :; done\n{script}\n")
+            java.chmod(0o755)
+            return OwnBroker(environment, told)
+
+        return start
+
+    def test_it_listens_and_its_data_is_removed(self, start):
+        broker = start(f'case "$*" in *format*) exit 0;; esac\nexec {sys.executable} -c "{self.LISTEN}" "$last"')
+        host, port = broker.servers.split(":")
+        assert kafka_broker.listens(host, int(port))
+        assert "process.roles=broker,controller" in (broker._folder / "server.properties").read_text()
+        broker.close()
+        broker.close()
+        assert not broker._folder.exists()
+        assert not kafka_broker.listens(host, int(port))
+
+    def test_one_that_ends_is_told_with_its_last_words(self, start):
+        with pytest.raises(BrokerNotStarted, match=r"it ended with exit code 3\n.*\nUnsupported class file version"):
+            start("echo Unsupported class file version; exit 3")
+
+
+def test_the_guard_removes_a_broker_whose_host_was_killed(tmp_path):
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    seen = tmp_path / "pid"
+    command = [
+        sys.executable,
+        "-c",
+        f"import os, time; open({str(seen)!r}, 'w').write(str(os.getpid())); time.sleep(600)",
+    ]
+    guard = [sys.executable, kafka_guard.__file__, str(folder), str(tmp_path / "log"), json.dumps([command])]
+    host = f"import subprocess, time; subprocess.Popen({guard!r}, stdin=subprocess.PIPE, start_new_session=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", host])
+    while not (seen.exists() and seen.read_text()):
+        assert process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    while folder.exists():
+        pass
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(seen.read_text()), 0)
