@@ -387,16 +387,14 @@ class Footer(_Record):
 
 AnyRecord: TypeAlias = Header | Introduction | Cell | UpgradeCell | Footer
 Record: TypeAlias = Annotated[AnyRecord, Field(discriminator="record")]
-
 RECORD: TypeAdapter[AnyRecord] = TypeAdapter(Record)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of one line of a results file: the content of ``results.schema.json``."""
-    schema = RECORD.json_schema(mode="serialization")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of the results of watermark-conformance",
         "description": f"Format {FORMAT}: a header, then introductions of targets and cells in any order, then a footer.",
-        **schema,
+        **RECORD.json_schema(mode="serialization"),
     }
