@@ -20,12 +20,18 @@ FUZZ = WORKFLOW.with_name("fuzz.yml")
 CHECKS = WORKFLOW.with_name("checks.yml")
 RELEASE = WORKFLOW.with_name("release.yml")
 WORKFLOWS = sorted(WORKFLOW.parent.glob("*.y*ml"))
+ACTION = ROOT / "action.yml"
 PINNED = re.compile(r"(?P<action>[\w.-]+(?:/[\w.-]+)+)@(?P<commit>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
 PAGE = ROOT / "docs" / "ci.md"
 
 
 def of_github():
-    return [line for workflow in WORKFLOWS for step in steps(workflow) for line in step.get("run", "").splitlines()]
+    return [
+        line
+        for workflow in (*WORKFLOWS, ACTION)
+        for step in steps(workflow)
+        for line in step.get("run", "").splitlines()
+    ]
 
 
 def jobs(workflow):
@@ -33,12 +39,14 @@ def jobs(workflow):
 
 
 def steps(workflow):
+    if workflow == ACTION:
+        return yaml.safe_load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]
     return [step for job in jobs(workflow).values() for step in job["steps"]]
 
 
 def uses(text):
-    """What stands behind each ``uses:``, with its comment, which no YAML parser keeps."""
-    return re.findall(r"^ *(?:- )?uses: *(.*?) *$", text, re.MULTILINE)
+    """What stands behind each ``uses:``, with its comment, which no YAML parser keeps; our own action has no pin."""
+    return [one for one in re.findall(r"^ *(?:- )?uses: *(.*?) *$", text, re.MULTILINE) if one != "./"]
 
 
 def of_the_page():
@@ -133,7 +141,8 @@ def test_checks_run_linters_unit_tests_and_real_spark():
     assert "uv lock --check" in run["lint"]
     assert "coverage run -m pytest tests/unit" in run["unit"]
     assert run["unit"].splitlines()[-1] == "coverage report"  # with the floor of pyproject.toml
-    assert "conformance run -o results.jsonl" in run["smoke"].splitlines()
+    # By the action that others use: action.yml, which tests/engine/test_action.py executes.
+    assert jobs(CHECKS)["smoke"]["steps"][-1] == {"uses": "./", "with": {"spark": "newest"}}
 
 
 def test_what_gates_runs_every_case():
@@ -159,12 +168,14 @@ def test_a_release_is_tested_before_it_is_published():
         "test": "build",
         "publish": "test",
         "github-release": "publish",
+        "image": "publish",
     }
     assert {job: spec["permissions"] for job, spec in release.items()} == {
         "build": {"contents": "read"},
         "test": {},
         "publish": {"id-token": "write"},
         "github-release": {"contents": "write"},
+        "image": {"contents": "read", "packages": "write"},
     }
     assert release["publish"]["environment"]["name"] == "pypi"
     build = "\n".join(step.get("run", "") for step in release["build"]["steps"])
@@ -174,10 +185,10 @@ def test_a_release_is_tested_before_it_is_published():
     assert not any("cache" in step.get("with", {}) for step in steps(RELEASE))
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+@pytest.mark.parametrize("workflow", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
 def test_every_action_is_pinned_by_its_commit(workflow):
     found = uses(workflow.read_text(encoding="utf-8"))
-    assert len(found) == sum("uses" in step for step in steps(workflow)) > 0
+    assert len(found) == sum(step.get("uses", "./") != "./" for step in steps(workflow)) > 0
     assert [action for action in found if not PINNED.fullmatch(action)] == []
 
 
@@ -197,7 +208,9 @@ def test_an_action_that_is_not_pinned_is_found(action):
 
 def test_every_action_has_one_version():
     found = {
-        PINNED.fullmatch(action) for workflow in WORKFLOWS for action in uses(workflow.read_text(encoding="utf-8"))
+        PINNED.fullmatch(action)
+        for workflow in (*WORKFLOWS, ACTION)
+        for action in uses(workflow.read_text(encoding="utf-8"))
     }
     pins = {(pin["action"], pin["commit"]) for pin in found}
     assert len(pins) == len({action for action, _ in pins})
@@ -211,9 +224,21 @@ def test_every_job_says_what_it_may_and_how_long_it_takes(workflow):
         assert 1 <= job["timeout-minutes"] <= 120, name
 
 
-@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+@pytest.mark.parametrize("workflow", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
 def test_no_step_keeps_credentials_or_pastes_an_expression_into_a_shell(workflow):
     for step in steps(workflow):
         if step.get("uses", "").startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
         assert "${{" not in step.get("run", ""), "a value reaches a shell through env"
+
+
+def test_the_action_says_what_each_input_is():
+    action = yaml.safe_load(ACTION.read_text(encoding="utf-8"))
+    assert all(one["description"].endswith(".") for one in action["inputs"].values())
+    used = set(re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", ACTION.read_text(encoding="utf-8")))
+    assert used == set(action["inputs"])
+    for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        for job in (yaml.safe_load(text).get("jobs") or {}).values():
+            for step in job["steps"]:
+                if step.get("uses", "").startswith("watermark-conformance/"):
+                    assert step["with"].keys() <= action["inputs"].keys()
