@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Listed] = {
     "eviction": Listed("eviction", "Compute when a stream-stream join evicts a row.", _WRITE),
     "run": Listed("run", "Run cases on Spark versions and print the matrix.", _RUN),
     "soak": Listed("soak", "Run one long query, kill its engine, and check invariants.", _RUN),
+    "crash": Listed("crash", "Restart a query from every checkpoint that a crash may leave.", _RUN),
     "fuzz": Listed("fuzz", "Generate cases and find where Sparks or the model disagree.", _RUN),
     "check": Listed("check", "Compare what your own job does on two Spark versions.", _COMPARE),
     "gate": Listed("gate", "Fail if results change between two Spark versions.", _COMPARE),

@@ -125,6 +125,8 @@ class DriverEngine:
                 case Done(columns=columns, memory=memory, executors_lost=lost):
                     self.memory = memory
                     _check_executors(lost, request)
+                    if steps and steps[-1].error is not None:
+                        steps[-1] = _with_interrupted_batch(steps[-1], emitted)
                     return Observation.of(request.case, columns, tuple(steps))
                 case other:
                     raise self._connection.unexpected(other, doing)
@@ -147,7 +149,7 @@ def _check_executors(lost: int, request: CaseRequest) -> None:
 
 
 def _with_interrupted_batch(step: StepSeen, emitted: list[Interrupted]) -> StepSeen:
-    """The step in which the engine was killed, with the micro-batch that had emitted its rows and was not committed."""
+    """The step in which the engine was killed or the query failed, with the micro-batch that had emitted its rows and was not committed."""
     last = emitted[-1] if emitted else None
     uncommitted = last is not None and all(batch.id != last.id for batch in step.batches)
     return step.model_copy(update={"interrupted": last}) if uncommitted else step

@@ -1,0 +1,168 @@
+"""Every checkpoint that a crash in a micro-batch may leave, from a recording of its file operations.
+
+A process that is killed leaves what it has done: a prefix of the operations. A power failure may also lose bytes of the last file, and
+storage without atomic renames may lose a rename that the query took for done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Literal, TypeAlias, get_args
+
+from conformance.checkpoints.file_operations import FileOperation, FolderContent, checksum_of
+
+Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "stale"]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+"""What the crash did.
+
+``killed``: nothing else, every operation before it is done. ``torn``: the last file has half of its bytes; ``empty``: it has none.
+``lost``: the micro-batch is committed, but one of its files is not there: a rename was lost. ``unsynced``: the same, but one of its files
+has half of its bytes. ``stale``: after the replay, a file of the state is as the first attempt wrote it: the rename of the second did not
+overwrite it, or the first was closed late. Spark's own tests inject these (``FailureInjectionCheckpointFileManager``, SPARK-51904).
+"""
+
+_CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
+
+
+class NoSuchBatch(ValueError):
+    """The recording does not have the micro-batch."""
+
+    def __init__(self, batch: int) -> None:
+        super().__init__(f"the recording has no micro-batch {batch}")
+        self.batch = batch
+
+
+@dataclass(frozen=True)
+class CrashImage:
+    """One state in which a crash leaves the directory of a query: its streams and its checkpoint."""
+
+    fault: Fault
+    number: int
+    """How many operations of the micro-batch are done."""
+    operation: str
+    """The last of them, or the one that was lost."""
+    content: FolderContent
+    emitted: frozenset[int]
+    """Micro-batches whose rows the sink has got: the query began to commit them."""
+    overlay: FolderContent | None = None
+    """Of ``stale``: the files that are put in the place of those that the replay writes."""
+
+    @property
+    def name(self) -> str:
+        """``killed-12``"""
+        return f"{self.fault}-{self.number}"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The file operations of a query's directory while some of its micro-batches ran."""
+
+    before: FolderContent
+    operations: tuple[FileOperation, ...]
+
+    def content_after(self, count: int) -> FolderContent:
+        """The directory once so many operations are done."""
+        return reduce(FolderContent.after, self.operations[:count], self.before)
+
+    def window(self, first: int, last: int) -> slice:
+        """The operations of some micro-batches: from the arrival of their rows to that of the next rows.
+
+        Raises:
+            NoSuchBatch: the offsets of the first or the commit of the last are not there.
+        """
+        planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
+        committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
+        arrivals = [at for at, one in enumerate(self.operations) if one.result.startswith(_STREAMS)]
+        start = max((at + 1 for at in arrivals if at < planned), default=0)
+        end = min((at for at in arrivals if at > committed), default=len(self.operations))
+        return slice(start, end)
+
+    def _at(self, path: str, batch: int) -> int:
+        for at, operation in enumerate(self.operations):
+            if operation.result == path and operation.kind in ("rename", "write"):
+                return at
+        raise NoSuchBatch(batch)
+
+
+def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    """Every image of these operations, each once: equal directories are one image.
+
+    Args:
+        recording: of the query's directory.
+        window: the operations of the micro-batches in question.
+    """
+    seen: set[tuple[str, str, frozenset[int]]] = set()
+    for image in _all(recording, window):
+        key = (image.content.digest, image.overlay.digest if image.overlay else "", image.emitted)
+        if key not in seen:
+            seen.add(key)
+            yield image
+
+
+def committed_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    """The images of a query that stopped between two micro-batches, as it does without any crash."""
+    for at in range(window.start, window.stop):
+        operation, following = recording.operations[at], recording.operations[at + 1 : window.stop]
+        if _in_commits(operation.result) and not any(_in_commits(one.result) for one in following[:1]):
+            done = recording.operations[: at + 1]
+            yield CrashImage(
+                "killed", at + 1 - window.start, str(operation), recording.content_after(at + 1), _committing(done)
+            )
+
+
+def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    operations = recording.operations[window]
+    content = recording.content_after(window.start)
+    emitted = _committing(recording.operations[: window.start])
+    yield CrashImage("killed", 0, "nothing of it is done", content, emitted)
+    for number, operation in enumerate(operations, 1):
+        content = content.after(operation)
+        emitted |= _committing([operation])
+        yield CrashImage("killed", number, str(operation), content, emitted)
+        file = content.files.get(operation.result)
+        if operation.kind in ("write", "rename") and file is not None:
+            torn, empty = (content.with_file(operation.result, file.part(share)) for share in (0.5, 0.0))
+            yield CrashImage("torn", number, str(operation), torn, emitted)
+            yield CrashImage("empty", number, str(operation), empty, emitted)
+    for number, operation in enumerate(operations, 1):
+        path = operation.result
+        if _puts_in_place(operation, content):
+            half = content.files[path].part(0.5)
+            yield CrashImage("lost", number, str(operation), content.with_file(path, None), emitted)
+            yield CrashImage("unsynced", number, str(operation), content.with_file(path, half), emitted)
+    yield from _stale(recording, window)
+
+
+def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
+    """Whether the operation gives a file of the checkpoint its place, where it still is at the end."""
+    return (
+        operation.kind in ("rename", "write")
+        and operation.result.startswith(_CHECKPOINT)
+        and operation.result in complete.files
+    )
+
+
+def _stale(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    """The crash comes just before the last commit; then the replay writes the files of the state again."""
+    last = max(_committing(recording.operations[window]), default=None)
+    at = next((at for at in range(window.stop) if last in _committing(recording.operations[at : at + 1])), window.stop)
+    content = recording.content_after(at)
+    emitted = _committing(recording.operations[:at])
+    for number, operation in enumerate(recording.operations[window.start : at], 1):
+        path = operation.result
+        if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/") and not path.endswith(".crc"):
+            old = {name: content.files[name] for name in (path, checksum_of(path)) if name in content.files}
+            yield CrashImage("stale", number, str(operation), content, emitted, FolderContent(old))
+
+
+def _in_commits(path: str) -> bool:
+    return path.startswith(f"{_CHECKPOINT}commits/")
+
+
+def _committing(operations: Sequence[FileOperation]) -> frozenset[int]:
+    """The micro-batches whose commit was begun. The sink has had the rows before."""
+    found = (re.fullmatch(r"checkpoint/commits/(?:\.(\d+)\.[^/]*\.tmp|(\d+))", one.result) for one in operations)
+    return frozenset(int(match[1] or match[2]) for match in found if match)

@@ -1,0 +1,136 @@
+"""``conformance crash``: a query restarted from every checkpoint that a crash in a micro-batch may leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from conformance.cli import engine_options, options
+from conformance.cli.console import command_line, errors_console, output_console, print_error
+from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
+from conformance.cli.progress import Bar, Lines, said
+from conformance.core.wording import counted
+from conformance.runner.crash import CrashPoint
+from conformance.runner.crash_session import CrashRequest, plan_crashes, run_crashes
+from conformance.runner.resources import STEP_TIMEOUT_S
+from harness.targets.target import Target
+from reports.results.crash import MARKS, CrashRecord, show
+
+EXAMPLES = """
+Examples:
+
+  # every crash in one micro-batch of a window aggregation
+  conformance crash cases/late-drops/window-still-open.yaml
+
+  # on another version, with state in RocksDB
+  conformance crash cases/late-drops/window-still-open.yaml --spark 3.5 --state-store rocksdb
+
+  # in the micro-batch of another step
+  conformance crash my/case.yaml --step 4
+
+  # with two partitions of state
+  conformance crash my/case.yaml --conf spark.sql.shuffle.partitions=2
+"""
+
+_IMAGES_PER_LINE = 25
+
+
+@grouped
+def crash(
+    *,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="Cases or folders of cases, each without a restart.")
+    ],
+    tag: options.Tag = None,
+    step: Annotated[
+        int | None,
+        option(
+            "Crash in the micro-batches of this step; by default the last one with rows that other rows follow.",
+            "N",
+            SELECT_CASES,
+            min=1,
+        ),
+    ] = None,
+    spark: Annotated[
+        list[str] | None,
+        option(
+            "A version (3.5.9), line (3.5) or range (>=3.4); newest (default) or lines. Repeatable.",
+            "VERSION",
+            SELECT_VERSIONS,
+        ),
+    ] = None,
+    settings: engine_options.Settings,
+    state_store: engine_options.StateStore = None,
+    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)] = (
+        STEP_TIMEOUT_S
+    ),
+    output: Annotated[Path, output_option("File of the records, a JSON line for each image.")] = Path("crashes.jsonl"),
+) -> None:
+    """Restart a query from every checkpoint that a crash may leave.
+
+    Records the file operations of one micro-batch and builds every image of a crash in it: each prefix of the operations, with the last
+    file torn or empty, with one file lost or cut off after the commit, or with a file of the first attempt in the place of the second's.
+    The query is restarted from each. It must continue with the same rows, or refuse with an error that says what is wrong.
+
+    Needs Linux. Exits with 0 if it does so for every image, 1 if not, 3 without an answer.
+    """
+    plan = plan_crashes(
+        CrashRequest(
+            output=output,
+            command=command_line(),
+            paths=paths,
+            tags=tag or (),
+            spark=spark or (),
+            step=step,
+            state_store=state_store,
+            runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
+            step_timeout=step_timeout,
+        )
+    )
+    errors = errors_console(plan.notes, plan)
+    with _ImageBar(errors) if errors.is_terminal else _ImageLines() as watcher:
+        records = run_crashes(plan, watcher)
+    show(records, output_console())
+    raise typer.Exit(records.exit_code)
+
+
+class _ImageLines(Lines):
+    """A line for each recording, each image that must not be, and every few images."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
+        self._cells += images
+        print_error(_recorded(point, target, images))
+
+    def judged(self, record: CrashRecord) -> None:
+        self._done += 1
+        if record.status in _LOUD or self._done % _IMAGES_PER_LINE == 0:
+            print_error(f"[{self._done}/{self._cells}] {record}")
+
+
+class _ImageBar(Bar):
+    """A bar over all images that are known by now."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__("images", 0, console)
+        self._images = 0
+
+    def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
+        self._images += images
+        self._progress.update(self._all, total=self._images, doing=_recorded(point, target, images))
+
+    def judged(self, record: CrashRecord) -> None:
+        loud = str(record) if record.status in _LOUD else None
+        self.answered(doing=record.operation, loud=loud, style=MARKS[record.status].style)
+
+
+_LOUD = {"violates", "unclear", "broken"}
+
+
+def _recorded(point: CrashPoint, target: Target, images: int) -> str:
+    return said(target, f"{point.case.id}, step {point.step}: recorded, {counted(images, 'image')}")

@@ -1,0 +1,259 @@
+"""One case on one engine: run it, record the file operations of a micro-batch, restart it from every image of a crash in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.checkpoints.crash_images import CrashImage, Recording, committed_images, crash_images
+from conformance.checkpoints.file_operations import FolderContent
+from conformance.core.case import Add, Backlog, Case, Restart, Start, Step
+from conformance.core.errors import WrongUsage
+from conformance.core.observation import Observation
+from conformance.judging.crash_verdict import CrashVerdict, Emitted, judge_crash
+from conformance.judging.crash_verdict import Restart as Restarted
+from harness.engine.alignment import MisalignedBatches, check_alignment
+from harness.engine.engine import Engine, EngineDied, EngineFailed, StepTimedOut, TooBusy
+from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
+from harness.engine.protocol import CaseRequest
+from harness.engine.request import request_for
+from harness.engine.segments import Segment, join_segments
+from harness.errors import HarnessError
+
+ATTEMPTS = 5
+"""How often a recording or a restart is tried, on a machine that is too busy for it."""
+
+
+class NoMicroBatch(WrongUsage):
+    """The case has no micro-batch in which it could crash."""
+
+    def __init__(self, case: Case, why: str) -> None:
+        super().__init__(f"{case.id}: {why}")
+        self.case = case
+
+
+class NotRecorded(HarnessError):
+    """The case does not run to its end without a crash."""
+
+    def __init__(self, case: str, why: str) -> None:
+        super().__init__(f"{case} cannot be recorded: {why}")
+
+
+@dataclass(frozen=True)
+class CrashPoint:
+    """A case, and the step in whose micro-batches it crashes."""
+
+    case: Case
+    step: int
+
+    @classmethod
+    def of(cls, case: Case, step: int | None = None) -> CrashPoint:
+        """``step``: its number; by default the last one with rows that others with rows follow, so that they show the state.
+
+        Raises:
+            NoMicroBatch: the case has no such step, or does what cannot be resumed in the middle.
+        """
+        if case.trigger != "default":
+            raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
+        if any(isinstance(one.action, Restart) for one in case.steps):
+            raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
+        data = [one.number for one in case.steps if isinstance(one.action, Add | Backlog)]
+        if step is None:
+            if not data:
+                raise NoMicroBatch(case, "no rows arrive in it")
+            step = data[-2] if len(data) > 1 else data[-1]
+        elif step not in data:
+            numbers = ", ".join(map(str, data)) or "none"
+            raise NoMicroBatch(case, f"no rows arrive in step {step}; steps with rows: {numbers}")
+        return cls(case, step)
+
+    @property
+    def resumed(self) -> Case:
+        """The case as the query goes on after the crash: it starts, then come the later steps."""
+        steps = list(self.case.steps)
+        steps[self.step - 1] = Step(number=self.step, action=Start())
+        return self.case.model_copy(update={"steps": tuple(steps)})
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A micro-batch whose file operations are known."""
+
+    point: CrashPoint
+    images: tuple[CrashImage, ...]
+    boundaries: tuple[CrashImage, ...]
+    """Those between two micro-batches."""
+    emitted: Emitted
+    """What the sink got, from the micro-batch on."""
+    operations: int
+    """File operations of the micro-batch."""
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Restarts a query from images.
+
+    Args:
+        engine: the engine to use, another one once it has ended.
+        folder: where the query's directory is for every image, since checkpoints hold absolute paths; removed after each run.
+        conf: Spark settings of every case.
+        step_timeout: seconds of a step.
+    """
+
+    engine: Callable[[], Engine]
+    folder: Path
+    conf: Mapping[str, str]
+    step_timeout: float
+
+    @property
+    def directory(self) -> Path:
+        """Of the query."""
+        return self.folder / "query"
+
+    def record(self, point: CrashPoint) -> Recorded:
+        """Run the case once, and record the micro-batches of its step.
+
+        Raises:
+            NotRecorded: the case ends with an error.
+            RecordingIncomplete, EngineFailed, MisalignedBatches: all attempts failed.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._record(point)
+            except (RecordingIncomplete, MisalignedBatches, TooBusy):
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _record(self, point: CrashPoint) -> Recorded:
+        case, saved = point.case, self.folder / "before"
+        shutil.rmtree(saved, ignore_errors=True)
+        seen: list[Observation] = []
+        if point.step > 1:
+            request = self._request(case, Segment(1, point.step - 1))
+            seen.append(self._observe(request.model_copy(update={"save": str(saved)})))
+            _check_whole(case, seen)
+        before = FolderContent.read(saved)
+        self._place(before)
+        keep = self.folder / "kept"
+        shutil.rmtree(keep, ignore_errors=True)
+        keep.mkdir()
+        with FileRecorder(self.directory, keep) as recorder:
+            # Kept aside, so that the recorder does not see its removal.
+            request = self._request(case, Segment(point.step, len(case.steps)))
+            seen.append(self._observe(request.model_copy(update={"save": str(self.folder / "after")})))
+        _check_whole(case, seen)
+        recording = Recording(before, recorder.operations())
+        step = seen[-1].steps[0]
+        first = next((batch.id for batch in step.batches if batch.kind == "data"), None)
+        if first is None:
+            raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
+        window = recording.window(first, step.batches[-1].id)
+        emitted = {batch.id: batch.behaviour.rows for one in seen[-1].steps for batch in one.batches}
+        return Recorded(
+            point,
+            tuple(crash_images(recording, window)),
+            tuple(committed_images(recording, window)),
+            {id: rows for id, rows in emitted.items() if id >= first},
+            window.stop - window.start,
+        )
+
+    def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CrashVerdict]]:
+        """Restart from every image, and judge each."""
+        references = [recorded.emitted, *self._references(recorded)]
+        for image in recorded.images:
+            yield image, self._judge(image, recorded, references)
+
+    def _references(self, recorded: Recorded) -> Iterator[Emitted]:
+        for image in recorded.boundaries:
+            restart = self._restart(image, recorded)
+            if isinstance(restart, Restarted) and restart.error is None:
+                yield restart.emitted
+
+    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Emitted]) -> CrashVerdict:
+        restart = self._restart(image, recorded)
+        return judge_crash(restart, references) if isinstance(restart, Restarted) else restart
+
+    def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CrashVerdict:
+        before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}
+        try:
+            return Restarted(before, self._resume(image, recorded.point))
+        except EngineDied as error:
+            return CrashVerdict("unclear", "the engine died", str(error).splitlines()[0])
+        except StepTimedOut as error:
+            return CrashVerdict("broken", "", str(error))
+        except (EngineFailed, MisalignedBatches) as error:
+            return CrashVerdict("broken", "", str(error))
+
+    def _resume(self, image: CrashImage, point: CrashPoint) -> Observation:
+        """
+        Raises:
+            EngineFailed: there is no answer.
+            MisalignedBatches: rows of later steps came in other micro-batches, at each attempt.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            content = image.content
+            if image.overlay is not None:
+                content = self._replayed(image, point)
+            self._place(content)
+            seen = self._observe(self._resuming(point, len(point.case.steps)))
+            if _aligned(point, seen) or attempt == ATTEMPTS:
+                return seen
+        raise AssertionError("unreachable: the last attempt returns")
+
+    def _replayed(self, image: CrashImage, point: CrashPoint) -> FolderContent:
+        """The directory after the replay, with the files of the overlay in the place of its own."""
+        assert image.overlay is not None
+        self._place(image.content)
+        saved = self.folder / "replayed"
+        shutil.rmtree(saved, ignore_errors=True)
+        self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
+        content = FolderContent.read(saved)
+        for path, file in image.overlay.files.items():
+            content = content.with_file(path, file)
+        return content
+
+    def _resuming(self, point: CrashPoint, last: int) -> CaseRequest:
+        request = self._request(point.resumed, Segment(point.step, last))
+        # Each micro-batch has as many files as in the whole case.
+        return request.model_copy(update={"streams": self._request(point.case).streams, "tell": True})
+
+    def _request(self, case: Case, segment: Segment | None = None) -> CaseRequest:
+        return request_for(case, str(self.directory), segment=segment, conf=self.conf)
+
+    def _observe(self, request: CaseRequest) -> Observation:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self.engine().observe(request, step_timeout=self.step_timeout)
+            except TooBusy:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _place(self, content: FolderContent) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        content.write(self.directory)
+
+
+def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
+    """
+    Raises:
+        NotRecorded: the case has ended with an error.
+        MisalignedBatches: rows came in other micro-batches than they were meant for.
+    """
+    whole = join_segments(seen)
+    if whole.error is not None:
+        raise NotRecorded(case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}")
+    check_alignment(case, whole)
+
+
+def _aligned(point: CrashPoint, seen: Observation) -> bool:
+    """Whether the rows of the steps after the crash came in the micro-batches that they were meant for."""
+    later = point.case.model_copy(update={"steps": point.case.steps[point.step :]})
+    try:
+        check_alignment(later, seen.model_copy(update={"steps": seen.steps[1:]}))
+    except MisalignedBatches:
+        return False
+    return True

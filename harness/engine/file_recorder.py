@@ -1,0 +1,240 @@
+"""Records what an engine does to the files of a folder, in order, while it runs: Linux's inotify.
+
+Only the kernel sees every operation of every writer: Spark's logs, its state stores, the native code of RocksDB. Libraries for inotify
+pair, delay and merge events for programs that want to know what changed; here each event counts, in its order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.checkpoints.file_operations import FileContent, FileOperation, Kind
+from harness.errors import HarnessError
+
+_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x08, 0x40, 0x80, 0x100, 0x200
+_OVERFLOW, _IGNORED, _IS_FOLDER, _ONLY_FOLDERS = 0x4000, 0x8000, 0x40000000, 0x01000000
+_MASK = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _ONLY_FOLDERS
+_HEADER = struct.Struct("iIII")
+"""Watch, mask, cookie of a rename, and length of the name that follows."""
+
+
+class CannotRecord(HarnessError):
+    """This operating system reports no operations on files."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"operations on files cannot be recorded: {why}. Linux with inotify is needed.")
+
+
+class RecordingIncomplete(HarnessError):
+    """Some operations were not seen: the recording must be repeated."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the recording of file operations is incomplete ({what}): the machine was too busy; try again"
+        )
+        self.what = what
+
+
+@dataclass
+class _Operation:
+    kind: Kind
+    path: str
+    to: str | None = None
+    content: FileContent | None = None
+    guessed: bool = False
+    """Found by looking into a new folder, instead of an event."""
+
+
+class FileRecorder:
+    """Records from the start of the context to its end.
+
+    Args:
+        root: the folder to watch, with everything below it; it exists.
+        keep: an empty folder on the same file system, for links to new files: many are removed or renamed soon.
+
+    Raises:
+        CannotRecord: there is no inotify.
+    """
+
+    def __init__(self, root: Path, keep: Path) -> None:
+        self._root = root
+        self._keep = keep
+        self._folders: dict[int, str] = {}
+        self._operations: list[_Operation] = []
+        self._links: dict[str, Path] = {}
+        """Path of a new file → the link that keeps its content."""
+        self._moving: dict[int, str] = {}
+        """Cookie of a rename → the old path."""
+        self._lost: str | None = None
+        self._stop, self._stopped = os.pipe()
+        self._libc = _libc()
+        self._inotify: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._inotify < 0:
+            raise CannotRecord(os.strerror(ctypes.get_errno()))
+        self._thread = threading.Thread(target=self._run, name="file-recorder", daemon=True)
+
+    def __enter__(self) -> FileRecorder:
+        self._watch("", existing=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.write(self._stopped, b".")
+        self._thread.join()
+        for descriptor in (self._inotify, self._stop, self._stopped):
+            os.close(descriptor)
+
+    def operations(self) -> tuple[FileOperation, ...]:
+        """What was recorded, once the context has ended.
+
+        Raises:
+            RecordingIncomplete: events were lost, or a file was gone before its content could be kept.
+        """
+        if self._lost is not None:
+            raise RecordingIncomplete(self._lost)
+        return tuple(self._finished())
+
+    def _finished(self) -> Iterator[FileOperation]:
+        for operation in self._operations:
+            if operation.kind == "write" and operation.content is None:
+                raise RecordingIncomplete(f"{operation.path} was gone too soon")
+            yield FileOperation(operation.kind, operation.path, operation.content, operation.to)
+
+    def _run(self) -> None:
+        try:
+            self._read_until_stopped()
+        except (OSError, CannotRecord) as error:
+            self._lost = str(error)
+
+    def _read_until_stopped(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._inotify, self._stop], [], [])
+            if self._inotify in ready:
+                self._read()
+            elif self._stop in ready:  # all events before the end have been read
+                return
+
+    def _read(self) -> None:
+        data = os.read(self._inotify, 1 << 16)
+        while data:
+            watch, mask, cookie, length = _HEADER.unpack_from(data)
+            name = data[_HEADER.size : _HEADER.size + length].rstrip(b"\0").decode()
+            data = data[_HEADER.size + length :]
+            if mask & _OVERFLOW:
+                self._lost = "more events than the kernel keeps"
+            elif not mask & _IGNORED and watch in self._folders:
+                self._event(_join(self._folders[watch], name), mask, cookie)
+
+    def _event(self, path: str, mask: int, cookie: int) -> None:
+        if mask & _CREATE:
+            self._created(path, folder=bool(mask & _IS_FOLDER))
+        elif mask & _CLOSE_WRITE:
+            self._written(path)
+        elif mask & _MOVED_FROM:
+            self._moving[cookie] = path
+        elif mask & _MOVED_TO:
+            self._renamed(self._moving.pop(cookie, None), path)
+        elif mask & _DELETE:
+            self._operations.append(_Operation("remove", path))
+
+    def _created(self, path: str, *, folder: bool) -> None:
+        if folder:
+            self._operations.append(_Operation("make-folder", path))
+            self._watch(path)
+            return
+        self._forget_guess(path)
+        self._operations.append(_Operation("create", path))
+        self._link(path)
+
+    def _written(self, path: str) -> None:
+        if self._forget_guess(path):
+            self._operations.append(_Operation("create", path))
+            self._link(path)
+        self._operations.append(_Operation("write", path, content=self._content(self._links.get(path), path)))
+
+    def _renamed(self, path: str | None, to: str) -> None:
+        if path is None:
+            self._lost = f"{to} was renamed from a folder that was not watched yet"
+            return
+        self._forget_guess(to)
+        self._operations.append(_Operation("rename", path, to))
+        for watch, folder in self._folders.items():
+            if folder == path or folder.startswith(f"{path}/"):
+                self._folders[watch] = to + folder[len(path) :]
+        if path in self._links:
+            self._links[to] = self._links.pop(path)
+        # It was renamed before its content could be kept: here it is.
+        for operation in reversed(self._operations):
+            if operation.kind == "write" and operation.path == path:
+                operation.content = operation.content or self._content(None, to)
+                break
+
+    def _watch(self, path: str, *, existing: bool = False) -> None:
+        """Watch a folder. ``existing``: what is in it was there before; else it is new, and so is what is in it."""
+        folder = self._root / path
+        watch = self._libc.inotify_add_watch(self._inotify, os.fsencode(folder), _MASK)
+        if watch < 0:
+            if ctypes.get_errno() not in (2, 20):  # it is gone already
+                raise CannotRecord(f"{folder}: {os.strerror(ctypes.get_errno())}")
+            return
+        self._folders[watch] = path
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_ctime_ns)
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            inside = _join(path, entry.name)
+            if entry.is_dir():
+                if not existing and not any(
+                    one.kind == "make-folder" and one.path == inside for one in self._operations
+                ):
+                    self._operations.append(_Operation("make-folder", inside))
+                self._watch(inside, existing=existing)
+            elif not existing:
+                # It may have come before the folder was watched; an event that still comes takes the place of this.
+                self._operations.append(_Operation("create", inside, guessed=True))
+                self._link(inside)
+                content = self._content(self._links.get(inside), inside)
+                self._operations.append(_Operation("write", inside, content=content, guessed=True))
+
+    def _forget_guess(self, path: str) -> bool:
+        """Drop what was found by looking; returns whether there was such an operation."""
+        before = len(self._operations)
+        self._operations = [one for one in self._operations if not (one.guessed and one.path == path)]
+        return len(self._operations) < before
+
+    def _link(self, path: str) -> None:
+        link = self._keep / str(len(self._operations))
+        try:
+            os.link(self._root / path, link)
+        except FileNotFoundError:
+            self._links.pop(path, None)
+        else:
+            self._links[path] = link
+
+    def _content(self, link: Path | None, path: str) -> FileContent | None:
+        for place in (link, self._root / path):
+            if place is not None:
+                try:
+                    return FileContent(place.read_bytes(), place.stat().st_mtime_ns)
+                except FileNotFoundError:
+                    continue
+        return None
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _libc() -> ctypes.CDLL:
+    if sys.platform != "linux":
+        raise CannotRecord(f"this is {sys.platform}")
+    return ctypes.CDLL(None, use_errno=True)
