@@ -19,9 +19,10 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What the crash did.
 
 ``killed``: nothing else, every operation before it is done. ``torn``: the last file has half of its bytes; ``empty``: it has none.
-``lost``: the micro-batch is committed, but one of its files is not there: a rename was lost. ``unsynced``: the same, but one of its files
-has half of its bytes. ``stale``: after the replay, a file of the state is as the first attempt wrote it: the rename of the second did not
-overwrite it, or the first was closed late. Spark's own tests inject these (``FailureInjectionCheckpointFileManager``, SPARK-51904).
+``lost``: the micro-batch is committed, but one of its files is not there, nor is its checksum: a rename was lost. ``unsynced``: it is
+committed, but one of its files has half of its bytes. ``stale``: after the replay, a file of the state is as the first attempt wrote it:
+the rename of the second did not overwrite it, or the first was closed late. Spark's own ``FailureInjectionCheckpointFileManager``
+(SPARK-51714) does the same to RocksDB's files.
 """
 
 _CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
@@ -94,23 +95,22 @@ def crash_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
         recording: of the query's directory.
         window: the operations of the micro-batches in question.
     """
-    seen: set[tuple[str, str, frozenset[int]]] = set()
+    seen: set[tuple[str, str]] = set()
     for image in _all(recording, window):
-        key = (image.content.digest, image.overlay.digest if image.overlay else "", image.emitted)
+        key = (image.content.digest, image.overlay.digest if image.overlay else "")
         if key not in seen:
             seen.add(key)
             yield image
 
 
-def committed_images(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """The images of a query that stopped between two micro-batches, as it does without any crash."""
-    for at in range(window.start, window.stop):
-        operation, following = recording.operations[at], recording.operations[at + 1 : window.stop]
-        if _in_commits(operation.result) and not any(_in_commits(one.result) for one in following[:1]):
-            done = recording.operations[: at + 1]
-            yield CrashImage(
-                "killed", at + 1 - window.start, str(operation), recording.content_after(at + 1), _committing(done)
-            )
+def images_between(recording: Recording, window: slice) -> Iterator[CrashImage]:
+    """The images of a query that stops between two micro-batches, as it may without any crash: before the next one is planned."""
+    before = _committing(recording.operations[: window.start])
+    for at in range(window.start + 1, window.stop + 1):
+        done, following = recording.operations[:at], recording.operations[at : window.stop]
+        begun = _committing(done)
+        if begun > before and not _plans(done[-1]) and (not following or _plans(following[0])):
+            yield CrashImage("killed", at - window.start, str(done[-1]), recording.content_after(at), begun)
 
 
 def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
@@ -123,7 +123,7 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
         emitted |= _committing([operation])
         yield CrashImage("killed", number, str(operation), content, emitted)
         file = content.files.get(operation.result)
-        if operation.kind in ("write", "rename") and file is not None:
+        if _may_tear(operation) and file is not None:
             torn, empty = (content.with_file(operation.result, file.part(share)) for share in (0.5, 0.0))
             yield CrashImage("torn", number, str(operation), torn, emitted)
             yield CrashImage("empty", number, str(operation), empty, emitted)
@@ -131,17 +131,25 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
         path = operation.result
         if _puts_in_place(operation, content):
             half = content.files[path].part(0.5)
-            yield CrashImage("lost", number, str(operation), content.with_file(path, None), emitted)
+            lost = content.with_file(path, None).with_file(checksum_of(path), None)
+            yield CrashImage("lost", number, str(operation), lost, emitted)
             yield CrashImage("unsynced", number, str(operation), content.with_file(path, half), emitted)
     yield from _stale(recording, window)
 
 
+def _may_tear(operation: FileOperation) -> bool:
+    """Whether to build the images with parts of its file: not of a checksum that still has its temporary name."""
+    return operation.kind == "rename" or (operation.kind == "write" and not operation.path.endswith(".tmp.crc"))
+
+
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
-    """Whether the operation gives a file of the checkpoint its place, where it still is at the end."""
+    """Whether the operation gives a file of the checkpoint its place, where it still is at the end; checksums do not count."""
+    path = operation.result
     return (
         operation.kind in ("rename", "write")
-        and operation.result.startswith(_CHECKPOINT)
-        and operation.result in complete.files
+        and path.startswith(_CHECKPOINT)
+        and not path.endswith(".crc")
+        and path in complete.files
     )
 
 
@@ -153,13 +161,14 @@ def _stale(recording: Recording, window: slice) -> Iterator[CrashImage]:
     emitted = _committing(recording.operations[:at])
     for number, operation in enumerate(recording.operations[window.start : at], 1):
         path = operation.result
-        if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/") and not path.endswith(".crc"):
+        if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/"):
             old = {name: content.files[name] for name in (path, checksum_of(path)) if name in content.files}
             yield CrashImage("stale", number, str(operation), content, emitted, FolderContent(old))
 
 
-def _in_commits(path: str) -> bool:
-    return path.startswith(f"{_CHECKPOINT}commits/")
+def _plans(operation: FileOperation) -> bool:
+    """Whether the operation belongs to the planning of a micro-batch."""
+    return operation.result.startswith((f"{_CHECKPOINT}offsets/", f"{_CHECKPOINT}sources/"))
 
 
 def _committing(operations: Sequence[FileOperation]) -> frozenset[int]:

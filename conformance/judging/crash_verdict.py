@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,23 @@ CrashStatus: TypeAlias = Literal["continues", "refused", "unclear", "violates", 
 Emitted: TypeAlias = Mapping[int, tuple[str, ...]]
 """Micro-batch → its rows as JSON, sorted."""
 
+
+@dataclass(frozen=True)
+class Reference:
+    """What a sink gets without a crash."""
+
+    emitted: Emitted
+    stopped_after: frozenset[int] = frozenset()
+    """The micro-batches before the point at which the query was stopped and started; empty if it ran without a break.
+
+    A query that starts between two micro-batches may leave out the one without rows that would have come next.
+    """
+
+    def is_about(self, restart: Restart) -> bool:
+        """Whether that point is not after the crash."""
+        return self.stopped_after <= restart.before.keys()
+
+
 _ACCIDENTS = frozenset(
     {
         "ArrayIndexOutOfBoundsException",
@@ -29,6 +46,8 @@ _ACCIDENTS = frozenset(
         "ClassCastException",
         "EOFException",
         "IndexOutOfBoundsException",
+        "JsonEOFException",
+        "JsonParseException",
         "MatchError",
         "NegativeArraySizeException",
         "NoSuchElementException",
@@ -49,7 +68,7 @@ class CrashVerdict:
     error: str = ""
     """The name of the error that ended it."""
     why: str = ""
-    """For any status but ``continues``: in one line."""
+    """In one line; empty if it continues with the rows of the uninterrupted query."""
 
 
 class Restart:
@@ -57,20 +76,32 @@ class Restart:
 
     Args:
         before: the micro-batches that were emitted before.
-        observation: of the restarted query.
+        observations: of the restarted query; several if it was restarted several times.
     """
 
-    def __init__(self, before: Emitted, observation: Observation) -> None:
+    def __init__(self, before: Emitted, *observations: Observation) -> None:
+        self.before = before
+        self.error = observations[-1].error
+        emitted = dict(before)
         again: dict[int, tuple[str, ...]] = {}
-        for step in observation.steps:
-            again.update({batch.id: batch.behaviour.rows for batch in step.batches})
-            if step.interrupted is not None:
-                again[step.interrupted.id] = rows_as_json(step.interrupted.rows)
-        self.error = observation.error
+        changed: set[int] = set()
+        for id, rows in _in_order(observations):
+            changed |= {id} if emitted.get(id, rows) != rows else set()
+            emitted[id] = again[id] = rows
+        self.emitted: Emitted = emitted
         self.again: Emitted = again
-        self.emitted: Emitted = {**before, **again}
-        self.changed = [id for id in sorted(again.keys() & before.keys()) if again[id] != before[id]]
-        """Replays that emitted other rows than before."""
+        self.changed = sorted(changed)
+        """Micro-batches that emitted other rows when they ran again."""
+
+
+def _in_order(observations: Iterable[Observation]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Each micro-batch, committed or not, with its rows."""
+    for observation in observations:
+        for step in observation.steps:
+            for batch in step.batches:
+                yield batch.id, batch.behaviour.rows
+            if step.interrupted is not None:
+                yield step.interrupted.id, rows_as_json(step.interrupted.rows)
 
 
 def rows_as_json(rows: Iterable[Sequence[object]]) -> tuple[str, ...]:
@@ -78,20 +109,23 @@ def rows_as_json(rows: Iterable[Sequence[object]]) -> tuple[str, ...]:
     return tuple(sorted(json.dumps(row) for row in rows))
 
 
-def judge_crash(restart: Restart, references: Sequence[Emitted]) -> CrashVerdict:
+def judge_crash(restart: Restart, references: Sequence[Reference]) -> CrashVerdict:
     """Judge what a query did with an image.
 
     Args:
         restart: what the sink got.
-        references: what a sink gets without a crash: of the uninterrupted query first, then of one that was stopped and started between
-            two micro-batches. There a query may leave out the micro-batch without rows that would have come next.
+        references: what a sink gets without a crash: of the uninterrupted query first.
     """
     name = restart.error.name if restart.error is not None else ""
-    wrong = _wrong(restart, references)
-    if wrong:
-        return CrashVerdict("violates", name, wrong)
+    uninterrupted, *stopped = (one.emitted for one in references if one.is_about(restart))
+    difference = _wrong(restart, uninterrupted)
+    like_a_stop = bool(difference) and not all(_wrong(restart, one) for one in stopped)
+    if difference and not like_a_stop:
+        return CrashVerdict("violates", name, difference)
     if restart.error is None:
-        return CrashVerdict("continues")
+        return CrashVerdict(
+            "continues", why=f"as after a stop between two micro-batches: {difference}" if difference else ""
+        )
     why = (restart.error.message.strip().splitlines() or [""])[0]
     return CrashVerdict("refused" if is_named(restart.error) else "unclear", name, why)
 
@@ -103,23 +137,24 @@ def is_named(error: ErrorSeen) -> bool:
     return "/checkpoint/" in error.message
 
 
-def _wrong(restart: Restart, references: Sequence[Emitted]) -> str:
-    """What is wrong with the rows; empty if nothing is."""
+def _wrong(restart: Restart, reference: Emitted) -> str:
+    """How the rows are other than those of the reference; empty if they are not."""
     if restart.changed:
         id = restart.changed[0]
-        return f"micro-batch {id} emitted other rows when it ran again: {_difference(restart.emitted[id], references[0].get(id, ()))}"
+        return f"micro-batch {id} emitted other rows when it ran again: {_difference(restart, reference, id)}"
     if restart.error is not None:
         # It may stop early, but what it has emitted stays.
-        bad = [id for id, rows in restart.again.items() if rows and all(rows != one.get(id) for one in references)]
-        if not bad:
-            return ""
-        id = bad[0]
-        return f"micro-batch {id} emitted other rows, then the query failed: {_difference(restart.emitted[id], references[0].get(id, ()))}"
-    if any(_sequence(restart.emitted) == _sequence(one) for one in references):
+        other = [id for id, rows in sorted(restart.again.items()) if rows and rows != reference.get(id)]
+        return (
+            f"micro-batch {other[0]}, then the query failed: {_difference(restart, reference, other[0])}"
+            if other
+            else ""
+        )
+    if _sequence(restart.emitted) == _sequence(reference):
         return ""
-    closest = min(references, key=lambda one: len(_other(restart.emitted, one)))
-    id = min(_other(restart.emitted, closest))
-    return f"micro-batch {id}: {_difference(restart.emitted.get(id, ()), closest.get(id, ()))}"
+    ids = sorted({*restart.emitted, *reference})
+    id = next(id for id in ids if restart.emitted.get(id, ()) != reference.get(id, ()))
+    return f"micro-batch {id}: {_difference(restart, reference, id)}"
 
 
 def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
@@ -127,16 +162,10 @@ def _sequence(emitted: Emitted) -> list[tuple[str, ...]]:
     return [rows for _, rows in sorted(emitted.items()) if rows]
 
 
-def _other(one: Emitted, two: Emitted) -> list[int]:
-    return [id for id in sorted({*one, *two}) if one.get(id, ()) != two.get(id, ())]
-
-
-def _difference(found: Sequence[str], wanted: Sequence[str]) -> str:
-    more, lacking = _minus(found, wanted), _minus(wanted, found)
-    parts = [
-        f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in ((lacking, "lost"), (more, "added")) if rows
-    ]
-    return "; ".join(parts) or "the same rows in another order of micro-batches"
+def _difference(restart: Restart, reference: Emitted, id: int) -> str:
+    found, wanted = restart.emitted.get(id, ()), reference.get(id, ())
+    sides = ((_minus(wanted, found), "lost"), (_minus(found, wanted), "added"))
+    return "; ".join(f"{counted(len(rows), 'row')} {what}: {rows[0]}" for rows, what in sides if rows)
 
 
 def _minus(one: Sequence[str], two: Sequence[str]) -> list[str]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.checkpoints.crash_images import CrashImage, Recording, committed_images, crash_images
+from conformance.checkpoints.crash_images import CrashImage, Recording, crash_images, images_between
 from conformance.checkpoints.file_operations import FolderContent
 from conformance.core.case import Add, Backlog, Case, Restart, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
-from conformance.judging.crash_verdict import CrashVerdict, Emitted, judge_crash
+from conformance.judging.crash_verdict import CrashVerdict, Emitted, Reference, judge_crash
 from conformance.judging.crash_verdict import Restart as Restarted
 from harness.engine.alignment import MisalignedBatches, check_alignment
-from harness.engine.engine import Engine, EngineDied, EngineFailed, StepTimedOut, TooBusy
+from harness.engine.engine import Engine, EngineDied, EngineFailed, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
 from harness.engine.protocol import CaseRequest
 from harness.engine.request import request_for
@@ -90,6 +90,13 @@ class Recorded:
     operations: int
     """File operations of the micro-batch."""
 
+    def with_at_most(self, images: int | None) -> Recorded:
+        """The same with only so many images, evenly spread over all; None for all."""
+        if images is None or images >= len(self.images):
+            return self
+        chosen = (self.images[at * len(self.images) // images] for at in range(images))
+        return replace(self, images=tuple(chosen))
+
 
 @dataclass(frozen=True)
 class Restarts:
@@ -119,15 +126,18 @@ class Restarts:
             NotRecorded: the case ends with an error.
             RecordingIncomplete, EngineFailed, MisalignedBatches: all attempts failed.
         """
+        folders: frozenset[str] = frozenset()
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._record(point)
-            except (RecordingIncomplete, MisalignedBatches, TooBusy):
+                return self._record(point, folders)
+            except (RecordingIncomplete, MisalignedBatches) as error:
                 if attempt == ATTEMPTS:
                     raise
+                folders |= error.folders if isinstance(error, RecordingIncomplete) else frozenset()
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _record(self, point: CrashPoint) -> Recorded:
+    def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
+        """``folders``: those to make before the query does: a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
         shutil.rmtree(saved, ignore_errors=True)
         seen: list[Observation] = []
@@ -136,6 +146,7 @@ class Restarts:
             seen.append(self._observe(request.model_copy(update={"save": str(saved)})))
             _check_whole(case, seen)
         before = FolderContent.read(saved)
+        before = FolderContent(before.files, before.folders | folders)
         self._place(before)
         keep = self.folder / "kept"
         shutil.rmtree(keep, ignore_errors=True)
@@ -155,65 +166,64 @@ class Restarts:
         return Recorded(
             point,
             tuple(crash_images(recording, window)),
-            tuple(committed_images(recording, window)),
+            tuple(images_between(recording, window)),
             {id: rows for id, rows in emitted.items() if id >= first},
             window.stop - window.start,
         )
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CrashVerdict]]:
         """Restart from every image, and judge each."""
-        references = [recorded.emitted, *self._references(recorded)]
+        references = [Reference(recorded.emitted), *self._references(recorded)]
         for image in recorded.images:
             yield image, self._judge(image, recorded, references)
 
-    def _references(self, recorded: Recorded) -> Iterator[Emitted]:
+    def _references(self, recorded: Recorded) -> Iterator[Reference]:
         for image in recorded.boundaries:
             restart = self._restart(image, recorded)
-            if isinstance(restart, Restarted) and restart.error is None:
-                yield restart.emitted
+            if isinstance(restart, Restarted) and restart.error is None and not restart.changed:
+                yield Reference(restart.emitted, frozenset(restart.before))
 
-    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Emitted]) -> CrashVerdict:
+    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CrashVerdict:
         restart = self._restart(image, recorded)
         return judge_crash(restart, references) if isinstance(restart, Restarted) else restart
 
     def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CrashVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}
         try:
-            return Restarted(before, self._resume(image, recorded.point))
+            return Restarted(before, *self._resume(image, recorded.point))
         except EngineDied as error:
             return CrashVerdict("unclear", "the engine died", str(error).splitlines()[0])
-        except StepTimedOut as error:
-            return CrashVerdict("broken", "", str(error))
-        except (EngineFailed, MisalignedBatches) as error:
+        except EngineFailed as error:
             return CrashVerdict("broken", "", str(error))
 
-    def _resume(self, image: CrashImage, point: CrashPoint) -> Observation:
-        """
+    def _resume(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
+        """What the query does with an image: at its first start and, if something is overlaid after that, at its second.
+
         Raises:
             EngineFailed: there is no answer.
-            MisalignedBatches: rows of later steps came in other micro-batches, at each attempt.
         """
         for attempt in range(1, ATTEMPTS + 1):
             content = image.content
+            replayed: tuple[Observation, ...] = ()
             if image.overlay is not None:
-                content = self._replayed(image, point)
+                replay, content = self._replayed(image.content, point)
+                if replay.error is not None:
+                    return (replay,)
+                replayed = (replay,)
+                for path, file in image.overlay.files.items():
+                    content = content.with_file(path, file)
             self._place(content)
             seen = self._observe(self._resuming(point, len(point.case.steps)))
             if _aligned(point, seen) or attempt == ATTEMPTS:
-                return seen
+                return (*replayed, seen)
         raise AssertionError("unreachable: the last attempt returns")
 
-    def _replayed(self, image: CrashImage, point: CrashPoint) -> FolderContent:
-        """The directory after the replay, with the files of the overlay in the place of its own."""
-        assert image.overlay is not None
-        self._place(image.content)
+    def _replayed(self, content: FolderContent, point: CrashPoint) -> tuple[Observation, FolderContent]:
+        """Start the query and stop it before the next step: what it did, and what it left."""
+        self._place(content)
         saved = self.folder / "replayed"
-        shutil.rmtree(saved, ignore_errors=True)
-        self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
-        content = FolderContent.read(saved)
-        for path, file in image.overlay.files.items():
-            content = content.with_file(path, file)
-        return content
+        seen = self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
+        return seen, FolderContent.read(saved)
 
     def _resuming(self, point: CrashPoint, last: int) -> CaseRequest:
         request = self._request(point.resumed, Segment(point.step, last))

@@ -49,6 +49,8 @@ class CrashRequest:
     tags: Sequence[str] = ()
     spark: Sequence[str] = ()
     step: int | None = None
+    images: int | None = None
+    """The most images of a micro-batch; None for all."""
     state_store: StoreName | None = None
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     step_timeout: float = STEP_TIMEOUT_S
@@ -163,7 +165,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
     with _restarts(plan.request, target, folder, watcher, maintenance="200ms") as restarts:
         for point in plan.by_target[target.name]:
             try:
-                recorded = restarts.record(point)
+                recorded = restarts.record(point).with_at_most(plan.request.images)
             except (NotRecorded, EngineFailed) as error:
                 yield CrashRecord.not_recorded(
                     point.case.id, target.name, plan.request.store.name, point.step, str(error)

@@ -12,8 +12,10 @@ import select
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from conformance.checkpoints.file_operations import FileContent, FileOperation, Kind
@@ -36,11 +38,13 @@ class CannotRecord(HarnessError):
 class RecordingIncomplete(HarnessError):
     """Some operations were not seen: the recording must be repeated."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, folders: frozenset[str] = frozenset()) -> None:
         super().__init__(
             f"the recording of file operations is incomplete ({what}): the machine was too busy; try again"
         )
         self.what = what
+        self.folders = folders
+        """New folders: what came into them before they were watched has no order. If they are there from the start, it has."""
 
 
 @dataclass
@@ -65,20 +69,25 @@ class FileRecorder:
     """
 
     def __init__(self, root: Path, keep: Path) -> None:
-        self._root = root
         self._keep = keep
         self._folders: dict[int, str] = {}
         self._operations: list[_Operation] = []
         self._links: dict[str, Path] = {}
         """Path of a new file → the link that keeps its content."""
+        self._numbers = count()
+        self._known: set[str] = set()
+        """Paths that were there, or came since."""
         self._moving: dict[int, str] = {}
         """Cookie of a rename → the old path."""
         self._lost: str | None = None
-        self._stop, self._stopped = os.pipe()
         self._libc = _libc()
         self._inotify: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._inotify < 0:
             raise CannotRecord(os.strerror(ctypes.get_errno()))
+        self._stop, self._stopped = os.pipe()
+        # It may be renamed while events are still being read.
+        self._opened = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        self._root = Path(f"/proc/self/fd/{self._opened}")
         self._thread = threading.Thread(target=self._run, name="file-recorder", daemon=True)
 
     def __enter__(self) -> FileRecorder:
@@ -89,7 +98,7 @@ class FileRecorder:
     def __exit__(self, *_: object) -> None:
         os.write(self._stopped, b".")
         self._thread.join()
-        for descriptor in (self._inotify, self._stop, self._stopped):
+        for descriptor in (self._inotify, self._stop, self._stopped, self._opened):
             os.close(descriptor)
 
     def operations(self) -> tuple[FileOperation, ...]:
@@ -103,10 +112,25 @@ class FileRecorder:
         return tuple(self._finished())
 
     def _finished(self) -> Iterator[FileOperation]:
-        for operation in self._operations:
+        if any(operation.guessed for operation in self._operations):
+            made = frozenset(operation.path for operation in self._operations if operation.kind == "make-folder")
+            raise RecordingIncomplete("files came into new folders before these were watched", made)
+        for at, operation in enumerate(self._operations):
             if operation.kind == "write" and operation.content is None:
-                raise RecordingIncomplete(f"{operation.path} was gone too soon")
+                if not self._removed(operation.path, self._operations[at + 1 :]):
+                    raise RecordingIncomplete(f"{operation.path} was gone too soon")
+                # Its bytes are unknown. It stays empty until it is removed, as if they had never reached the disk.
+                continue
             yield FileOperation(operation.kind, operation.path, operation.content, operation.to)
+
+    @staticmethod
+    def _removed(path: str, later: Sequence[_Operation]) -> bool:
+        for operation in later:
+            if operation.path == path and operation.kind == "remove":
+                return True
+            if operation.path == path and operation.to is not None:
+                path = operation.to
+        return False
 
     def _run(self) -> None:
         try:
@@ -147,6 +171,7 @@ class FileRecorder:
 
     def _created(self, path: str, *, folder: bool) -> None:
         if folder:
+            self._known.add(path)
             self._operations.append(_Operation("make-folder", path))
             self._watch(path)
             return
@@ -165,6 +190,11 @@ class FileRecorder:
             self._lost = f"{to} was renamed from a folder that was not watched yet"
             return
         self._forget_guess(to)
+        if path not in self._known:
+            # It came before its folder was watched, and nobody has seen it under its old name.
+            self._operations.append(_Operation("create", path, guessed=True))
+            self._operations.append(_Operation("write", path, guessed=True))
+        self._known.add(to)
         self._operations.append(_Operation("rename", path, to))
         for watch, folder in self._folders.items():
             if folder == path or folder.startswith(f"{path}/"):
@@ -186,19 +216,17 @@ class FileRecorder:
                 raise CannotRecord(f"{folder}: {os.strerror(ctypes.get_errno())}")
             return
         self._folders[watch] = path
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_ctime_ns)
-        except FileNotFoundError:
-            return
-        for entry in entries:
+        for entry in _entries(folder):
             inside = _join(path, entry.name)
+            if existing:
+                self._known.add(inside)
             if entry.is_dir():
                 if not existing and not any(
                     one.kind == "make-folder" and one.path == inside for one in self._operations
                 ):
                     self._operations.append(_Operation("make-folder", inside))
                 self._watch(inside, existing=existing)
-            elif not existing:
+            elif not existing and inside not in self._known:
                 # It may have come before the folder was watched; an event that still comes takes the place of this.
                 self._operations.append(_Operation("create", inside, guessed=True))
                 self._link(inside)
@@ -212,7 +240,8 @@ class FileRecorder:
         return len(self._operations) < before
 
     def _link(self, path: str) -> None:
-        link = self._keep / str(len(self._operations))
+        self._known.add(path)
+        link = self._keep / str(next(self._numbers))
         try:
             os.link(self._root / path, link)
         except FileNotFoundError:
@@ -228,6 +257,18 @@ class FileRecorder:
                 except FileNotFoundError:
                     continue
         return None
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, oldest first; without what goes away meanwhile."""
+    found = []
+    try:
+        for entry in os.scandir(folder):
+            with suppress(FileNotFoundError):
+                found.append((entry.stat().st_ctime_ns, entry.name, entry))
+    except FileNotFoundError:
+        return []
+    return [entry for _, _, entry in sorted(found)]
 
 
 def _join(folder: str, name: str) -> str:

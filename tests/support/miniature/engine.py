@@ -114,6 +114,10 @@ def run(request, mode, on_progress):
             refuse(request, on_progress)
             return
         query.load(directory)
+    if mode == "fails-after-emitting":
+        on_progress(json.dumps({"kind": "emitted", "case": request["case"], "batch": 7, "rows": [["lost", "lost", 0]]}))
+        refuse(request, on_progress)
+        return
     last = request["first"] + len(request["steps"]) - 1
     for number, step in enumerate(request["steps"], request["first"]):
         arrived = [

@@ -137,6 +137,12 @@ def test_a_driver_that_fails_leaves_its_engine_alive(start):
             observe(engine)
 
 
+def test_rows_of_a_micro_batch_that_failed_before_its_commit_are_kept(start):
+    step = observe(start("fails-after-emitting")).steps[-1]
+    assert step.error.name == "STATE_NOT_COMPATIBLE"
+    assert (step.interrupted.id, step.interrupted.rows) == (7, (("lost", "lost", 0),))
+
+
 def test_an_engine_that_does_not_start(start):
     with pytest.raises(EngineDied, match="no JAVA_HOME"):
         start("does-not-start")

@@ -1,0 +1,134 @@
+"""The images of a crash, from recordings of a few operations."""
+
+import pytest
+
+from conformance.checkpoints.crash_images import FAULTS, NoSuchBatch, Recording, crash_images, images_between
+from conformance.checkpoints.file_operations import FileContent, FileOperation, FolderContent
+
+STATE, COMMIT = "checkpoint/state/0/0/2.delta", "checkpoint/commits/1"
+
+
+def file(text):
+    return FileContent(text.encode(), 7)
+
+
+def put(path, text, temporary):
+    """What Spark does to write a file: under a temporary name, then renamed."""
+    return [
+        FileOperation("create", temporary),
+        FileOperation("write", temporary, file(text)),
+        FileOperation("rename", temporary, to=path),
+    ]
+
+
+def batch(id, rows):
+    """The operations of a micro-batch whose rows arrive before."""
+    log = [("offsets", rows), ("state", rows), ("commits", "done")]
+    paths = {"offsets": f"checkpoint/offsets/{id}", "state": f"checkpoint/state/0/0/{id + 1}.delta"}
+    paths["commits"] = f"checkpoint/commits/{id}"
+    arrival = FileOperation("rename", "streams/.staging/1.json", to=f"streams/events/{id}.json")
+    found = [arrival]
+    for name, text in log:
+        path = paths[name]
+        folder, _, last = path.rpartition("/")
+        found += put(path, text, f"{folder}/.{last}.1a2b.tmp")
+    return found
+
+
+BEFORE = FolderContent({"streams/.staging/1.json": file("{}"), "checkpoint/metadata": file("id")})
+
+
+@pytest.fixture
+def recording():
+    return Recording(BEFORE, (*batch(0, "a"), *batch(1, "bb"), *batch(2, "c")))
+
+
+def images(recording, **wanted):
+    found = crash_images(recording, recording.window(1, 1))
+    return [one for one in found if all(getattr(one, name) == value for name, value in wanted.items())]
+
+
+def test_a_window_reaches_from_the_arrival_of_its_rows_to_that_of_the_next(recording):
+    window = recording.window(1, 1)
+    assert (window.start, window.stop) == (11, 20)
+    assert recording.operations[window][0].path.startswith("checkpoint/offsets/.1.")
+    assert recording.operations[window][-1].to == COMMIT
+    assert recording.window(2, 2).stop == len(recording.operations)
+
+
+def test_a_micro_batch_that_is_not_there_is_named(recording):
+    with pytest.raises(NoSuchBatch, match="no micro-batch 9"):
+        recording.window(1, 9)
+
+
+def test_every_prefix_is_an_image(recording):
+    killed = images(recording, fault="killed")
+    assert [one.number for one in killed] == list(range(10))
+    assert COMMIT not in killed[8].content.files
+    assert killed[9].content.files[COMMIT] == file("done")
+    # What a process did before it was killed is all there.
+    assert killed[4].content.files["checkpoint/offsets/1"] == file("bb")
+    assert killed[4].content.files["checkpoint/state/0/0/.2.delta.1a2b.tmp"].content == b""
+    # Neither an earlier nor a later micro-batch is touched.
+    assert all("checkpoint/commits/0" in one.content.files for one in killed)
+    assert not any("streams/events/2.json" in one.content.files for one in killed)
+
+
+def test_a_sink_has_had_the_rows_once_the_commit_is_begun(recording):
+    killed = images(recording, fault="killed")
+    assert [sorted(one.emitted) for one in killed] == [[0]] * 7 + [[0, 1]] * 3
+
+
+def test_the_last_file_may_be_torn_or_empty(recording):
+    torn = {one.operation: one for one in images(recording, fault="torn")}
+    (renamed,) = (one for operation, one in torn.items() if operation.endswith(f"to {COMMIT}"))
+    assert renamed.content.files[COMMIT].content == b"do"
+    (empty,) = (one for one in images(recording, fault="empty") if one.operation.endswith(f"to {STATE}"))
+    assert empty.content.files[STATE].content == b""
+    assert COMMIT not in empty.content.files
+
+
+def test_a_lost_or_cut_off_file_is_missed_after_the_commit(recording):
+    for fault, content in (("lost", None), ("unsynced", b"b")):
+        (image,) = (one for one in images(recording, fault=fault) if one.operation.endswith(f"to {STATE}"))
+        found = image.content.files.get(STATE)
+        assert (found and found.content) == content
+        assert COMMIT in image.content.files
+        # Without the commit it is a prefix, and with half of it the last file is torn.
+        assert len(images(recording, fault=fault)) == 2
+
+
+def test_a_stale_file_takes_the_place_of_the_replays(recording):
+    (image,) = images(recording, fault="stale")
+    assert image.overlay.files == {STATE: file("bb")}
+    assert COMMIT not in image.content.files
+    assert STATE in image.content.files
+
+
+def test_equal_directories_are_one_image(recording):
+    found = images(recording)
+    assert {one.fault for one in found} == set(FAULTS)
+    assert len({(one.content.digest, one.overlay and one.overlay.digest) for one in found}) == len(found)
+
+
+def test_between_two_micro_batches_a_query_may_stop_without_a_crash(recording):
+    (image,) = images_between(recording, recording.window(1, 1))
+    assert COMMIT in image.content.files
+    both = list(images_between(recording, recording.window(1, 2)))
+    assert [sorted(one.emitted) for one in both] == [[0, 1], [0, 1, 2]]
+
+
+def test_a_folder_is_written_as_it_was_read(tmp_path):
+    content = FolderContent({"a/b": FileContent(b"\x00x", 1_000_000_007)}, frozenset({"a", "empty"}))
+    content.write(tmp_path / "copy")
+    assert FolderContent.read(tmp_path / "copy") == content
+    assert FolderContent.read(tmp_path / "nothing") == FolderContent()
+
+
+def test_operations_change_what_is_below_a_folder():
+    content = FolderContent({"a/b/c": file("1"), "a/bc": file("2")}, frozenset({"a", "a/b"}))
+    moved = content.after(FileOperation("rename", "a/b", to="d"))
+    assert moved == FolderContent({"d/c": file("1"), "a/bc": file("2")}, frozenset({"a", "d"}))
+    assert content.after(FileOperation("remove", "a/b")) == FolderContent({"a/bc": file("2")}, frozenset({"a"}))
+    made = content.after(FileOperation("make-folder", "e"))
+    assert made.folders == {"a", "a/b", "e"}

@@ -1,0 +1,170 @@
+"""Recording, restarting and judging, with engines of a few lines in place of Spark: each that is wrong is found out."""
+
+import sys
+from collections import Counter
+
+import pytest
+
+from conformance.core.case import Idle, Restart, Step
+from conformance.runner import crash
+from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Restarts
+from harness.engine.file_recorder import RecordingIncomplete
+from tests.support import observations
+from tests.support.crash_engine import CrashEngine
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has inotify")
+
+CASE = observations.case(*[None] * 4)
+
+
+@pytest.fixture
+def crashed(tmp_path):
+    def run(mode, case=CASE, step=None):
+        engine = CrashEngine(mode)
+        restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+        recorded = restarts.record(CrashPoint.of(case, step))
+        return recorded, list(restarts.judged(recorded))
+
+    return run
+
+
+def statuses(judged, *faults):
+    return Counter(verdict.status for image, verdict in judged if not faults or image.fault in faults)
+
+
+def test_an_engine_that_is_right_survives_every_kill(crashed):
+    recorded, judged = crashed("right")
+    assert recorded.point.step == 3
+    assert recorded.emitted == {2: ('["total", 3]',), 3: ('["total", 4]',)}
+    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged).keys() == {"continues", "refused"}
+    assert statuses(judged, "stale").keys() == {"continues"}
+    assert len(judged) == len(recorded.images) > recorded.operations
+    (lost,) = (verdict for image, verdict in judged if image.fault == "lost" and image.operation.endswith(".delta"))
+    assert (lost.status, lost.error, lost.why) == ("refused", "IllegalStateException", "3.delta is damaged")
+
+
+@pytest.mark.parametrize("step", [1, 2, 4])
+def test_any_step_can_crash(crashed, step):
+    _, judged = crashed("right", step=step)
+    assert statuses(judged, "killed").keys() == {"continues"}
+
+
+def test_an_engine_that_commits_before_its_state_loses_rows_at_a_kill(crashed):
+    _, judged = crashed("commits-first")
+    assert statuses(judged, "killed")["violates"] > 0
+
+
+def test_an_engine_that_takes_missing_state_for_none_emits_other_rows(crashed):
+    _, judged = crashed("forgets")
+    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged, "lost", "unsynced")["violates"] > 0
+
+
+def test_a_replay_that_does_not_start_from_the_old_state_counts_rows_twice(crashed):
+    _, judged = crashed("counts-twice")
+    assert statuses(judged, "killed")["violates"] > 0
+    # The sink had got the first attempt's rows when the commit was begun.
+    assert any("emitted other rows when it ran again" in verdict.why for _, verdict in judged)
+
+
+def test_an_engine_that_dies_or_cannot_say_what_is_wrong_is_unclear(crashed):
+    for mode, error in (("dies", "the engine died"), ("null-pointer", "NullPointerException")):
+        _, judged = crashed(mode)
+        found = statuses(judged)
+        assert found["unclear"] > 0
+        assert not found["violates"]
+        assert {verdict.error for _, verdict in judged if verdict.status == "unclear"} == {error}
+
+
+def test_every_image_has_the_files_and_the_steps_that_are_left(tmp_path):
+    engine = CrashEngine()
+    restarts = Restarts(lambda: engine, tmp_path, {"spark.sql.shuffle.partitions": "2"}, 60)
+    recorded = restarts.record(CrashPoint.of(CASE, 2))
+    engine.requests.clear()
+    list(restarts.judged(recorded))
+    last = engine.requests[-1]
+    assert (last.first, [step.action for step in last.steps]) == (2, ["start", "add", "add"])
+    assert last.conf == {"spark.sql.shuffle.partitions": "2"}
+    assert last.tell
+    assert {request.directory for request in engine.requests} == {str(tmp_path / "query")}
+
+
+def with_step(action, number=4):
+    steps = list(CASE.steps)
+    steps[number - 1] = Step(number=number, action=action)
+    return CASE.model_copy(update={"steps": tuple(steps)})
+
+
+def test_the_step_is_the_last_one_with_rows_that_others_follow():
+    assert CrashPoint.of(CASE).step == 3
+    assert CrashPoint.of(with_step(Idle())).step == 2
+    assert CrashPoint.of(observations.case(None)).step == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "step", "why"),
+    [
+        (with_step(Restart(how="graceful")), None, "it restarts its query"),
+        (CASE.model_copy(update={"trigger": "once"}), None, "its trigger is once"),
+        (CASE, 9, "no rows arrive in step 9; steps with rows: 1, 2, 3, 4"),
+        (with_step(Idle(), 2), 2, "no rows arrive in step 2; steps with rows: 1, 3, 4"),
+        (CASE.model_copy(update={"steps": (Step(number=1, action=Idle()),)}), None, "no rows arrive in it"),
+    ],
+)
+def test_a_case_that_cannot_crash_says_why(case, step, why):
+    with pytest.raises(NoMicroBatch, match=why):
+        CrashPoint.of(case, step)
+
+
+def test_a_case_that_fails_is_not_recorded(tmp_path):
+    class Failing(CrashEngine):
+        def observe(self, request, *, step_timeout):
+            super().observe(request, step_timeout=step_timeout)
+            return observations.observed(observations.failed(1, "AnalysisException"))
+
+    with pytest.raises(NotRecorded, match="step 1 ends with AnalysisException"):
+        Restarts(Failing, tmp_path, {}, 60).record(CrashPoint.of(CASE))
+
+
+def test_some_images_are_spread_over_all(crashed):
+    recorded, _ = crashed("right")
+    few = recorded.with_at_most(5)
+    assert [recorded.images.index(one) for one in few.images] == [at * len(recorded.images) // 5 for at in range(5)]
+    assert recorded.with_at_most(None) == recorded.with_at_most(10_000) == recorded
+
+
+def test_an_incomplete_recording_is_repeated(tmp_path, monkeypatch):
+    complete, attempts = crash.FileRecorder.operations, []
+
+    def operations(self):
+        attempts.append(self)
+        if len(attempts) < 3:
+            raise RecordingIncomplete("more events than the kernel keeps")
+        return complete(self)
+
+    monkeypatch.setattr(crash.FileRecorder, "operations", operations)
+    engine = CrashEngine()
+    assert Restarts(lambda: engine, tmp_path, {}, 60).record(CrashPoint.of(CASE)).images
+    assert len(attempts) == 3
+
+
+def test_rows_in_other_micro_batches_are_not_judged_at_the_first_attempt(tmp_path):
+    class Splitting(CrashEngine):
+        """Once, a later step's rows come in no micro-batch of their own."""
+
+        split = 0
+
+        def observe(self, request, *, step_timeout):
+            seen = super().observe(request, step_timeout=step_timeout)
+            if request.steps[0].action == "start" and not self.split:
+                self.split += 1
+                last = seen.steps[-1]
+                return seen.model_copy(update={"steps": (*seen.steps[:-1], last.model_copy(update={"batches": ()}))})
+            return seen
+
+    engine = Splitting()
+    restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+    judged = list(restarts.judged(restarts.record(CrashPoint.of(CASE))))
+    assert engine.split == 1
+    assert statuses(judged, "killed").keys() == {"continues"}
