@@ -179,8 +179,8 @@ def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[
 
 def _examples(records: list[CrashRecord]) -> Iterator[str]:
     """One of each kind: of each version, store and error."""
-    alike: dict[tuple[str, str, str], list[CrashRecord]] = {}
+    kinds: dict[tuple[str, str, str], list[CrashRecord]] = {}
     for record in records:
-        alike.setdefault((record.target, record.state_store, record.error), []).append(record)
-    for group in alike.values():
+        kinds.setdefault((record.target, record.state_store, record.error), []).append(record)
+    for group in kinds.values():
         yield f"{group[0]}{f'; and {len(group) - 1} more like this' if group[1:] else ''}"
