@@ -25,11 +25,11 @@ Examples:
   # every crash in one micro-batch of a window aggregation
   conformance crash cases/late-drops/window-still-open.yaml
 
-  # on another version, with state in RocksDB
-  conformance crash cases/late-drops/window-still-open.yaml --spark 3.5 --state-store rocksdb
-
   # a first impression, in half a minute
-  conformance crash cases/late-drops/window-still-open.yaml --images 12
+  conformance crash my/case.yaml --images 12
+
+  # on another version, with state in RocksDB
+  conformance crash my/case.yaml --spark 3.5 --state-store rocksdb
 
   # in the micro-batch of another step
   conformance crash my/case.yaml --step 4
