@@ -26,7 +26,7 @@ Examples:
   conformance crash cases/late-drops/window-still-open.yaml
 
   # a first impression, in half a minute
-  conformance crash my/case.yaml --images 12
+  conformance crash my/case.yaml --at-most 12
 
   # on another version, with state in RocksDB
   conformance crash my/case.yaml --spark 3.5 --state-store rocksdb
@@ -57,9 +57,9 @@ def crash(
             min=1,
         ),
     ] = None,
-    images: Annotated[
+    at_most: Annotated[
         int | None,
-        option("Restart from only N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1),
+        option("Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1),
     ] = None,
     spark: Annotated[
         list[str] | None,
@@ -93,7 +93,7 @@ def crash(
             tags=tag or (),
             spark=spark or (),
             step=step,
-            images=images,
+            images=at_most,
             state_store=state_store,
             runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
             step_timeout=step_timeout,

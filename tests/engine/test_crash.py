@@ -17,7 +17,7 @@ def test_a_window_aggregation_survives_its_crashes(tmp_path):
     done = conformance(ROOT, *shlex.split(COMMAND)[1:], "-o", str(tmp_path / "crashes.jsonl"))
     assert done.returncode == 0, done.stdout + done.stderr
     records = CrashRecords.read(tmp_path / "crashes.jsonl").records
-    assert len(records) == int(re.findall(r"--images (\d+)", COMMAND)[0])
+    assert len(records) == int(re.findall(r"--at-most (\d+)", COMMAND)[0])
     assert {record.status for record in records if record.fault == "killed"} == {"continues"}
     assert {record.status for record in records} <= {"continues", "refused", "unclear"}
     # Torn, lost and unsynced files are among them, and some of these are refused: a check that finds nothing finds no damage either.
