@@ -59,7 +59,9 @@ def crash(
     ] = None,
     at_most: Annotated[
         int | None,
-        option("Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1),
+        option(
+            "Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1
+        ),
     ] = None,
     spark: Annotated[
         list[str] | None,
