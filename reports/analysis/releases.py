@@ -51,6 +51,12 @@ class ReleaseLine:
     """Newest first."""
 
 
+def released(target: Target) -> date | None:
+    """The day on which Apache's release came to PyPI; None for another build, or if it is not known."""
+    version = target.version
+    return released_on(version) if version is not None and target.apache else None
+
+
 def release_lines(report: Report) -> tuple[ReleaseLine, ...]:
     """Every line of the report, newest first, with all of its releases."""
     matrix = report.every_release

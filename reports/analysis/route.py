@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -48,6 +48,30 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
         bugs = sum(cell is not None and cell.status == "bug" for cell in cells)
         tried = _tried(report, before, target)
         yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
+
+
+def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
+    """Of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
+    by_line: dict[str, list[RouteRelease]] = {}
+    for one in releases:
+        if (version := one.target.version) is not None:
+            by_line.setdefault(version.line, []).append(one)
+    return tuple(min(reversed(own), key=lambda one: one.bugs) for own in by_line.values())
+
+
+def with_checkpoints(report: Report, target: Target) -> Target:
+    """The target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true.
+
+    Returns:
+        The target itself if there is none.
+    """
+    tried = {name for cell in report.results.upgrades for name in (cell.origin, cell.to)}
+    version = target.version
+    if target.name in tried or version is None:
+        return target
+    line = [one for one in report.versions if one.apache and one.name in tried and one.version is not None]
+    own = [one for one in line if one.version is not None and one.version.line == version.line]
+    return own[-1] if own else target
 
 
 def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:

@@ -40,12 +40,22 @@ def short(target: str) -> str:
     return slug(target.removeprefix("spark-"))
 
 
+def upgrade_files(before: str, after: str) -> tuple[str, str, str]:
+    """The names of the files of a dossier: its page, its picture, and the changes to accept."""
+    name = f"{short(before)}-{short(after)}"
+    return f"upgrade-{name}.html", f"upgrade-{name}.svg", f"accepted-{name}.yaml"
+
+
 class Addresses(Protocol):
     """How pages and places are addressed."""
 
     @property
     def feed(self) -> str | None:
         """The address of the feed of known bugs for a link on their page; None if there is no feed."""
+
+    @property
+    def upgrades(self) -> str | None:
+        """The folder of the dossiers of upgrades; None if there are none."""
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:
         """The address of a page, or of a place on it, for a link on ``seen_from``."""
@@ -68,6 +78,7 @@ class InAFolder:
     """A file for each page."""
 
     feed: str = "bugs.atom"
+    upgrades: str = "upgrades"
 
     def file(self, key: str) -> str:
         """The path of the page, relative to the folder of the report."""
@@ -92,6 +103,7 @@ class InOneFile:
     """Every page is a section of one document; the fragment of the address selects it."""
 
     feed: None = None
+    upgrades: None = None
 
     def page(self, key: str, seen_from: str, place: str = "") -> str:  # noqa: ARG002 – the address is the same on every page
         return f"#{quote(self.id(key, place), safe='/:')}"

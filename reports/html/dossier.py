@@ -12,13 +12,14 @@ from conformance.core.output_file import FileKind, OtherContent, write_file
 from reports.analysis.acceptances import DRAFT, draft
 from reports.analysis.gate import Gate, gate
 from reports.analysis.report import Report
-from reports.analysis.route import Route, RouteRelease, releases_between, routes
-from reports.html.addresses import short
+from reports.analysis.route import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
+from reports.html.addresses import upgrade_files
 from reports.html.checkpoints import CheckpointSection, checkpoint_section
 from reports.html.comparison import Comparison, comparison
 from reports.html.pages import templates
 from reports.html.sources import SourceLink
 from reports.html.standalone_page import write_standalone
+from reports.results.records import Target
 
 _PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0
@@ -58,6 +59,10 @@ class Dossier:
     route: Route | None
     """The one with the fewest refused checkpoints; None if not every hop of any was tried."""
     direct: Route | None
+    instead: tuple[tuple[Target, Target], ...]
+    """A version none of whose checkpoints were tried, and the release of its line whose route is told."""
+    fewest: tuple[RouteRelease, ...]
+    """Of each line on the way the release with the fewest known bugs."""
 
     @property
     def title(self) -> str:
@@ -89,16 +94,21 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     ruled = gate(report.results, before, after, cases=tuple(report.cases.values()))
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair)
-    found = routes(report, pair.before, pair.after)
+    ends = (pair.before, pair.after)
+    tried = tuple(with_checkpoints(report, one) for one in ends)
+    found = routes(report, *tried) if tried[0] != tried[1] else ()
+    between = tuple(releases_between(report, *ends))
     return Dossier(
         gate=ruled,
         comparison=compared,
         checkpoints=handed,
         fixed=tuple(_fixed(compared)),
         workarounds=tuple(dict.fromkeys(_workarounds(compared, handed))),
-        releases=tuple(releases_between(report, pair.before, pair.after)),
+        releases=between,
         route=found[0] if found else None,
         direct=next((route for route in found if len(route.releases) == 2), None),
+        instead=tuple((asked, one) for asked, one in zip(ends, tried, strict=True) if asked != one) if found else (),
+        fewest=fewest_bugs(between),
     )
 
 
@@ -113,9 +123,8 @@ def write_dossier(report: Report, before: str, after: str, out: Path) -> Iterato
     """
     found = dossier(report, before, after)
     pair = found.comparison.pair
-    name = f"{short(pair.before.name)}-{short(pair.after.name)}"
     out.mkdir(parents=True, exist_ok=True)
-    page, picture, accepted = out / f"upgrade-{name}.html", out / f"upgrade-{name}.svg", out / f"accepted-{name}.yaml"
+    page, picture, accepted = (out / name for name in upgrade_files(pair.before.name, pair.after.name))
     drawn = templates().get_template("dossier.svg").render(found=found)
     write_standalone(
         page,

@@ -13,10 +13,10 @@ from markupsafe import Markup
 from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
-from reports.analysis.releases import release_lines
+from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
 from reports.html.about_page import about_page
-from reports.html.addresses import Addresses, case_key, compare_key, short, slug
+from reports.html.addresses import Addresses, case_key, compare_key, short, slug, upgrade_files
 from reports.html.arrivals import FATES
 from reports.html.behaviours_page import behaviours_page
 from reports.html.bugs_page import bugs_page
@@ -84,7 +84,9 @@ def templates() -> Environment:
         lstrip_blocks=True,
         finalize=visible,
     )
-    found.filters.update(capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut, source_link=SourceLink.of)
+    found.filters.update(
+        released=released, capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut, source_link=SourceLink.of
+    )
     return found
 
 
@@ -199,11 +201,20 @@ class _Renderer:
             checkpoints=checkpoint_section(self._report, pair) if pair is not None else None,
             targets=self._report.versions,
             grid=self._grid(key, pair),
+            dossier=self._dossier(key, pair),
             pairs=[f"{short(one.before.name)}..{short(one.after.name)}" for one in self._report.pairs],
             rule=RULE,
             pattern=self._addresses.page("compare/{from}..{to}", key).replace("%7B", "{").replace("%7D", "}"),
             **about,
         )
+
+    def _dossier(self, seen_from: str, pair: Changes | None) -> tuple[str, ...]:
+        """The addresses of the files of the dossier of a pair; empty if there is none."""
+        folder = self._addresses.upgrades
+        if pair is None or folder is None:
+            return ()
+        names = upgrade_files(pair.before.name, pair.after.name)
+        return tuple(self._addresses.asset(f"{folder}/{name}", seen_from) for name in names)
 
     def _grid(self, seen_from: str, current: Changes | None) -> tuple[PairRow, ...]:
         targets = self._report.versions

@@ -11,9 +11,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from conformance.core.output_file import FileKind, any_content, write_file
+from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
+from reports.html.dossier import write_dossier
 from reports.html.feed import feed
 from reports.html.pages import TABS, Page, pages, renderings, templates
 from reports.html.standalone_page import asset, page_kind
@@ -46,7 +48,8 @@ def write(report: Report, out: Path) -> Path:
     rendered = [*renderings(report, addresses)]
     # What many pages share is found while those of the tabs are rendered.
     _write(rendered[: len(TABS)], out, addresses)
-    divide(rendered[len(TABS) :], partial(_write, out=out, addresses=addresses))
+    jobs = [partial(_write, [one], out, addresses) for one in rendered[len(TABS) :]]
+    divide([*jobs, *(partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs)], _do)
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))
@@ -79,6 +82,16 @@ def _write(rendered: Iterable[Callable[[], Page]], out: Path, addresses: InAFold
     for render in rendered:
         page = render()
         _put(out / addresses.file(page.key), _alone(page, addresses))
+
+
+def _dossier(report: Report, pair: Changes, folder: Path) -> None:
+    for _ in write_dossier(report, pair.before.name, pair.after.name, folder):
+        pass
+
+
+def _do(jobs: Iterable[Callable[[], None]]) -> None:
+    for job in jobs:
+        job()
 
 
 def _alone(page: Page, addresses: InAFolder) -> str:

@@ -10,6 +10,7 @@ import pytest
 from conformance.cli.main import main
 from conformance.suite.discovery import Suite
 from reports.analysis.gate import NoSuchVersion
+from reports.analysis.releases import released
 from reports.analysis.report import Report
 from reports.analysis.route import releases_between, routes
 from reports.html.dossier import dossier, write_dossier
@@ -79,6 +80,32 @@ class TestRoute:
             ("4.0.5", 1, 1, True),
             ("4.1.4", 2, 1, False),
         ]
+
+    def test_a_release_without_checkpoints_has_the_route_of_its_line(self, tmp_path: Path) -> None:
+        answers = {"f/a": {"3.5.3": a.LOST, "3.5.9": a.CALM, "4.0.0": a.CALM, "4.0.5": a.CALM}}
+        found = a.results(tmp_path / "r.jsonl", answers)
+        made = Report.of(
+            Results(found.header, found.cells, found.footer, (), (handed("3.5.9", "4.0.5", "resumes"),)), Suite(())
+        )
+        told = dossier(made, "3.5.3", "4.0.5")
+        assert [(asked.title, tried.title) for asked, tried in told.instead] == [("3.5.3", "3.5.9")]
+        assert str(told.route) == "3.5.9 → 4.0.5"
+        assert [one.target.title for one in told.releases] == ["3.5.9", "4.0.0", "4.0.5"]
+        assert str(released(told.releases[1].target)) == "2025-05-23"
+        path = Path(next(write_dossier(made, "3.5.3", "4.0.5", tmp_path)))
+        assert "No checkpoint of 3.5.3 was tried; the route is that of 3.5.9" in path.read_text()
+        # Nothing was tried on any release of its line.
+        assert dossier(report(tmp_path), "3.5.9", "4.1.4").instead == ()
+
+    def test_of_each_line_the_newest_of_those_with_the_fewest_bugs(self, tmp_path: Path) -> None:
+        bug = differs("==3.5.9", because="lost", link="SPARK-2", bug=True, steps={1: {"rows": [["12:00", "12:10", 1]]}})
+        found = a.results(
+            tmp_path / "r.jsonl",
+            {"f/a": {"3.5.3": a.CALM, "3.5.4": a.CALM, "3.5.9": a.LOST, "4.0.0": a.CALM, "4.0.5": a.CALM}},
+            {"f/a": (bug,)},
+        )
+        told = dossier(Report.of(found, Suite(())), "3.5.3", "4.0.5")
+        assert [one.target.title for one in told.fewest] == ["3.5.4", "4.0.5"]
 
     def test_a_downgrade_has_no_releases_on_the_way(self, tmp_path: Path) -> None:
         made = report(tmp_path)
