@@ -22,7 +22,6 @@ from conformance.suite.discovery import Suite
 from reports.analysis.report import Report
 from reports.html.writer import write, write_one_file
 from reports.results.reading import Results
-from reports.results.records import DocumentedUpgrade, UpgradeCell
 from tests.support import cells as a
 from tests.support.observations import batch, step
 from tests.support.runs import written
@@ -337,51 +336,6 @@ class TestCommand:
         written(tmp_path / "results.jsonl")
         assert self.run("results.jsonl", "--output", "results.jsonl") == 2
         assert "give --output a folder" in capsys.readouterr().err
-
-
-class TestCheckpoints:
-    def report(self, tmp_path: Path, *statuses: str) -> Report:
-        results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
-        entry = DocumentedUpgrade(because="the state has another schema", link="SPARK-9")
-        upgrades = tuple(
-            UpgradeCell(
-                case=f"f/{number}",
-                family="f",
-                case_digest="0",
-                origin="spark-3.5.9",
-                to="spark-4.3.0",
-                cut=2,
-                status=status,  # type: ignore[arg-type]
-                entry=entry if status == "refused" else None,
-                notes=(HOSTILE,) if status == "violates" else (),
-            )
-            for number, status in enumerate(statuses)
-        )
-        return Report.of(Results(results.header, results.cells, results.footer, (), upgrades), Suite(()))
-
-    def text(self, tmp_path: Path, *statuses: str) -> str:
-        write(self.report(tmp_path, *statuses), tmp_path / "site")
-        Page((tmp_path / "site" / "index.html").read_text())
-        return (tmp_path / "site" / "index.html").read_text()
-
-    def test_what_becomes_of_them_is_told_worst_first(self, tmp_path: Path) -> None:
-        text = self.text(tmp_path, "resumes", "refused", "violates")
-        assert "Checkpoints of 3.5.9 on 4.3.0: of 3 tried checkpoints, 1 is refused, 1 is not as expected." in text
-        assert "2 of 3 checkpoints do not resume normally" in text
-        assert text.index("<span>f/2</span>") < text.index("<span>f/1</span>")
-        assert "the state has another schema" in text
-        assert "issues.apache.org/jira/browse/SPARK-9" in text
-
-    def test_all_go_on(self, tmp_path: Path) -> None:
-        assert "of 1 tried checkpoint, every one resumes as if" in self.text(tmp_path, "resumes")
-
-    def test_what_no_run_covers_is_counted(self, tmp_path: Path) -> None:
-        assert "of 1 tried checkpoint, 1 is refused; 2 not tried" in self.text(
-            tmp_path, "refused", "not-run", "not-run"
-        )
-
-    def test_none_were_handed_over(self, tmp_path: Path) -> None:
-        assert "Checkpoints of" not in self.text(tmp_path)
 
 
 def test_tests_of_spark_that_are_carried_in_part_do_not_count(tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""What pages say about checkpoints of one version on another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.suite.discovery import Suite
+from reports.analysis.report import Report
+from reports.html.writer import write
+from reports.results.reading import Results
+from reports.results.records import DocumentedUpgrade, UpgradeCell
+from tests.support import cells as a
+from tests.unit.reports.html.test_site import HOSTILE, Page
+
+
+def report(tmp_path: Path, *statuses: str) -> Report:
+    results = a.results(tmp_path / "r", {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}})
+    entry = DocumentedUpgrade(because="the state has another schema", link="SPARK-9")
+    upgrades = tuple(
+        UpgradeCell(
+            case=f"f/{number}",
+            family="f",
+            case_digest="0",
+            origin="spark-3.5.9",
+            to="spark-4.3.0",
+            cut=2,
+            status=status,  # type: ignore[arg-type]
+            entry=entry if status == "refused" else None,
+            notes=(HOSTILE,) if status == "violates" else (),
+        )
+        for number, status in enumerate(statuses)
+    )
+    return Report.of(Results(results.header, results.cells, results.footer, (), upgrades), Suite(()))
+
+
+def text(tmp_path: Path, *statuses: str) -> str:
+    write(report(tmp_path, *statuses), tmp_path / "site")
+    Page((tmp_path / "site" / "index.html").read_text())
+    return (tmp_path / "site" / "index.html").read_text()
+
+
+def test_what_becomes_of_them_is_told_worst_first(tmp_path: Path) -> None:
+    told = text(tmp_path, "resumes", "refused", "violates")
+    assert "Checkpoints of 3.5.9 on 4.3.0: of 3 tried checkpoints, 1 is refused, 1 is not as expected." in told
+    assert "2 of 3 checkpoints do not resume normally" in told
+    assert told.index("<span>f/2</span>") < told.index("<span>f/1</span>")
+    assert "the state has another schema" in told
+    assert "issues.apache.org/jira/browse/SPARK-9" in told
+
+
+def test_all_go_on(tmp_path: Path) -> None:
+    assert "of 1 tried checkpoint, every one resumes as if" in text(tmp_path, "resumes")
+
+
+def test_what_no_run_covers_is_counted(tmp_path: Path) -> None:
+    assert "of 1 tried checkpoint, 1 is refused; 2 not tried" in text(tmp_path, "refused", "not-run", "not-run")
+
+
+def test_none_were_handed_over(tmp_path: Path) -> None:
+    assert "Checkpoints of" not in text(tmp_path)
