@@ -117,7 +117,7 @@ def _specifier(text: str) -> SpecifierSet:
 
 @cache
 def releases() -> tuple[SparkVersion, ...]:
-    """Every known release of Apache Spark since 3.0.0, oldest first."""
+    """Every known release of Apache Spark since 2.4.0, oldest first."""
     return tuple(_release_dates())
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Protocol, Tuple, runtime_checkable
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, FrozenSet, List, Optional, Tuple
 
 from .breakpoint import Breakpoint
 from .request import Batch, Stream
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object  # `typing` has it from CPython 3.8 on, and Spark 2.4 runs on 3.7
 
 Emitted = Callable[[int, List[List[Any]]], None]
 """Called with a micro-batch's id and rows before the engine can commit it, from another thread."""
@@ -25,7 +30,6 @@ class ReadableFiles(Protocol):
         """Remove the directory of a case that is over."""
 
 
-@runtime_checkable
 class Files(ReadableFiles, Protocol):
     """A file system in which files can be written, renamed and removed one by one."""
 

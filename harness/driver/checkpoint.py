@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from typing import Any
+from typing import Any, cast
 
 from .backend import Files, ReadableFiles
 
@@ -104,8 +104,7 @@ class Checkpoint:
     @property
     def _writable(self) -> Files:
         # The host sends no case that changes a checkpoint on a storage behind Connect.
-        assert isinstance(self._files, Files), self._files
-        return self._files
+        return cast(Files, self._files)
 
     def _file(self, log: str, batch: int) -> str:
         return posixpath.join(self.path, log, str(batch))

@@ -26,7 +26,9 @@ def keep_origins() -> None:
         from pyspark.errors.exceptions import captured as module  # 3.4 and newer
     except ImportError:
         from pyspark.sql import utils as module
-    convert = module.convert_exception
+    convert = getattr(module, "convert_exception", None)
+    if convert is None:  # before 3.0: `_throwable` finds it
+        return
 
     def convert_and_remember(throwable: Any) -> Any:
         converted = convert(throwable)
@@ -90,14 +92,23 @@ def _walk_python(error: BaseException | None, classes: list[str], texts: list[st
         return
     classes.extend(_conditions(error))
     classes.extend(parent.__name__ for parent in type(error).__mro__)
-    throwable = getattr(error, "java_throwable", None) or getattr(error, "_origin", None)
-    if isinstance(error, Py4JJavaError):
-        throwable = error.java_exception
+    throwable = _throwable(error)
     if throwable is not None:
         _walk_java(throwable, classes, texts)
     else:
         texts.append(str(error))
     _walk_python(error.__cause__, classes, texts, depth + 1)
+
+
+def _throwable(error: BaseException) -> Any:
+    """The Java throwable behind an exception, None if it is Python's own."""
+    if isinstance(error, Py4JJavaError):
+        return error.java_exception
+    kept = getattr(error, "java_throwable", None) or getattr(error, "_origin", None)
+    # Before 3.0 pyspark raises what it converts while it handles py4j's exception.
+    if kept is None and hasattr(error, "stackTrace") and isinstance(error.__context__, Py4JJavaError):
+        return error.__context__.java_exception
+    return kept
 
 
 def _walk_java(throwable: Any, classes: list[str], texts: list[str]) -> None:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .class_path import order_class_path
+from .pinned_threads import pin_threads
 
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 
@@ -37,6 +38,7 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    pin_threads(spark.sparkContext._gateway)
     if spark.conf.get("spark.conformance.writeChecksums", "true") == "false":
         _write_no_checksums(spark)
     if spark.conf.get("spark.conformance.hadoopDefaults", "true") == "false":

@@ -94,13 +94,14 @@ class Uv:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
         command = ("pip", "install", "--no-cache", "--python", str(python), *requirements)
-        with as_file(files("harness.environments") / "setuptools.cfg") as stored:
+        ours = files("harness.environments")
+        with as_file(ours / "setuptools.cfg") as stored, as_file(ours / "build-constraints.txt") as constraints:
             # PyPI has the sources of pyspark only, of which uv makes a wheel.
             self._run(
                 f"Installing {', '.join(requirements)}",
                 *command,
                 on_progress=on_progress,
-                more={"DIST_EXTRA_CONFIG": str(stored)},
+                more={"DIST_EXTRA_CONFIG": str(stored), "UV_BUILD_CONSTRAINT": str(constraints)},
             )
 
     def pythons(self) -> tuple[Python, ...]:

@@ -18,6 +18,8 @@ from harness.targets.target import JavaRequirement
 _SECONDS_TO_ANSWER = 60
 OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """Variables whose content every Java takes as options."""
+_OF_A_MAJOR = re.compile(r"JAVA_HOME_(\d+)(?:_\w+)?|JAVA(\d+)_HOME")
+"""Variables with the home of one major version: ``JAVA_HOME_8``, ``JAVA_HOME_17_X64`` (GitHub's runners), ``JAVA8_HOME``."""
 _INSTALLED_UNDER = (
     "/usr/lib/jvm/*",
     "/opt/java/*",
@@ -66,7 +68,7 @@ class NoSuchJava(HarnessError):
                 [
                     f"{need} is needed. Looked in JAVA_HOME, on PATH and in the usual directories, and found:",
                     *places,
-                    f"Install a full JDK {need.majors[-1]} and point JAVA_HOME at it.",
+                    f"Install a full JDK {need.majors[-1]} and point JAVA_HOME or JAVA_HOME_{need.majors[-1]} at it.",
                 ]
             )
         )
@@ -99,7 +101,9 @@ def major(version: str) -> int:
 
 
 def find(need: JavaRequirement, environ: Mapping[str, str] = os.environ) -> Java:
-    """The first Java of this machine that meets the requirement: JAVA_HOME, then PATH, then the usual directories.
+    """The first Java of this machine that meets the requirement.
+
+    Looked for in JAVA_HOME, on PATH, in variables with the home of one major version (newest first), and in the usual directories.
 
     Raises:
         NoSuchJava: none does.
@@ -134,6 +138,10 @@ def _places(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield f"JAVA_HOME={home}", Path(home) / "bin" / "java"
     if on_path := shutil.which("java", path=environ.get("PATH", "")):
         yield on_path, Path(on_path)
+    of_a_major = [(int(named[1] or named[2]), name) for name in environ if (named := _OF_A_MAJOR.fullmatch(name))]
+    for _, name in sorted(of_a_major, key=lambda one: (-one[0], one[1])):
+        if environ[name]:
+            yield f"{name}={environ[name]}", Path(environ[name]) / "bin" / "java"
     for pattern in _INSTALLED_UNDER:
         for home_found in _matching(pattern, environ):
             if (home_found / "bin" / "java").exists():

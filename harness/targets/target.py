@@ -44,10 +44,12 @@ class Target:
     """Operations that Spark supports on a stream and its Connect does not, each with its ticket."""
     image: str | None = None
     """The official container image by its long tag; None if there is none."""
-    base: str = ""
-    """The base image for ``targets build``: a Debian whose Python and Java this Spark supports."""
+    base: str | None = None
+    """The base image for ``targets build``: a Debian whose Python and Java this Spark supports; None if there is none."""
     base_java: int = 17
     """The major version of the Java to install if the base has none."""
+    by_name: bool = False
+    """Whether only a version, a line or a range selects it: ``lines``, ``all`` and ``newest`` do not."""
     installed: InstalledSpark | None = None
     """The installed pyspark, if this target is not Apache's release."""
     label: str | None = None
