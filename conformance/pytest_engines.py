@@ -13,6 +13,7 @@ from conformance.runner.engines import Engines
 from conformance.runner.project import OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S
 from conformance.runner.session import choose_targets
+from harness.environments import readiness
 from harness.runtimes.cluster import settings_of
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
 from harness.scheduling.cell_run import Limits
@@ -26,7 +27,10 @@ def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
         pytest.UsageError: there is none.
     """
     try:
-        return choose_targets(config.getoption("--spark") or ["newest"]).targets
+        targets = choose_targets(config.getoption("--spark") or ["newest"]).targets
+        if config.getoption("--spark-runtime") == "local":
+            readiness.check_those_by_name(targets)
+        return targets
     except (ValueError, RuntimeError) as error:
         raise pytest.UsageError(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Runs the queries whose checkpoints the tests read, on the pyspark of the Python that runs it: CPython 3.8 and newer.
+"""Runs the queries whose checkpoints the tests read, on the pyspark of the Python that runs it: CPython 3.7 and newer.
 
     python checkpoint_queries.py FOLDER outer_join-rocksdb …
 
@@ -65,7 +65,9 @@ def run(spark: SparkSession, folder: Path, name: str, provider: str) -> None:
             (folder / source).mkdir(parents=True, exist_ok=True)
             lines = [json.dumps({f"{source}_id": id_, f"{source}_time": time}) + "\n" for id_, time in rows]
             (folder / source / f"{number}.json").write_text("".join(lines))
-        writer = frame.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
+        # Spark 2.4 has no format `noop`.
+        writer = frame.writeStream.foreachBatch(lambda micro_batch, _: micro_batch.collect() and None)
+        writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
         started = writer.start()
         started.processAllAvailable()
         started.stop()

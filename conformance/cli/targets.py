@@ -323,7 +323,7 @@ def _java(one: Readiness) -> str:
         return f"{one.java.version} ({_short(one.java.home)})"
     if one.embedded:
         return f"{one.prepared.java_version} (embedded)" if one.prepared else f"embedded ({one.embedded})"
-    return "none that fits"
+    return f"needs {one.target.java}"
 
 
 def _short(path: Path) -> str:

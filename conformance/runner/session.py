@@ -165,6 +165,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         NothingChanged: ``since`` leaves no case.
         OptionsClash, NotAShard, NoHistory, NoSuchVariant: an option does not fit these cases.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
+        CannotRunHere: see `readiness.check_those_by_name`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
@@ -192,6 +193,8 @@ def plan_run(options: RunOptions) -> RunPlan:
         [spec for spec in specs if spec != MODEL.name],
         spark_home=options.spark_home,
     )
+    if options.runtime.uses_java_here:
+        readiness.check_those_by_name(choice.targets)
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *not_confined(options.runtime, cases))

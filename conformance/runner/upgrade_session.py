@@ -23,8 +23,9 @@ from conformance.runner.run_cells import Display
 from conformance.runner.session import RunOutcome, SessionOptions, choose_targets, run_and_write, unseen
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
+from harness.environments import readiness
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Targets
+from harness.targets.catalogue import Targets, runs_anywhere
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
@@ -100,6 +101,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         InvalidCase: a case is invalid.
         OptionsClash: nothing is left to resume.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+        CannotRunHere: see `readiness.check_those_by_name`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
@@ -165,12 +167,15 @@ def _handed_over(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
 def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, ...]]:
     """The pairs that were asked for: every one if both sides are named and no policy is; else those of the policy that fit."""
     before, after = (choose_targets(specs) if specs else None for specs in (options.before, options.after))
+    here = options.runtime.uses_java_here
+    if here:
+        readiness.check_those_by_name(target for choice in (before, after) if choice for target in choice.targets)
     notes = (*(before.notes if before else ()), *(after.notes if after else ()))
     if before is not None and after is not None and options.policy is None:
         return between(before.targets, after.targets), notes
     fitting = tuple(
         pair
-        for pair in pairs(Targets.load(), options.policy)
+        for pair in pairs(Targets.load(), options.policy, obstacle=readiness.obstacle if here else runs_anywhere)
         if (before is None or pair[0] in before.targets) and (after is None or pair[1] in after.targets)
     )
     return fitting, notes

@@ -8,7 +8,7 @@ from .breakpoint import Breakpoint
 from .request import Batch, Stream
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from typing import Protocol  # novermin
 else:
     Protocol = object  # `typing` has it from CPython 3.8 on, and Spark 2.4 runs on 3.7
 

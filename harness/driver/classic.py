@@ -43,6 +43,7 @@ class Classic:
         self._session_class = _session_class(self.spark)
         self._connecting = threading.Lock()
         self._broker: Optional[Broker] = None
+        self._session_settings = session.settings_of_each(self.spark)
 
     def identity(self) -> Dict[str, Any]:
         from pyspark.sql import DataFrame, GroupedData
@@ -85,6 +86,8 @@ class Classic:
         Some checks read the active session's settings instead of the query's (the chained-operator check of 3.1, for one).
         """
         session = self.spark.newSession()
+        for key, value in self._session_settings.items():
+            session.conf.set(key, value)
         self._session_class.setActiveSession(session._jsparkSession)
         return session
 

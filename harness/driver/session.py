@@ -19,6 +19,8 @@ SESSION_SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
 """Settings of every session; a session can override them."""
+_FIRST_WHOSE_QUERIES_KEEP_THEM = 3
+"""The first major version of Spark whose queries have the settings of their session, whatever the context says (SPARK-27253)."""
 
 
 def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
@@ -46,6 +48,22 @@ def start(work: str, conf: dict[str, str], hidden: dict[str, str]) -> Any:
     # Here, because starting it is not thread-safe; every query calls `foreachBatch` through it.
     ensure_callback_server_started(spark.sparkContext._gateway)
     return spark
+
+
+def settings_of_each(spark: Any) -> dict[str, str]:
+    """What to set in each new session, because the context does not have it (any more).
+
+    Before 3.0 a query runs with the settings of the context, even if its session has overridden them. So they are taken out of the context,
+    and a new session would be without them.
+    """
+    if int(spark.version.split(".")[0]) >= _FIRST_WHOSE_QUERIES_KEEP_THEM:
+        return {}
+    context = spark.sparkContext._jsc.sc().conf()
+    taken = {key: context.get(key) for key in SESSION_SETTINGS}
+    for key in taken:
+        context.remove(key)
+        spark.builder._options.pop(key, None)  # pyspark sets these anew whenever it asks for the session
+    return taken
 
 
 def _start_jvm(shown: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.environments import java as javas
@@ -12,7 +12,21 @@ from harness.environments.environment import Environment
 from harness.environments.installer import Uv
 from harness.environments.java import Java, NoSuchJava
 from harness.environments.pythons import Python
+from harness.errors import HarnessError
 from harness.targets.target import Target
+
+
+class CannotRunHere(HarnessError):
+    """This machine cannot run a target that was chosen by name."""
+
+    def __init__(self, target: Target) -> None:
+        major = target.java.majors[-1]
+        super().__init__(
+            f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
+            f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
+            f" or use an image: --runtime container --image {target.version.line}=IMAGE"
+        )
+        self.target = target
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,17 @@ def obstacle(target: Target) -> str | None:
     A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
     """
     return _java(target, os.environ)[2]
+
+
+def check_those_by_name(targets: Iterable[Target]) -> None:
+    """Before anything runs: few machines can run a target that is chosen by name.
+
+    Raises:
+        CannotRunHere: this one cannot.
+    """
+    for target in targets:
+        if target.by_name and obstacle(target) is not None:
+            raise CannotRunHere(target)
 
 
 def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:

@@ -78,6 +78,11 @@ class RuntimeOptions:
     kafka: str | None = None
     """``host:port`` of the broker for topics; None to start one when a case needs it. Only for ``local``."""
 
+    @property
+    def uses_java_here(self) -> bool:
+        """Whether engines are JVMs of this machine: not those in containers, and not a Connect server."""
+        return self.runtime == "local" and self.endpoint is None
+
 
 def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     """The runtime for the options.

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations, product
 from typing import Any, Literal, TypeAlias, get_args
 
 from conformance.core.data import read_data
-from harness.targets.catalogue import Targets
+from harness.targets.catalogue import Obstacle, Targets, runs_anywhere
 from harness.targets.target import Target
 
 Policy: TypeAlias = Literal["neighbours", "lts", "all"]
@@ -16,15 +16,18 @@ TargetPair: TypeAlias = tuple[Target, Target]
 """The version that writes the checkpoint, and the one that resumes from it."""
 
 
-def pairs(targets: Targets, policy: Policy | None = None) -> tuple[TargetPair, ...]:
+def pairs(
+    targets: Targets, policy: Policy | None = None, *, obstacle: Obstacle = runs_anywhere
+) -> tuple[TargetPair, ...]:
     """The pairs of a policy, each once; by default those that users ask for most.
 
     Args:
         targets: the catalogue.
         policy: ``neighbours``: each line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: each line and every other.
+        obstacle: why a target cannot run here, None if it can. A line that is chosen by name is in a pair only where it runs.
     """
     policies: dict[str, Any] = read_data("harness.targets", "upgrade_paths.yaml")
-    lines = targets.lines()
+    lines = [target for target in targets.every_line() if not target.by_name or obstacle(target) is None]
     if policy == "all":
         return tuple(permutations(lines, 2))
     found: list[TargetPair] = []

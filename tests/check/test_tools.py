@@ -28,10 +28,29 @@ def test_the_checker_is_content(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_runs_inside_an_engine_is_python_3_8():
+def newer_than_3_7(*paths):
+    """What of Python's syntax and standard library CPython 3.7 lacks; annotations are not evaluated."""
+    vermin = [sys.executable, "-c", "from vermin import main; main()"]
+    command = [*vermin, "--target=3.7-", "--no-tips", "-vvv", *map(str, paths)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Minimum required versions" in done.stdout, done.stdout + done.stderr
+    return done.stdout if done.returncode else ""
+
+
+def test_what_runs_inside_an_engine_is_python_3_7():
     assert len(INSIDE) > 10
+    assert newer_than_3_7(*INSIDE) == ""
     for source in INSIDE:
-        ast.parse(source.read_text(encoding="utf-8"), filename=str(source), feature_version=(3, 8))
+        ast.parse(source.read_text(encoding="utf-8"), filename=str(source), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize(
+    "newer", ["from typing import Protocol", "from importlib import metadata", "if (a := 1): pass", "def f(a, /): pass"]
+)
+def test_what_is_newer_than_3_7_is_found(newer, tmp_path):
+    source = tmp_path / "newer.py"
+    source.write_text(newer + "\n", encoding="utf-8")
+    assert "3.8" in newer_than_3_7(source)
 
 
 def imported(nodes):

@@ -58,7 +58,7 @@ def test_each_target_with_what_it_has_and_what_keeps_it_from_running(run: Run, w
     assert "17.0.15 (" in older
     assert newest_prepared.startswith("spark-3.5.9  ✓ prepared")
     assert cannot.startswith("spark-4.0.5  ✗ cannot run")
-    assert cannot.endswith("none that fits")
+    assert cannot.endswith("needs Java 21")
     assert "✗ spark-4.0.5: Java 21 is needed." in "\n".join(rest)
     assert "is Java 17.0.15" in "\n".join(rest)
 

@@ -237,7 +237,7 @@ def test_settings_of_the_query_are_not(name: str, value: str) -> None:
 
 def test_the_lists_of_settings_do_not_overlap() -> None:
     assert not set(streaming_confs()) & other_confs()
-    assert all(conf.since.line >= "3.0" for conf in streaming_confs().values())
+    assert all(conf.since.line >= "2.4" for conf in streaming_confs().values())
 
 
 def test_every_place_is_found(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import SimpleNamespace
 
-from harness.driver.session import _clear_hadoop_defaults, start
+from harness.driver.session import SESSION_SETTINGS, _clear_hadoop_defaults, settings_of_each, start
 
 
 class Settings(dict[str, str]):
@@ -57,6 +57,7 @@ def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
 
     pyspark = {
         "pyspark": SimpleNamespace(SparkConf=SparkConf, SparkContext=SparkContext),
+        "py4j.clientserver": SimpleNamespace(ClientServer=type(None)),
         "pyspark.java_gateway": SimpleNamespace(ensure_callback_server_started=lambda _: None),
         "pyspark.sql": SimpleNamespace(SparkSession=SimpleNamespace(builder=Builder())),
     }
@@ -69,3 +70,33 @@ def test_secrets_are_not_arguments_of_the_jvm(monkeypatch):
     assert "SECRET" not in str(started)
     start("/work", {}, {})
     assert len(arguments) == 1, "without secrets pyspark starts the JVM itself"
+
+
+class ContextSettings(Settings):
+    """As much of a ``SparkConf`` of the JVM as it needs."""
+
+    remove = dict.pop
+
+
+def spark_of(version, settings):
+    return SimpleNamespace(
+        version=version,
+        builder=SimpleNamespace(_options=dict(settings)),
+        sparkContext=SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(conf=lambda: settings))),
+    )
+
+
+def test_a_query_of_spark_2_gets_the_settings_of_the_context_so_those_of_sessions_are_not_there():
+    """SPARK-27253: a clone of a session begins with the context's settings, and a query runs in a clone."""
+    settings = ContextSettings({**SESSION_SETTINGS, "spark.sql.shuffle.partitions": "3", "spark.driver.memory": "1g"})
+    spark = spark_of("2.4.8", settings)
+    taken = settings_of_each(spark)
+    assert spark.builder._options == {"spark.driver.memory": "1g"}
+    assert taken == {**SESSION_SETTINGS, "spark.sql.shuffle.partitions": "3"}
+    assert settings == {"spark.driver.memory": "1g"}
+
+
+def test_from_3_on_a_query_has_those_of_its_session():
+    settings = ContextSettings(SESSION_SETTINGS)
+    assert settings_of_each(spark_of("3.0.3", settings)) == {}
+    assert settings == SESSION_SETTINGS

@@ -51,6 +51,19 @@ def test_usual_places(bare: dict[str, str], tmp_path: Path, monkeypatch: pytest.
     assert javas.find(SPARK_3, bare).version == "17.0.1"
 
 
+@pytest.mark.parametrize("name", ["JAVA_HOME_8", "JAVA_HOME_8_X64", "JAVA8_HOME"])
+def test_a_variable_may_name_the_home_of_one_major_version(name: str, bare: dict[str, str], tmp_path: Path) -> None:
+    eight, eleven = (fakes.java(tmp_path / v, v, *m) for v, m in (("1.8.0_504", ()), ("11.0.1", ("java.base",))))
+    environ = bare | {name: str(eight), "JAVA_HOME_11": str(eleven), "JAVA_HOME_17": ""}
+    assert javas.find(JavaRequirement(majors=(8,)), environ).home == eight
+    # Of several that serve the newest.
+    assert javas.find(SPARK_3, environ).home == eleven
+    with pytest.raises(NoSuchJava) as caught:
+        javas.find(JavaRequirement(majors=(21,)), environ)
+    assert caught.value.found == {f"JAVA_HOME_11={eleven}": "is Java 11.0.1", f"{name}={eight}": "is Java 1.8.0_504"}
+    assert "point JAVA_HOME or JAVA_HOME_21 at it" in str(caught.value)
+
+
 def test_where_none_serves_each_place_says_why(
     bare: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +84,7 @@ def test_where_none_serves_each_place_says_why(
         f"{tmp_path / 'jvm' / 'talker'}": "does not answer like a Java: hello",
     }
     assert str(caught.value).startswith("Java 17 or 21 with the module jdk.incubator.vector is needed.")
-    assert "point JAVA_HOME at it" in str(caught.value)
+    assert "point JAVA_HOME or JAVA_HOME_21 at it" in str(caught.value)
 
 
 def test_a_machine_without_any(bare: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from harness.environments import readiness
 from harness.environments.provision import prepare
+from harness.environments.readiness import CannotRunHere
 from harness.targets.target import JavaRequirement
 from tests.support.environments import TARGET, FakeInstaller
 
@@ -53,3 +54,22 @@ def test_where_no_script_can_stand_for_java_a_module_cannot_be_passed_over(
     assert readiness.check(target, bare).obstacle is None
     monkeypatch.setattr("harness.environments.java.can_wrap", lambda: False)
     assert readiness.check(target, bare).obstacle is not None
+
+
+def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
+    bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", bare["PATH"])
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    target = replace(TARGET, java=JavaRequirement(majors=(8,)))
+    readiness.check_those_by_name([target])  # its cells say it
+    with pytest.raises(CannotRunHere) as caught:
+        readiness.check_those_by_name([TARGET, replace(target, by_name=True)])
+    assert caught.value.exit_code == 3
+    said = str(caught.value)
+    assert said.startswith("spark-3.5.9 needs Java 8, and this machine has none that fits: install a JDK 8")
+    assert "JAVA_HOME_8" in said
+    assert "--runtime container --image 3.5=IMAGE" in said
+    assert "\n" not in said
+    monkeypatch.setattr(readiness, "obstacle", lambda _target: None)
+    readiness.check_those_by_name([replace(target, by_name=True)])

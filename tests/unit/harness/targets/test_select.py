@@ -27,6 +27,15 @@ TARGETS = Targets(
 )
 
 
+BY_NAME = Targets(
+    (
+        Target(SparkVersion(2, 4, 0), SpecifierSet(">=3.7"), JavaRequirement(majors=(8,)), by_name=True),
+        Target(SparkVersion(2, 4, 8), SpecifierSet(">=3.7"), JavaRequirement(majors=(8,)), by_name=True),
+        *TARGETS.entries,
+    )
+)
+
+
 def _runs(*, up_to: str) -> Callable[[Target], str | None]:
     return lambda target: None if target.version <= SparkVersion.parse(up_to) else f"{target} needs Java 21"
 
@@ -55,6 +64,32 @@ def _chosen(*specs: str) -> list[str]:
 )
 def test_select(specs: list[str], versions: list[str]) -> None:
     assert _chosen(*specs) == versions
+
+
+@pytest.mark.parametrize("spec", ["lines", "all", "newest"])
+def test_words_leave_out_what_is_chosen_by_name(spec: str) -> None:
+    assert BY_NAME.select([spec]) == TARGETS.select([spec])
+
+
+@pytest.mark.parametrize(
+    ("spec", "versions"),
+    [
+        ("2.4", ["2.4.8"]),
+        ("2.4.0", ["2.4.0"]),
+        ("spark-2.4.8", ["2.4.8"]),
+        ("2.4.5", ["2.4.5"]),
+        ("<3.4.4", ["2.4.0", "2.4.8", "3.4.0"]),
+    ],
+)
+def test_a_version_a_line_and_a_range_choose_by_name(spec: str, versions: list[str]) -> None:
+    found = BY_NAME.select([spec])
+    assert [str(target.version) for target in found] == versions
+    assert found[0].by_name
+
+
+def test_a_machine_that_runs_nothing_else_gets_no_newest_that_is_chosen_by_name() -> None:
+    with pytest.raises(NothingRuns):
+        BY_NAME.select(["newest"], obstacle=_runs(up_to="2.4.8"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ LINES = TARGETS.lines()
 
 def test_every_line_meets_its_neighbours_both_ways():
     found = pairs(TARGETS, "neighbours")
-    assert len(found) == 2 * (len(LINES) - 1)
+    assert len(found) == 2 * (len(TARGETS.every_line()) - 1)
     assert (LINES[-2], LINES[-1]) in found
     assert (LINES[-1], LINES[-2]) in found
 
@@ -28,8 +28,19 @@ def test_the_jumps_people_make_are_all_there_by_default():
 
 
 def test_all_is_every_line_to_every_other():
-    assert len(pairs(TARGETS, "all")) == len(LINES) * (len(LINES) - 1)
+    every = len(TARGETS.every_line())
+    assert len(pairs(TARGETS, "all")) == every * (every - 1)
     assert POLICIES == ("neighbours", "lts", "all")
+
+
+@pytest.mark.parametrize("policy", [None, "neighbours", "all"])
+def test_a_line_that_is_chosen_by_name_is_in_a_pair_where_it_can_run(policy):
+    every = TARGETS.every_line()
+    (named,) = (target for target in every if target.by_name)
+    here = pairs(TARGETS, policy)
+    assert {(named, LINES[0]), (LINES[0], named)} <= set(here)
+    elsewhere = pairs(TARGETS, policy, obstacle=lambda target: "needs Java 8" if target == named else None)
+    assert elsewhere == tuple(pair for pair in here if named not in pair)
 
 
 def test_pairs_that_are_asked_for_by_name():

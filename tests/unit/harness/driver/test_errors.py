@@ -1,0 +1,113 @@
+"""The Java throwable behind an exception, wherever a release of pyspark leaves it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+
+class Py4JJavaError(Exception):
+    def __init__(self, java_exception):
+        super().__init__("An error occurred while calling o1.start.")
+        self.java_exception = java_exception
+
+
+@pytest.fixture
+def errors(monkeypatch):
+    monkeypatch.setitem(sys.modules, "py4j.protocol", SimpleNamespace(Py4JJavaError=Py4JJavaError))
+    monkeypatch.delitem(sys.modules, "harness.driver.errors", raising=False)
+    module = importlib.import_module("harness.driver.errors")
+    yield module
+    sys.modules.pop("harness.driver.errors")
+
+
+class JavaClass:
+    def __init__(self, name, parent=None):
+        self._name, self._parent = name, parent
+
+    def getSimpleName(self):  # noqa: N802 — Java's
+        return self._name
+
+    def getSuperclass(self):  # noqa: N802 — Java's
+        return self._parent
+
+
+class Throwable:
+    def __init__(self, name, message, cause=None):
+        self._class = JavaClass(name, JavaClass("Exception"))
+        self._message, self._cause = message, cause
+
+    def getClass(self):  # noqa: N802 — Java's
+        return self._class
+
+    def getMessage(self):  # noqa: N802 — Java's
+        return self._message
+
+    def getCause(self):  # noqa: N802 — Java's
+        return self._cause
+
+
+FAILED = Throwable("StreamingQueryException", "the query failed", Throwable("NoSuchElementException", "None.get"))
+
+
+class CapturedException(Exception):
+    """pyspark 2.4's, ``pyspark/sql/utils.py``: raised while py4j's exception is handled."""
+
+    def __init__(self, desc, stack_trace):
+        self.desc, self.stackTrace = desc, stack_trace
+
+    def __str__(self):
+        return repr(self.desc)
+
+
+def raised_by_2_4():
+    try:
+        raise Py4JJavaError(FAILED)
+    except Py4JJavaError:
+        raise CapturedException("the query failed", "\n\t at …")  # noqa: B904 — as pyspark does
+
+
+def raised_by_3_4():
+    error = CapturedException("the query failed", "")
+    error._origin = FAILED
+    raise error from None
+
+
+def raised_by_py4j():
+    raise Py4JJavaError(FAILED)
+
+
+@pytest.mark.parametrize("raised", [raised_by_2_4, raised_by_3_4, raised_by_py4j])
+def test_the_causes_of_an_error_are_those_of_the_throwable(errors, raised):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 — each release has its own
+        raised()
+    seen = errors.describe(caught.value, "run")
+    assert seen["message"] == "the query failed\nNone.get"
+    assert {"StreamingQueryException", "NoSuchElementException"} <= set(seen["classes"])
+
+
+def test_what_python_raises_while_it_handles_an_error_of_java_is_pythons(errors):
+    def fails():
+        try:
+            raise Py4JJavaError(FAILED)
+        except Py4JJavaError:
+            raise KeyError("no such stream")  # noqa: B904
+
+    with pytest.raises(KeyError) as caught:
+        fails()
+    assert errors.describe(caught.value, "run")["classes"] == ["KeyError", "LookupError"]
+
+
+def test_a_pyspark_that_converts_nothing_by_a_function_of_its_own_is_left_alone(errors, monkeypatch):
+    utils = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(utils=utils))
+    errors.keep_origins()
+    assert vars(utils) == {}
+    throwable = Throwable("AnalysisException", "refused")
+    utils.convert_exception = lambda thrown: CapturedException(thrown.getMessage(), "")
+    errors.keep_origins()
+    assert utils.convert_exception(throwable).java_throwable is throwable
