@@ -15,6 +15,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from harness.environments import package_index
+from harness.environments.pythons import specifier
 from harness.environments.subprocess_output import run_streaming
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
@@ -50,6 +51,18 @@ class BuildFailed(HarnessError):
         lines = "\n".join(f"  {line}" for line in tail)
         super().__init__(f"Building {image} on {base} failed. The last lines:\n{lines}\n{_advice(lines)}")
         self.tail = tuple(tail)
+
+
+class NoBase(HarnessError):
+    """No distribution has what the target needs, and no base image was named."""
+
+    exit_code = 2
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(
+            f"no Debian or Ubuntu has both CPython {specifier(target.python)} and {target.java} for {target}:"
+            " name an image that has them (--base IMAGE)"
+        )
 
 
 class NoBundle(HarnessError):
@@ -111,10 +124,13 @@ def build(
         tag: the image's name, by default the one that runs use.
 
     Raises:
-        NoBuilder, NoBundle, BuildFailed: see each.
+        NoBase, NoBuilder, NoBundle, BuildFailed: see each.
     """
+    base = base or target.base
+    if base is None:
+        raise NoBase(target)
     builder = Builder.find(environ)
-    name, base = tag or built(target), base or target.base
+    name = tag or built(target)
     with ExitStack() as stack:
         dockerfile = stack.enter_context(as_file(files("harness.runtimes.containers") / "images" / "Dockerfile"))
         context = stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-build-"))

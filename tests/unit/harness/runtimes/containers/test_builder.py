@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from harness.runtimes.containers.builder import Builder, BuildFailed, NoBuilder, NoBundle, build
+from harness.runtimes.containers.builder import Builder, BuildFailed, NoBase, NoBuilder, NoBundle, build
 from harness.targets.catalogue import Targets
 
 SCRIPT = """#!/bin/sh
@@ -139,3 +139,11 @@ def test_a_build_that_fails(program, environ, says, advice):
         build(target(), environ=environ)
     assert says in str(caught.value)
     assert advice in str(caught.value)
+
+
+def test_a_target_that_no_distribution_runs_needs_a_base(program, environ, tmp_path):
+    program("docker")
+    (old,) = (one for one in Targets.load().every_line() if one.base is None)
+    with pytest.raises(NoBase, match=r"both CPython >=3\.7,<3\.8 and Java 8 .* \(--base IMAGE\)"):
+        build(old, environ=environ)
+    assert build(old, base="registry/java8-python37", environ=environ).endswith(str(old.version))
