@@ -73,7 +73,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spark", default="3.5.9")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--side-by-side", type=int, action="append", help="how many cases at once; may be given several times")
+    parser.add_argument(
+        "--side-by-side", type=int, action="append", help="how many cases at once; may be given several times"
+    )
     parser.add_argument("cases", nargs="*", type=Path, default=CASES)
     options = parser.parse_intermixed_args()
     widths = options.side_by_side or [1, 4]

@@ -153,6 +153,11 @@ class ErrorSeen(_Frozen):
         return _most_specific(self.classes)
 
     @property
+    def title(self) -> str:
+        """What to call it: the mistake in the author's code, or the class."""
+        return str(self.own_code) if self.own_code is not None else self.name or "an error without a class"
+
+    @property
     def behaviour(self) -> ErrorBehaviour:
         return ErrorBehaviour(self.stage, self.name)
 

@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.judging.divergence import Divergence, divergences
 
-Met: TypeAlias = Literal["refused", "other rows", "unknown", "fails everywhere", "resumed"]
-"""What a checkpoint meets on the later version; worst first. ``fails everywhere``: also where it was written."""
+Met: TypeAlias = Literal["refused", "fails", "other rows", "unknown", "fails everywhere", "resumed"]
+"""What a checkpoint meets on the later version; worst first. ``fails``: it resumes, and then the query fails or the job's own code
+does; ``fails everywhere``: the query fails also where the checkpoint was written."""
 
-WORST_FIRST: Sequence[Met] = ("refused", "other rows", "unknown", "fails everywhere", "resumed")
+WORST_FIRST: Sequence[Met] = ("refused", "fails", "other rows", "unknown", "fails everywhere", "resumed")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ def judge_handoff(cut: int, restarted: Observation | None, resumed: Observation 
     if restarted is None or resumed is None:
         return Handoff(cut, "unknown", lacking=lacking)
     if resumed.error is not None:
-        return Handoff(cut, "fails everywhere" if restarted.error is not None else "refused", resumed.error)
+        if restarted.error is not None:
+            return Handoff(cut, "fails everywhere", resumed.error)
+        ran = any(step.batches for step in resumed.steps if step.number >= cut)
+        return Handoff(cut, "fails" if ran or resumed.error.own_code is not None else "refused", resumed.error)
     first = next((found for found in divergences(restarted, resumed) if found.what in ("rows", "steps", "error")), None)
     return Handoff(cut, "resumed" if first is None or restarted.error is not None else "other rows", first=first)
 
@@ -60,6 +64,6 @@ def grouped(found: Iterable[Handoff]) -> tuple[Handoffs, ...]:
     """Those that met the same together, worst first."""
     groups: dict[tuple[Met, str], list[Handoff]] = {}
     for one in found:
-        groups.setdefault((one.met, one.error.name if one.error is not None else one.lacking or ""), []).append(one)
+        groups.setdefault((one.met, one.error.title if one.error is not None else one.lacking or ""), []).append(one)
     together = [Handoffs(met, tuple(one.cut for one in some), some[0]) for (met, _), some in groups.items()]
     return tuple(sorted(together, key=lambda group: WORST_FIRST.index(group.met)))

@@ -40,6 +40,7 @@ def summary(found: JobVerdict) -> str:
     }
     words = {
         "refused": "the checkpoint is refused",
+        "fails": "the checkpoint resumes, then the query fails",
         "other rows": "the checkpoint resumes with other rows",
         "unknown": "no answer about the checkpoint",
         "fails everywhere": "the checkpoint resumes on neither",
@@ -90,15 +91,22 @@ def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Stateme
             return Statement(
                 "broken", "?", f"no answer about the checkpoint, {steps}", tuple((one.lacking or "").splitlines())
             )
-    name = (one.error.name if one.error is not None else "") or "an error without a class"
+    name = one.error.title if one.error is not None else "an error"
     details = tuple(_why(one.error, about)) if one.error is not None else ()
-    if group.met == "fails everywhere":
-        return Statement("bug", "▲", f"the checkpoint resumes on neither version, {steps}: {name}", details)
+    match group.met:
+        case "fails everywhere":
+            return Statement("bug", "▲", f"the checkpoint resumes on neither version, {steps}: {name}", details)
+        case "fails":
+            text = f"the checkpoint resumes on {found.after.title}, then the query fails, {steps}: {name}"
+            return Statement("violates", "✗", text, details)
     return Statement("violates", "⊘", f"the checkpoint is refused, {steps}: {name}", details)
 
 
 def _why(error: ErrorSeen, about: Known | None) -> Iterator[str]:
     """What the cases document about the error or, if they document nothing, what it says."""
+    if error.own_code is not None:
+        yield from error.own_code.evidence()
+        return
     documented = about.documented(error) if about is not None else None
     if documented is None:
         yield from error.message.strip().splitlines()[:1]

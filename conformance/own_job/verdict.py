@@ -48,9 +48,9 @@ class JobVerdict:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if the job itself fails, 3 without an answer."""
+        """0 if nothing changes, 1 if rows differ or the query does not go on from a checkpoint, 2 if the job fails, 3 without an answer."""
         met: set[Met] = {group.met for group in self.handoffs}
-        if self.answer == "differs" or met & {"refused", "other rows"}:
+        if self.answer == "differs" or met & {"refused", "fails", "other rows"}:
             return 1
         if self.answer == "fails":
             return 2

@@ -203,7 +203,7 @@ def _meaning(before: Cell, after: Cell) -> tuple[Meaning, str]:
     if errors[0] is not None and errors[1] is not None and errors[0].stage != errors[1].stage:
         return "metric", f"fails at {errors[1].stage} instead of {errors[0].stage}"
     if errors[0] is not None and errors[1] is not None and errors[0].name != errors[1].name:
-        return "metric", f"fails with {_class(errors[1])} instead of {_class(errors[0])}"
+        return "metric", f"fails with {errors[1].title} instead of {errors[0].title}"
     if moved := _moved(a, b):
         return "timing", moved
     return "metric", _metrics(before, after)
@@ -234,7 +234,7 @@ def _outcome(observation: Observation, cell: Cell) -> str:
     if error is None:
         return "runs"
     if _is_absent(cell):
-        return f"uses a feature that is not available ({_class(error)})"
+        return f"uses a feature that is not available ({error.title})"
     return f"starts, then {_refusal(error)}" if _ran(observation) else _refusal(error)
 
 
@@ -261,18 +261,14 @@ def _ran(observation: Observation) -> bool:
 
 def _refusal(error: ErrorSeen) -> str:
     verb = "fails while it runs" if error.stage == "run" else f"is refused at {error.stage}"
-    return f"{verb}: {_class(error)}"
+    return f"{verb}: {error.title}"
 
 
 def _before(cell: Cell, error: ErrorSeen) -> str:
     if _is_absent(cell):
-        return f"not available before ({_class(error)})"
+        return f"not available before ({error.title})"
     verb = "failed while it ran" if error.stage == "run" else f"was refused at {error.stage}"
-    return f"it {verb} ({_class(error)}) before"
-
-
-def _class(error: ErrorSeen) -> str:
-    return error.name or "an error without a class"
+    return f"it {verb} ({error.title}) before"
 
 
 def _rows(observation: Observation) -> list[str]:

@@ -180,7 +180,7 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
 
 def _error(cell: UpgradeCell) -> str:
     """The name to search for."""
-    return "" if cell.error is None else cell.error.name or "an error without a class"
+    return "" if cell.error is None else cell.error.title
 
 
 def _by_version(name: str) -> SparkVersion:

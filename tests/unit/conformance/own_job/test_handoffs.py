@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.observation import ErrorSeen, Observation, OwnCodeError
 from conformance.own_job.handoffs import grouped, judge_handoff
 from tests.support.observations import COLUMNS, batch, step, window
 
@@ -20,6 +20,23 @@ def failed() -> Observation:
     return Observation.of("case", COLUMNS, (step(1, batch(0)), step(2, error=ERROR)))
 
 
+MISTAKE = ErrorSeen(
+    stage="run",
+    classes=("PythonException",),
+    message="it raised",
+    own_code=OwnCodeError(raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF"),
+)
+
+
+def failed_later(error: ErrorSeen = ERROR) -> Observation:
+    steps = (step(1, batch(0)), step(2, batch(1, window("12:00", "12:10", 1))), step(3, error=error))
+    return Observation.of("case", COLUMNS, steps)
+
+
+def with_a_mistake() -> Observation:
+    return Observation.of("case", COLUMNS, (step(1, batch(0)), step(2, error=MISTAKE)))
+
+
 @pytest.mark.parametrize(
     ("restarted", "resumed", "met"),
     [
@@ -27,6 +44,8 @@ def failed() -> Observation:
         (seen(), seen(2), "other rows"),
         (seen(), seen(state=(7,)), "resumed"),
         (seen(), failed(), "refused"),
+        (seen(), failed_later(), "fails"),
+        (seen(), with_a_mistake(), "fails"),
         (failed(), failed(), "fails everywhere"),
         (failed(), seen(), "resumed"),
         (seen(), None, "unknown"),

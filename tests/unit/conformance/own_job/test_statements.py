@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
+from conformance.own_job.handoffs import Handoff, Handoffs
 from conformance.own_job.known import Known, known
 from conformance.own_job.statements import record, statements
 from conformance.own_job.verdict import JobVerdict
@@ -23,6 +27,22 @@ def verdict() -> tuple[JobVerdict, Known]:
         suite.cases[0], results.header, about.before, about.after, (cell, cell), (), "unknown", None, (), JOIN
     )
     return found, about
+
+
+def test_a_query_that_fails_after_it_resumed_is_not_told_as_a_refused_checkpoint() -> None:
+    found, about = verdict()
+    mistake = OwnCodeError(
+        raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF", traceback="  fee = row['fee']"
+    )
+    error = ErrorSeen(stage="run", classes=("PythonException",), message="it raised", own_code=mistake)
+    one = Handoffs("fails", (3,), Handoff(3, "fails", error))
+    told = next(line for line in statements(replace(found, handoffs=(one,)), about) if line.glyph == "✗")
+    assert told.text == (
+        f"the checkpoint resumes on {about.after.title}, then the query fails, handed over before step 3: "
+        "your code raised KeyError('fee') at acme/totals.py:12, in a UDF"
+    )
+    assert told.details == ("  fee = row['fee']",)
+    assert replace(found, handoffs=(one,)).exit_code == 1
 
 
 def test_a_known_bug_has_its_workaround() -> None:
