@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Frozen, Mirror, Strength
-from conformance.policies.catalogue import rules_for
 from conformance.policies.engine_rules import EngineRules
-from conformance.policies.policy import MIN
-from conformance.policies.replay import Replay, ReplayStep, replay
+from conformance.policies.question import PolicyAnswer, PolicyQuestion, answer_of
+from conformance.policies.replay import replay
 from conformance.policies.trace import Trace, TraceEntry
 
 Json: TypeAlias = Any
 
 TARGET = "model"
 """The name of the target of these cases, next to ``spark-3.5.9``."""
+
+FAILURE = "failure"
+"""The key of a mismatch that is the end of the engine."""
 
 
 class PolicyExpectation(Frozen):
@@ -82,8 +84,12 @@ class PolicyCase(Frozen):
         """Empty: behaviours belong to Spark."""
         return ()
 
+    @property
+    def question(self) -> PolicyQuestion:
+        return PolicyQuestion(self.policy, self.given, self.trace, self.throttle)
+
     def rules(self) -> EngineRules:
-        return rules_for(self.policy, self.given, self.throttle)
+        return self.question.rules
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class PolicyMismatch:
     step: int
     """From 1."""
     key: str
-    """``late``."""
+    """``late``; ``FAILURE`` if the engine ends here."""
     expected: Any
     actual: Any
     """In the notation of a case."""
@@ -101,44 +107,47 @@ class PolicyMismatch:
     """The line of the expectation in the file, from 1."""
 
     def __str__(self) -> str:
+        if self.key == FAILURE:
+            return f"step {self.step}: the engine fails: {self.actual}"
         return f"step {self.step}: expected {self.key} {_shown(self.expected)}, but it is {_shown(self.actual)}"
 
 
 def check(case: PolicyCase) -> tuple[PolicyMismatch, ...]:
     """Every expectation that the replay of the case does not meet, step by step."""
-    return tuple(_mismatches(case, replay(case.trace, case.rules())))
+    return mismatches(case, answer_of(replay(case.trace, case.rules())))
 
 
-def _mismatches(case: PolicyCase, replayed: Replay) -> Iterator[PolicyMismatch]:
-    for step, result in zip(case.steps, replayed.steps, strict=True):
+def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, ...]:
+    """Every expectation that an answer does not meet, step by step. What the engine does not decide is not compared."""
+    return tuple(_mismatches(case, answer))
+
+
+def compared(case: PolicyCase, answer: PolicyAnswer) -> int:
+    """How many expectations of a case an answer decides."""
+    expected = (step.expect.model_fields_set for step in case.steps if step.expect is not None)
+    return sum(len(keys & answer.keys) for keys in expected)
+
+
+def _mismatches(case: PolicyCase, answer: PolicyAnswer) -> Iterator[PolicyMismatch]:
+    for step, result in zip(case.steps, answer.steps, strict=False):
         if step.expect is None:
             continue
-        for key, actual in as_expectation(result).items():
+        for key, actual in result.items():
             if key not in step.expect.model_fields_set:
                 continue
             expected = getattr(step.expect, key)
             if key == "watermark" and not isinstance(expected, dict):
                 (actual,) = actual.values()
             if expected != actual:
-                place = f"trace.{step.number}"
-                line = case.lines.get(f"{place}.expect.{key}", case.lines[place])
-                yield PolicyMismatch(step.number, key, expected, actual, line)
+                yield PolicyMismatch(step.number, key, expected, actual, _line(case, step, f"expect.{key}"))
+    if len(answer.steps) < len(case.steps):
+        step = case.steps[len(answer.steps)]
+        yield PolicyMismatch(step.number, FAILURE, None, answer.failure, _line(case, step, "expect"))
 
 
-def as_expectation(step: ReplayStep) -> dict[str, Any]:
-    """The result of an entry, with the keys and in the notation of an expectation."""
-    return {
-        "watermark": {name: _or_none(watermark) for name, watermark in step.watermarks.items()},
-        "emitted": step.emitted,
-        "downstream": _or_none(step.downstream),
-        "late": step.late,
-        "closed": step.closed,
-        "idle": step.idle,
-    }
-
-
-def _or_none(watermark: int) -> int | None:
-    return None if watermark == MIN else watermark
+def _line(case: PolicyCase, step: PolicyStep, key: str) -> int:
+    place = f"trace.{step.number}"
+    return case.lines.get(f"{place}.{key}", case.lines[place])
 
 
 def _shown(value: Any) -> str:

@@ -30,7 +30,7 @@ from conformance.policies.engines.kafka import StreamTime
 from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
 from conformance.policies.policy import Policy, PolicyParameter
 from conformance.policies.throttling import THROTTLES, SuppressDuplicates, Throttle
-from conformance.policies.trace import NANOS_PER_MILLI
+from conformance.policies.trace import NANOS_PER_MILLI, ClockUnit, in_unit
 
 Parameters: TypeAlias = Mapping[str, Any]
 
@@ -111,16 +111,17 @@ def comparable(name: str, delay: int) -> EngineRules:
     return rules_for(name, POLICIES[name].comparable(delay))
 
 
-def _jet(policy: Policy, given: Parameters, throttle: Throttle) -> EngineRules:
+def _jet(policy: Policy, given: Parameters, throttle: Throttle, clock_unit: ClockUnit = "ms") -> EngineRules:
     if given["release"] == "jet-0.5":
-        return EngineRules("", "Hazelcast Jet 0.5", policy, BelowOwnWatermark(), Lowest(), throttle)
+        return EngineRules("", "Hazelcast Jet 0.5", policy, BelowOwnWatermark(), Lowest(), throttle, clock_unit)
     return EngineRules(
         "",
         "Hazelcast Jet 0.6",
-        IdleTimeout(policy, given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT)),
+        IdleTimeout(policy, in_unit(given.get("idleTimeout", DEFAULT_IDLE_TIMEOUT), "ms", clock_unit)),
         LateByWindow(),
         LowestOfActive("highest"),
         throttle,
+        clock_unit,
         one_source=True,
     )
 
@@ -147,7 +148,7 @@ def _fixed_lag(given: Parameters, throttle: Throttle) -> EngineRules:
 
 def _lag_and_delay(given: Parameters, throttle: Throttle) -> EngineRules:
     policy = LimitingLagAndDelay.of(given["lag"], given["maxDelay"], given["samples"])
-    return replace(_jet(policy, given, throttle), clock_unit="ns")
+    return _jet(policy, given, throttle, "ns")
 
 
 def _lag_and_lull(given: Parameters, throttle: Throttle) -> EngineRules:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.policies.case import PolicyCase, PolicyMismatch, as_expectation
+from conformance.policies.case import PolicyCase, PolicyMismatch
 from conformance.policies.catalogue import POLICIES, delay_of
 from conformance.policies.probes import far_future_row, silent_input
+from conformance.policies.question import as_expectation
 from conformance.policies.replay import Replay, ReplayStep
 
 
@@ -21,6 +22,7 @@ def record(replayed: Replay) -> dict[str, Any]:
         },
         "assumptions": list(replayed.trace.assumptions),
         "moments": [_step(step, replayed) for step in replayed.steps],
+        "failure": replayed.failure,
         "late": [step.number for step in replayed.late],
         "windows": {str(end): step.number for end, step in replayed.completions.items()},
         "open": list(replayed.open),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from conformance.policies.engine_rules import EngineRules, InputWatermark
@@ -42,9 +42,11 @@ class Replay:
     trace: Trace
     rules: EngineRules
     steps: tuple[ReplayStep, ...]
-    """One per entry, in order."""
+    """One per entry, in order, up to a failure."""
     open: tuple[int, ...] = ()
     """Ends of the windows that have events and were never completed."""
+    failure: str | None = None
+    """Why the engine ends at the entry after the last step."""
 
     @property
     def late(self) -> tuple[ReplayStep, ...]:
@@ -75,10 +77,24 @@ def replay(trace: Trace, rules: EngineRules) -> Replay:
     """
     engine = _EngineState.started(trace, rules)
     steps: list[ReplayStep] = []
+    failure = None
     for number, entry in enumerate(trace.entries, 1):
-        engine, step = engine.after(number, entry)
+        try:
+            engine, step = engine.after(number, entry)
+        except NotIncreasing as error:
+            failure = str(error)
+            break
         steps.append(step)
-    return Replay(trace, rules, tuple(steps), tuple(sorted(engine.open)))
+    return Replay(trace, rules, tuple(steps), tuple(sorted(engine.open)), failure)
+
+
+class NotIncreasing(Exception):
+    """An input emits a watermark that is not above its last one, which ends a job of Hazelcast Jet (``ConcurrentInboundEdgeStream``)."""
+
+    def __init__(self, last: int, emitted: int) -> None:
+        super().__init__(f"watermarks do not increase: {emitted} after {last}")
+        self.last = last
+        self.emitted = emitted
 
 
 @dataclass(frozen=True)
@@ -96,7 +112,7 @@ class _EngineState:
 
     @classmethod
     def started(cls, trace: Trace, rules: EngineRules) -> _EngineState:
-        now = next((entry.reading for entry in trace.entries if isinstance(entry, ClockReading)), 0)
+        now = trace.start
         policy = rules.policy.started(in_unit(now, trace.clock_unit, rules.clock_unit))
         inputs = trace.inputs[:1] if rules.one_task else trace.inputs
         return cls(
@@ -113,7 +129,8 @@ class _EngineState:
             # A clock reading alone changes nothing until the engine polls.
             engine = replace(self, now=entry.reading)
             return engine, engine._step(number, entry, None)
-        engine, emitted = replace(self, policies=self._policies(entry))._emitted()
+        policies = self._policies(entry)
+        engine, emitted = replace(self, policies=policies)._emitted(self._asked(entry, policies))
         closed = tuple(sorted(end for end in engine.open if self.rules.lateness.complete(end, engine.downstream)))
         engine = replace(engine, open=engine.open.difference(closed))
         step = replace(engine._step(number, entry, emitted), closed=closed)
@@ -148,16 +165,37 @@ class _EngineState:
             return {name: policy.poll(self._now) for name, policy in found.items()}
         return found
 
-    def _emitted(self) -> tuple[_EngineState, int | None]:
-        """Emit the due watermarks, and return what reaches downstream operators."""
+    def _asked(self, entry: Event | IdlePoll | Boundary, after: Mapping[str, Policy]) -> Collection[str]:
+        """The inputs that may emit: those that the entry reaches, and at a boundary those with which it does something."""
+        match entry:
+            case Event(input=name) | IdlePoll(input=str(name)):
+                return [self._key(name)]
+            case IdlePoll():
+                return self.policies.keys()
+            case Boundary():
+                return [name for name, policy in self.policies.items() if after[name] != policy]
+
+    def _emitted(self, asked: Collection[str]) -> tuple[_EngineState, int | None]:
+        """Emit the due watermarks of these inputs, and return what reaches downstream operators.
+
+        Raises:
+            NotIncreasing: the engine fails at what an input emits.
+        """
         if self.rules.one_source:
             combined = self.rules.coalescing.combined(self._sent(self._watermarks()), MIN)
             due = self.rules.throttle.emit(combined, self.downstream)
-            return (self, None) if due is None else (replace(self, downstream=due), due)
+            if due is None or due <= self.downstream:
+                return self, None
+            return replace(self, downstream=due), due
         sent = dict(self.sent)
-        for name, policy in self.policies.items():
+        for name in asked:
+            policy = self.policies[name]
             due = None if policy.idle(self._now) else self.rules.throttle.emit(policy.watermark, sent[name])
-            sent[name] = sent[name] if due is None else due
+            if due is None:
+                continue
+            if due <= sent[name]:
+                raise NotIncreasing(sent[name], due)
+            sent[name] = due
         downstream = self.rules.coalescing.combined(self._sent(sent), self.downstream)
         engine = replace(self, sent=sent, downstream=downstream)
         return engine, downstream if downstream > self.downstream else None

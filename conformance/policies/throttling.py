@@ -2,7 +2,7 @@
 
 Times are in the unit of event times. Source: ``WatermarkEmissionPolicy`` and ``WindowDefinition`` of Hazelcast Jet 0.5 and 0.6.
 Throttles of 0.5 decide whether to emit, those of 0.6 also what: by frame, 0.5 emits the watermark that entered a new frame and 0.6 the
-border of that frame. No throttle emits a watermark at or below the last emitted one.
+border of that frame. What is not above the last emitted watermark is ignored by 0.6 and ends a job of 0.5 (``replay.NotIncreasing``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from conformance.policies.policy import MIN, InvalidParameter, PolicyParameter, at_least, clamped
+from conformance.policies.policy import MIN, InvalidParameter, PolicyParameter, at_least, clamped, wrapped
 
 JetRelease: TypeAlias = Literal["jet-0.5", "jet-0.6"]
 
@@ -38,7 +38,10 @@ class SuppressDuplicates(Throttle):
 
 @dataclass(frozen=True)
 class MinStep(Throttle):
-    """``emitByMinStep``: a watermark at least ``step`` above the last emitted one."""
+    """``emitByMinStep``: a watermark at least ``step`` above the last emitted one.
+
+    The sum of the two may overflow 64 bits; every watermark is above it then.
+    """
 
     step: int
 
@@ -46,7 +49,7 @@ class MinStep(Throttle):
         at_least("emit-by-min-step", "step", self.step, 1)
 
     def emit(self, current: int, last: int) -> int | None:
-        return current if current >= last + self.step else None
+        return current if current >= wrapped(last + self.step) else None
 
 
 @dataclass(frozen=True)

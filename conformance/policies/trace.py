@@ -85,6 +85,11 @@ class Trace:
             if name is not None and name not in self.inputs:
                 raise UnknownInput(number, name, self.inputs)
 
+    @property
+    def start(self) -> int:
+        """What the clock shows before its first reading: that reading, or 0 if there is none."""
+        return next((entry.reading for entry in self.entries if isinstance(entry, ClockReading)), 0)
+
     def window_end(self, at: int) -> int | None:
         """The exclusive end of the window of an event time; None without windows."""
         return None if self.window is None else at // self.window * self.window + self.window

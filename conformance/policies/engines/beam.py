@@ -12,6 +12,10 @@ from conformance.policies.engine_rules import Lateness
 from conformance.policies.policy import MIN, Policy, at_least
 
 
+LEAST = -9_223_372_036_854_775
+"""``BoundedWindow.TIMESTAMP_MIN_VALUE``, in milliseconds: the lowest instant, and the watermark before the first."""
+
+
 @dataclass(frozen=True)
 class LimitedDelay(Policy):
     """A partition that has been read completely, and whose maximum event time is older than the delay, follows the clock.
@@ -23,14 +27,14 @@ class LimitedDelay(Policy):
     max_delay: int
     """Milliseconds."""
     watermark: int = MIN
-    """Beam's own lowest instant is slightly above ``MIN`` and means the same."""
+    """``MIN`` in place of ``LEAST``, which means the same."""
     highest: int | None = None
 
     def __post_init__(self) -> None:
         at_least("limited-delay", "maxDelay", self.max_delay, 0)
 
     def event(self, timestamp: int, now: int) -> LimitedDelay:  # noqa: ARG002
-        # Before the first record the maximum is MIN plus the delay; a record below that has no effect.
+        # Before the first record the maximum is the least instant plus the delay; a record below that has no effect.
         return replace(self, highest=max(self._highest, timestamp))
 
     def poll(self, now: int) -> LimitedDelay:
@@ -56,10 +60,10 @@ class LimitedDelay(Policy):
 
     @property
     def _highest(self) -> int:
-        return MIN + self.max_delay if self.highest is None else self.highest
+        return LEAST + self.max_delay if self.highest is None else self.highest
 
     def _never_decreasing(self, watermark: int) -> LimitedDelay:
-        return replace(self, watermark=max(self.watermark, watermark))
+        return replace(self, watermark=max(self.watermark, MIN if watermark <= LEAST else watermark))
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,14 @@ class BoundedOutOfOrderness(Policy):
     watermark: int = MIN
     """The last emitted watermark."""
     highest: int | None = None
-    """Maximum event time; None before the first event, when ``MIN`` is emitted."""
+    """Maximum event time; None before the first event, when ``MIN`` is emitted, to which all earlier events lead too."""
 
     def __post_init__(self) -> None:
         at_least("bounded-out-of-orderness", "bound", self.bound, 0)
 
     def event(self, timestamp: int, now: int) -> BoundedOutOfOrderness:  # noqa: ARG002
-        return replace(self, highest=timestamp if self.highest is None else max(self.highest, timestamp))
+        lowest = MIN + self.bound + 1
+        return replace(self, highest=max(lowest if self.highest is None else self.highest, timestamp))
 
     def poll(self, now: int) -> BoundedOutOfOrderness:
         return self.boundary(now)
@@ -71,7 +72,8 @@ class IdlenessTimer:
 class WithIdleness(Policy):
     """``withIdleness``: another policy with a timeout.
 
-    An idle input emits nothing and is excluded from the minimum; any event makes it active at once.
+    An idle input emits nothing and is excluded from the minimum. An event alone does not make it active: the next emission does
+    (``WatermarkOutput.markIdle``: "as soon as the next watermark is emitted"), because ``onEvent`` tells the output nothing.
     """
 
     policy: Policy
@@ -92,7 +94,7 @@ class WithIdleness(Policy):
         return self.is_idle
 
     def event(self, timestamp: int, now: int) -> WithIdleness:
-        return WithIdleness(self.policy.event(timestamp, now), self.timer.activity())
+        return WithIdleness(self.policy.event(timestamp, now), self.timer.activity(), self.is_idle)
 
     def poll(self, now: int) -> WithIdleness:
         timer, idle = self.timer.check(now)

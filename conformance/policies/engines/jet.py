@@ -132,7 +132,8 @@ class LimitingLagAndLull(Policy):
     """``limitingLagAndLull``: a fixed lag; after a lull without events the watermark advances with the clock.
 
     Milliseconds, also for event times, because the clock advances them. The clock is monotonic (``System.nanoTime``, truncated
-    to milliseconds): it sets the pace, never the value. An input without events has no watermark, however long it waits.
+    to milliseconds): it sets the pace, never the value. An input without events has no watermark, however long it waits. In both
+    releases, subtracting the lag and adding the lull may overflow 64 bits.
     """
 
     lag: int
@@ -149,13 +150,13 @@ class LimitingLagAndLull(Policy):
 
     def event(self, timestamp: int, now: int) -> LimitingLagAndLull:
         """The part of a lull that has passed since the last poll is not made up for."""
-        watermark = max(self.watermark, timestamp - self.lag)
+        watermark = max(self.watermark, wrapped(timestamp - self.lag))
         return replace(self, watermark=watermark, over_at=now + self.max_lull)
 
     def poll(self, now: int) -> LimitingLagAndLull:
         over_at = now + self.max_lull if self.over_at is None else self.over_at
         past = max(0, now - over_at)
-        watermark = self.watermark + past if self.watermark > MIN else MIN
+        watermark = wrapped(self.watermark + past) if self.watermark > MIN else MIN
         return replace(self, watermark=watermark, over_at=over_at + past)
 
 
@@ -199,7 +200,7 @@ class IdleTimeout(Policy):
 
     policy: Policy
     timeout: int
-    """Milliseconds; 0: never idle."""
+    """In the unit of the clock; 0: never idle."""
     idle_from: int = MIN
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.policies.catalogue import rules_for
-from conformance.policies.engines.beam import LimitedDelay
+from conformance.policies.engines.beam import LEAST, LimitedDelay
 from conformance.policies.policy import MIN
 from conformance.policies.replay import replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
@@ -26,7 +26,7 @@ def after(*offsets: int) -> LimitedDelay:
 @pytest.mark.parametrize(
     ("policy", "now", "backlog", "checked", "watermark"),
     [
-        pytest.param(POLICY, NOW, 100, NOW, MIN, id="before any record"),
+        pytest.param(POLICY, NOW, 100, NOW, LEAST, id="before any record"),
         pytest.param(after(*BEHIND), NOW, 100, NOW, NOW - 100_000 - 60_000, id="(1) highest minus delay"),
         pytest.param(after(*BEHIND, *AHEAD), NOW, 100, NOW, NOW - 60_000, id="(2) capped at now"),
         pytest.param(
@@ -37,11 +37,17 @@ def after(*offsets: int) -> LimitedDelay:
             NOW + 290_000 - 60_000,
             id="(3) advances when there is no backlog",
         ),
-        pytest.param(POLICY, NOW, 0, NOW, MIN, id="idle and never a record: beam issue 20908"),
+        pytest.param(POLICY, NOW, 0, NOW, LEAST, id="idle and never a record: beam issue 20908"),
     ],
 )
 def test_limited_delay(policy: LimitedDelay, now: int, backlog: int, checked: int, watermark: int) -> None:
     assert policy.at(now, backlog, checked) == watermark
+
+
+def test_a_record_within_the_delay_of_the_least_instant_has_no_effect() -> None:
+    """``maxEventTimestamp`` starts at ``BoundedWindow.TIMESTAMP_MIN_VALUE`` plus the delay."""
+    assert POLICY.event(LEAST + 59_999, NOW).boundary(NOW).watermark == MIN
+    assert POLICY.event(LEAST + 60_001, NOW).boundary(NOW).watermark == LEAST + 1
 
 
 def test_the_watermark_never_goes_back() -> None:

@@ -99,6 +99,26 @@ def test_where_all_are_idle_the_watermark_stays() -> None:
     assert replayed.downstream == 499
 
 
+def test_an_idle_input_with_the_higher_watermark_does_not_lend_it() -> None:
+    """Both are idle, ``a`` far ahead. What ``a`` had emitted before counts only once it emits again."""
+    entries = (
+        *(ClockReading(0), Event(500, "a"), Event(100, "b"), Boundary(), IdlePoll()),
+        *(ClockReading(101), IdlePoll(), Event(501, "a"), Boundary()),
+    )
+    replayed = replay(
+        Trace(entries, ("a", "b")), rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 100})
+    )
+    assert [step.emitted for step in replayed.steps[-3:]] == [None, None, 500]
+    assert [step.idle for step in replayed.steps[-3:]] == [("a", "b"), ("a", "b"), ("b",)]
+
+
+def test_an_event_too_early_for_the_bound_leads_to_no_watermark() -> None:
+    """``maxTimestamp`` of ``BoundedOutOfOrdernessWatermarks`` starts so that subtracting the bound cannot overflow."""
+    policy = BoundedOutOfOrderness(10)
+    assert policy.event(MIN, 0).boundary(0).watermark == MIN
+    assert policy.event(MIN + 12, 0).boundary(0).watermark == MIN + 1
+
+
 @pytest.mark.parametrize(("at", "late"), [(9, True), (10, False)])
 def test_an_event_at_the_watermark_is_late(at: int, late: bool) -> None:
     replayed = replay(Trace((Event(10), Boundary(), Event(at))), rules_for("bounded-out-of-orderness", {"bound": 0}))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.policies.catalogue import rules_for
-from conformance.policies.policy import MIN
+from conformance.policies.policy import MAX, MIN
 from conformance.policies.replay import Replay, replay
 from conformance.policies.trace import ClockReading, Event, IdlePoll, Trace, TraceEntry
 
@@ -72,6 +72,15 @@ def test_an_event_behind_the_wall_clock_is_dropped() -> None:
     given = {"timestampLag": 0, "wallClockLag": 0}
     replayed = replay(Trace((ClockReading(100), Event(99))), rules_for("limiting-timestamp-and-wall-clock-lag", given))
     assert output(replayed) == [wm(100)]
+
+
+@pytest.mark.parametrize(("release", "failure"), [("0.5", "watermarks do not increase: 10 after 10"), ("0.6", None)])
+def test_a_step_that_overflows_ends_a_job_of_0_5(release: str, failure: str | None) -> None:
+    """``ConcurrentInboundEdgeStream.observeWm`` of 0.5: "Watermarks not monotonically increasing on queue"."""
+    rules = rules_for("with-fixed-lag", {"lag": 0, "release": f"jet-{release}"}, ("emit-by-min-step", {"step": MAX}))
+    replayed = replay(Trace((Event(10), Event(10), Event(11))), rules)
+    assert replayed.failure == failure
+    assert [step.emitted for step in replayed.steps] == ([10] if failure else [10, None, 11])
 
 
 def partitions(
@@ -147,6 +156,14 @@ class TestPartitions:
         """when_threePartitions_laggingOneRemoved_secondLaggingOneIdle_then_noWmForwarded, without the removal"""
         entries = [Event(10, "p0"), ClockReading(1), Event(11, "p1"), Event(12, "p2"), ClockReading(5), IdlePoll()]
         assert partitions(entries, 3, timeout=5, lag=0) == [(None, ()), (None, ()), (10, ()), (11, ("p0",))]
+
+
+def test_the_idle_timeout_is_milliseconds_under_every_policy() -> None:
+    """``WatermarkGenerationParams.idleTimeoutMillis``; the policy of the lag and delay alone reads the clock in nanoseconds."""
+    given = {"lag": 0, "maxDelay": 10**9, "release": "jet-0.6", "idleTimeout": 5}
+    entries = (ClockReading(0), Event(10, "a"), ClockReading(4), IdlePoll(), ClockReading(5), IdlePoll())
+    replayed = replay(Trace(entries, ("a", "b")), rules_for("limiting-lag-and-delay", given))
+    assert [step.idle for step in replayed.steps if isinstance(step.entry, IdlePoll)] == [(), ("a", "b")]
 
 
 def test_0_5_waits_for_an_input_that_never_sends() -> None:

@@ -102,6 +102,11 @@ class TestLimitingLagAndLull:
             policy = policy.poll(now)
             assert policy.watermark == MIN
 
+    def test_it_overflows_as_java_does(self) -> None:
+        """``WatermarkPolicyUtil.limitingLagAndLull``: ``makeWmAtLeast(timestamp - lag)`` and ``advanceWmBy`` check nothing."""
+        assert self.POLICY.event(MIN, 0).watermark == MAX - 1
+        assert self.POLICY.event(MAX, 0).poll(13).watermark == MIN + 7
+
     def test_an_event_does_not_make_up_for_the_lull_before_it(self) -> None:
         policy = self.POLICY.event(12, 0).event(5, 9)
         assert policy.watermark == 10

@@ -32,6 +32,12 @@ def test_what_is_emitted(throttle: Throttle, table: list[tuple[int, int | None]]
         last = last if found is None else found
 
 
+@pytest.mark.parametrize(("last", "step", "current"), [(10, MAX, 10), (MAX - 1, 2, 5), (2, MAX - 1, MIN)])
+def test_the_least_next_watermark_overflows(last: int, step: int, current: int) -> None:
+    """``currentWm >= lastEmittedWm + minStep`` of ``WatermarkEmissionPolicy.emitByMinStep`` in 0.5."""
+    assert MinStep(step).emit(current, last) == current
+
+
 FRAMES: dict[tuple[int, int], list[tuple[int, int]]] = {
     (4, 0): [
         (-5, -8),

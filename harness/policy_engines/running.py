@@ -1,0 +1,134 @@
+"""An engine of watermark policies that runs: a JVM that answers questions, one line each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from typing import IO, Any
+
+from conformance.policies.question import PolicyAnswer, PolicyQuestion
+from harness.environments import jars
+from harness.environments.java import Java, find
+from harness.errors import HarnessError
+from harness.policy_engines.catalogue import PolicyEngine
+from harness.progress import ProgressCallback, ignore_progress
+from harness.targets.target import JavaRequirement
+
+JDK = JavaRequirement(majors=(11, 17, 21), modules=("jdk.compiler",))
+"""Java compiles the program when it starts it."""
+_PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Traces are short: starting fast is worth more than running fast."""
+_SECONDS_FOR_AN_ANSWER = 300
+"""A trace takes milliseconds; an engine that has not answered by then hangs."""
+_TAIL = 2_000
+"""Characters of what an engine printed that an error shows."""
+
+
+class PolicyEngineFailed(HarnessError):
+    """A policy engine did not start, ended, or wrote something that is no answer.
+
+    Attributes:
+        engine: which one.
+    """
+
+    def __init__(self, engine: PolicyEngine, why: str, printed: str) -> None:
+        said = f" It printed:\n{printed.strip()[-_TAIL:]}" if printed.strip() else ""
+        super().__init__(f"{engine.title} {why}.{said}")
+        self.engine = engine
+
+
+class RunningPolicyEngine:
+    """Answers questions in order. From ``started``."""
+
+    def __init__(self, engine: PolicyEngine, java: Java, process: subprocess.Popen[str], printed: IO[str]) -> None:
+        self.engine = engine
+        self.java = java
+        self._process = process
+        self._printed = printed
+
+    def answer(self, question: PolicyQuestion) -> PolicyAnswer:
+        """What the engine makes of a trace.
+
+        Raises:
+            PolicyEngineFailed: it does not answer. What a trace does to the engine's classes is an answer: ``PolicyAnswer.failure``.
+        """
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None and answers is not None, "started with pipes"
+        late = threading.Timer(_SECONDS_FOR_AN_ANSWER, self._process.kill)
+        late.start()
+        try:
+            asked.write(json.dumps(question.record()) + "\n")
+            asked.flush()
+            line = answers.readline()
+        except OSError:
+            line = ""
+        finally:
+            late.cancel()
+        if not line:
+            self._process.wait()
+            raise self._failed(f"ended with exit code {self._process.returncode}")
+        try:
+            return _answer(json.loads(line), question)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise self._failed(f"wrote what is no answer: {line.strip()[:200]}") from None
+
+    def _failed(self, why: str) -> PolicyEngineFailed:
+        self._printed.seek(0)
+        return PolicyEngineFailed(self.engine, why, self._printed.read())
+
+
+@contextmanager
+def started(
+    engine: PolicyEngine, *, environ: Mapping[str, str] = os.environ, on_progress: ProgressCallback = ignore_progress
+) -> Iterator[RunningPolicyEngine]:
+    """Run an engine until the block ends. Jars that are missing are downloaded first.
+
+    Raises:
+        NoSuchJava: this machine has no JDK that fits.
+        NoJar: a jar cannot be had.
+    """
+    java = find(JDK, environ)
+    class_path = os.pathsep.join(str(jars.fetch(jar, environ, on_progress=on_progress)) for jar in engine.jars)
+    with (
+        as_file(files("harness.policy_engines") / "java" / engine.program) as program,
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed,
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            [str(java.home / "bin" / "java"), *_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", class_path, str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=printed,
+            encoding="utf-8",
+            cwd=folder,
+            env={name: value for name, value in environ.items() if name in _PASSED},
+        ) as process,
+    ):
+        try:
+            yield RunningPolicyEngine(engine, java, process, printed)
+        finally:
+            # It holds nothing that must be kept.
+            process.kill()
+
+
+def obstacle(environ: Mapping[str, str] = os.environ) -> HarnessError | None:
+    """Why no engine can run on this machine; None if they can, once their jars are there."""
+    try:
+        find(JDK, environ)
+    except HarnessError as error:
+        return error
+    return None
+
+
+def _answer(record: Mapping[str, Any], question: PolicyQuestion) -> PolicyAnswer:
+    steps = tuple({key: tuple(one) if isinstance(one, list) else one for key, one in step.items()} for step in record["steps"])
+    failure = record.get("failure")
+    if failure is None and len(steps) != len(question.trace.entries):
+        raise ValueError("not one step for each entry")
+    return PolicyAnswer(steps, failure)
