@@ -68,8 +68,9 @@ Examples:
   # on a Spark Connect server
   conformance run --spark 4.3 --connect sc://localhost:15002
 
-  # the watermark policies of other engines, on the reference model
+  # the watermark policies of other engines: on the reference model, and on those engines
   conformance run cases/policies --spark model
+  conformance run cases/policies --policy-engine all
 """
 
 
@@ -119,6 +120,14 @@ def run(
             envvar=engine_options.CONNECT,
         ),
     ] = None,
+    policy_engine: Annotated[
+        list[str] | None,
+        option(
+            "Run cases on watermark policies on this engine too: flink, beam, kafka-streams, jet; needs a JDK. Repeatable.",
+            "NAME|all",
+            SELECT_VERSIONS,
+        ),
+    ] = None,
     label: Annotated[
         str | None,
         option('Name of the column, such as "Databricks 17.3"; for one version.', "NAME", SELECT_VERSIONS),
@@ -144,13 +153,14 @@ def run(
             paths=paths or (),
             every_case=every_case,
             # Asked only where the option leaves it open: a project's other keys may be wrong.
-            spark=spark or (() if spark_home else Project.read(Path.cwd()).spark),
+            spark=spark or (() if spark_home or policy_engine else Project.read(Path.cwd()).spark),
             tags=tag or (),
             variants=variant or (),
             since=since,
             shard=shard,
             spark_home=spark_home,
             label=label,
+            policy_engines=policy_engine or (),
             state_store=state_store,
             repeat=repeat,
             fresh=fresh,

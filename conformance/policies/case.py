@@ -22,6 +22,9 @@ Json: TypeAlias = Any
 TARGET = "model"
 """The name of the target of these cases, next to ``spark-3.5.9``."""
 
+REAL_ENGINE = "policy-engine"
+"""The runtime of the targets that are the engines themselves."""
+
 FAILURE = "failure"
 """The key of a mismatch that is the end of the engine."""
 
@@ -122,10 +125,18 @@ def mismatches(case: PolicyCase, answer: PolicyAnswer) -> tuple[PolicyMismatch, 
     return tuple(_mismatches(case, answer))
 
 
+def expectations(case: PolicyCase) -> int:
+    """How many expectations a case has."""
+    return sum(len(step.expect.model_fields_set) for step in case.steps if step.expect is not None)
+
+
 def compared(case: PolicyCase, answer: PolicyAnswer) -> int:
     """How many expectations of a case an answer decides."""
-    expected = (step.expect.model_fields_set for step in case.steps if step.expect is not None)
-    return sum(len(keys & answer.keys) for keys in expected)
+    return sum(
+        len(step.expect.model_fields_set & result.keys())
+        for step, result in zip(case.steps, answer.steps, strict=False)
+        if step.expect is not None
+    )
 
 
 def _mismatches(case: PolicyCase, answer: PolicyAnswer) -> Iterator[PolicyMismatch]:

@@ -58,11 +58,6 @@ class PolicyAnswer:
     failure: str | None = None
     """What ended the engine at the entry after the last step."""
 
-    @property
-    def keys(self) -> frozenset[str]:
-        """What the engine decides."""
-        return frozenset(key for step in self.steps for key in step)
-
 
 @dataclass(frozen=True)
 class Disagreement:

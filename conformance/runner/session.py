@@ -17,6 +17,8 @@ from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase
+from conformance.runner import policy_engines
+from conformance.runner.policy_engines import ChosenEngines
 from conformance.runner.resources import Concurrency, OptionsClash, interruptible, not_confined, open_runtime
 from conformance.runner.run import JudgeCases, cells_of
 from conformance.runner.run_cells import Display, Judge, Sink, run_cells
@@ -34,8 +36,8 @@ from harness.scheduling.scheduler import queues
 from harness.targets.catalogue import Choice, Targets
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
-from reports.analysis.model_column import MODEL
-from reports.analysis.model_column import cells as cells_of_the_model
+from reports.analysis.policy_columns import MODEL, engine_target
+from reports.analysis.policy_columns import cells as cells_on_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
@@ -95,6 +97,8 @@ class RunOptions(SessionOptions):
     """An unpacked Spark, which ``installed`` means then."""
     label: str | None = None
     """Name of the column of the only version."""
+    policy_engines: Sequence[str] = ()
+    """Names of real engines that cases on watermark policies run on, or ``all``."""
     repeat: int = 1
 
 
@@ -113,6 +117,9 @@ class RunPlan:
     shard: Shard | None
     smoke: SmokeCases | None = None
     """If the options name no cases."""
+    model: bool = False
+    """Whether policy cases run on the model."""
+    policy_engines: ChosenEngines = field(default_factory=ChosenEngines)
 
     @property
     def cells(self) -> int:
@@ -126,7 +133,8 @@ class RunPlan:
             cases=(*(case.id for case in self.cases), *(case.id for case in self.policy_cases)),
             targets=(
                 *(unseen(target, self.options.runtime.runtime) for target in self.targets),
-                *((MODEL,) if self.policy_cases else ()),
+                *((MODEL,) if self.policy_cases and self.model else ()),
+                *((engine_target(engine.name) for engine in self.policy_engines.engines) if self.policy_cases else ()),
             ),
             started=datetime.now(UTC),
             command=self.options.command,
@@ -137,7 +145,10 @@ class RunPlan:
         """``2 cases × 3 versions, locally; into results.jsonl``."""
         cells = f"{counted(len(self.cases), 'case')} × {counted(len(self.targets), 'version')}, {self._where()}"
         parts = [cells] if self.cases else []
-        parts += [f"{counted(len(self.policy_cases), 'case')} on the model"] if self.policy_cases else []
+        if self.policy_cases:
+            engines = [engine.title for engine in self.policy_engines.engines]
+            places = [*(["the model"] if self.model else []), *engines]
+            parts.append(f"{counted(len(self.policy_cases), 'case')} on {', '.join(places)}")
         return f"{'; '.join(parts)}; into {self.options.output}"
 
     def _where(self) -> str:
@@ -166,13 +177,16 @@ def plan_run(options: RunOptions) -> RunPlan:
         OptionsClash, NotAShard, NoHistory, NoSuchVariant: an option does not fit these cases.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
         CannotRunHere: see `readiness.check_those_by_name`.
+        NoSuchPolicyEngine, NoSuchJava, BadJavaOptions: see `policy_engines.choose`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
-    default = "installed" if options.spark_home else "newest" if loaded.cases else MODEL.name
+    chosen = policy_engines.choose(options.policy_engines)
+    on_policies = bool(chosen.engines) or not loaded.cases
+    default = "installed" if options.spark_home else MODEL.name if on_policies else "newest"
     specs = list(options.spark) or [default]
     all_cases = loaded.cases if specs != [MODEL.name] else ()
-    all_policy_cases = loaded.policy_cases if MODEL.name in specs else ()
+    all_policy_cases = loaded.policy_cases if MODEL.name in specs or chosen.engines else ()
     tags = options.tags if _names_cases(options) else (SMOKE,)
     cases, policy_cases = only_tagged(all_cases, tags), only_tagged(all_policy_cases, tags)
     if not cases and not policy_cases:
@@ -197,8 +211,10 @@ def plan_run(options: RunOptions) -> RunPlan:
         readiness.check_those_by_name(choice.targets)
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
-    notes = (*choice.notes, *not_confined(options.runtime, cases))
-    return RunPlan(options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke)
+    notes = (*choice.notes, *chosen.notes, *not_confined(options.runtime, cases))
+    return RunPlan(
+        options, loaded.digest, cases, policy_cases, targets, notes, shard, smoke, MODEL.name in specs, chosen
+    )
 
 
 def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
@@ -208,8 +224,13 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
         len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
     )
     names = [target.name for target in plan.targets]
-    of_the_model = cells_of_the_model(plan.cases, plan.policy_cases, names) if plan.policy_cases else ()
-    return run_and_write(options, plan.header, cells, JudgeCases(), limits, display, cell_record, of_the_model)
+    if not plan.policy_cases:
+        return run_and_write(options, plan.header, cells, JudgeCases(), limits, display, cell_record)
+    columns = policy_engines.columns(plan.policy_engines, plan.policy_cases)
+    answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
+    of_spark = [target for target in plan.header.targets if target.name not in {one.target.name for one in columns}]
+    header = plan.header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
+    return run_and_write(options, header, cells, JudgeCases(), limits, display, cell_record, answered)
 
 
 def run_and_write(

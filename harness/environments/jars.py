@@ -55,7 +55,9 @@ class NoJar(HarnessError):
         self.path = path
 
 
-def fetch(jar: Jar, environ: Mapping[str, str] = os.environ, *, on_progress: ProgressCallback = ignore_progress) -> Path:
+def fetch(
+    jar: Jar, environ: Mapping[str, str] = os.environ, *, on_progress: ProgressCallback = ignore_progress
+) -> Path:
     """The path of a jar in the cache directory. One that is missing or damaged is downloaded, by one process at a time.
 
     Raises:

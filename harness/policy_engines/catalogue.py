@@ -67,9 +67,7 @@ def select(names: Sequence[str]) -> tuple[PolicyEngine, ...]:
 
 
 def _engine(name: str, jars: Mapping[str, str], policies: Sequence[str], **about: Any) -> PolicyEngine:
-    return PolicyEngine(
-        name=name, jars=tuple(Jar(*jar) for jar in jars.items()), policies=tuple(policies), **about
-    )
+    return PolicyEngine(name=name, jars=tuple(Jar(*jar) for jar in jars.items()), policies=tuple(policies), **about)
 
 
 ENGINES: Mapping[str, PolicyEngine] = {

@@ -22,7 +22,18 @@ from harness.targets.target import JavaRequirement
 
 JDK = JavaRequirement(majors=(11, 17, 21), modules=("jdk.compiler",))
 """Java compiles the program when it starts it."""
-_PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_PASSED = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+)
 _OPTIONS = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Traces are short: starting fast is worth more than running fast."""
 _SECONDS_FOR_AN_ANSWER = 300
@@ -60,7 +71,8 @@ class RunningPolicyEngine:
             PolicyEngineFailed: it does not answer. What a trace does to the engine's classes is an answer: ``PolicyAnswer.failure``.
         """
         asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None and answers is not None, "started with pipes"
+        assert asked is not None
+        assert answers is not None
         late = threading.Timer(_SECONDS_FOR_AN_ANSWER, self._process.kill)
         late.start()
         try:
@@ -127,7 +139,9 @@ def obstacle(environ: Mapping[str, str] = os.environ) -> HarnessError | None:
 
 
 def _answer(record: Mapping[str, Any], question: PolicyQuestion) -> PolicyAnswer:
-    steps = tuple({key: tuple(one) if isinstance(one, list) else one for key, one in step.items()} for step in record["steps"])
+    steps = tuple(
+        {key: tuple(one) if isinstance(one, list) else one for key, one in step.items()} for step in record["steps"]
+    )
     failure = record.get("failure")
     if failure is None and len(steps) != len(question.trace.entries):
         raise ValueError("not one step for each entry")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
+from reports.results.evidence import answers_policies
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
@@ -99,6 +100,25 @@ class Matrix:
         """Cells per status."""
         return self.count(self.cases, (target.name for target in self.targets))
 
+    @cached_property
+    def parts(self) -> tuple[Matrix, ...]:
+        """Spark's columns with Spark's cases, then those on watermark policies with theirs: they are never counted together.
+
+        The matrix itself if it has columns of one kind only.
+        """
+        on_policies = tuple(target for target in self.targets if answers_policies(target))
+        of_spark = tuple(target for target in self.targets if not answers_policies(target))
+        if not on_policies or not of_spark:
+            return (self,)
+        others = {case for case in self.cases if self._applies(case, on_policies)}
+        return (
+            replace(self, cases=tuple(case for case in self.cases if case not in others), targets=of_spark),
+            replace(self, cases=tuple(case for case in self.cases if case in others), targets=on_policies),
+        )
+
+    def _applies(self, case: str, targets: Iterable[Target]) -> bool:
+        return any(self.status(case, target.name) != "not-applicable" for target in targets)
+
     def count(self, cases: Iterable[str], targets: Iterable[str]) -> Counter[Status]:
         """Cells per status in a part of the matrix."""
         names = tuple(targets)
@@ -133,8 +153,16 @@ class Matrix:
 
 
 def summary(matrix: Matrix) -> str:
-    """One sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``."""
-    size = f"{counted(len(matrix.cases), 'case')} × {counted(len(matrix.targets), 'version')}"
+    """One sentence: ``74 cases × 10 versions: 700 conform, 30 differ as documented, 10 unsupported; 0 violate``.
+
+    With columns that answer cases on watermark policies, another line for those.
+    """
+    return "\n".join(map(_sentence, matrix.parts))
+
+
+def _sentence(matrix: Matrix) -> str:
+    kind = "engine" if any(answers_policies(target) for target in matrix.targets) else "version"
+    size = f"{counted(len(matrix.cases), 'case')} × {counted(len(matrix.targets), kind)}"
     if not matrix.cases or not matrix.targets:
         return f"{size}: nothing ran"
     if matrix.is_empty:

@@ -228,7 +228,13 @@ class Report:
 
 def _age(target: Target) -> tuple[bool, SparkVersion, bool, str]:
     version = target.version
-    return version is None, version or releases()[0], not target.apache, target.name
+    # Columns without a version stay in their order.
+    return (
+        version is None,
+        version or releases()[0],
+        version is not None and not target.apache,
+        target.name if version else "",
+    )
 
 
 def _split_by_verdict(behaviours: tuple[Behaviour, ...]) -> Iterator[Behaviour]:

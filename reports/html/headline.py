@@ -28,7 +28,8 @@ def headline(report: Report, pair: Changes | None) -> Headline:
 
     ``16 Spark versions, 214 cases: 11 results change between 3.3.4 and 4.3.0; all 16 releases have known bugs.``
     """
-    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(report.matrix.cases), 'case')}"
+    of_spark = report.matrix.parts[0]
+    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(of_spark.cases), 'case')}"
     first = []
     if pair is not None and pair.compared:
         count = len(pair.changes)
@@ -42,7 +43,7 @@ def headline(report: Report, pair: Changes | None) -> Headline:
     if handed is not None and handed.abnormal:
         verb = "does" if handed.abnormal == 1 else "do"
         first.append(f"{handed.abnormal} of {counted(handed.tried, 'checkpoint')} {verb} not resume normally")
-    counts = report.matrix.totals
+    counts = of_spark.totals
     last = []
     if counts["violates"]:
         last.append(f"{counted(counts['violates'], 'cell')} not as expected")

@@ -76,7 +76,7 @@ def matrix_page(report: Report) -> MatrixPage:
         targets=targets,
         families=families,
         totals=tuple(CellTotal.of_counts(matrix.count(matrix.cases, [name])) for name in names),
-        total=CellTotal.of_counts(matrix.totals),
+        total=CellTotal.of_counts(matrix.parts[0].totals),
         legend=tuple(_legend(place.sign for row in rows for place in row.ribbon.cells)),
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
     )

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from conformance.core.observation import Observation
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.judging.wall_clock import digest_omits_instants
+from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import ContradictoryCell
-from reports.results.records import Cell, Run, UpgradeCell
+from reports.results.records import Cell, Run, Target, UpgradeCell
 
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
 
 
+def answers_policies(target: Target) -> bool:
+    """Whether a target answers cases on watermark policies, and no case for Spark: the model, and real engines."""
+    return target.version is None and target.runtime in (MODEL, REAL_ENGINE)
+
+
 def contradiction_in(
-    path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False
+    path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False, of_policies: Container[str] = ()
 ) -> ContradictoryCell | None:
     """The error of a cell whose status says what its evidence denies.
 
@@ -25,8 +31,9 @@ def contradiction_in(
         line: of the cell, from 1.
         cell: as it was read.
         condensed: whether upgrades may have the digest of what was observed instead of the observation.
+        of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """
-    why = next(_contradictions(cell, condensed), None)
+    why = next(_contradictions(cell, condensed, of_policies), None)
     return ContradictoryCell(path, line, cell.key, cell.status, why) if why is not None else None
 
 
@@ -43,13 +50,13 @@ def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:
     return cell if behaviour == cell.behaviour else cell.model_copy(update={"behaviour": behaviour})
 
 
-def _contradictions(cell: Cell | UpgradeCell, condensed: bool) -> Iterator[str]:
+def _contradictions(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> Iterator[str]:
     green = AS_THE_CASE_SAYS if isinstance(cell, Cell) else _GREEN_UPGRADES
     if cell.status not in green:
         return
     if cell.findings:
         yield "it has findings"
-    if cell.observation is None and not _may_be_without(cell, condensed):
+    if cell.observation is None and not _may_be_without(cell, condensed, of_policies):
         yield "nothing was observed"
     if not isinstance(cell, Cell):
         return
@@ -63,12 +70,11 @@ def _contradictions(cell: Cell | UpgradeCell, condensed: bool) -> Iterator[str]:
         yield "its runs showed different behaviours"
 
 
-def _may_be_without(cell: Cell | UpgradeCell, condensed: bool) -> bool:
+def _may_be_without(cell: Cell | UpgradeCell, condensed: bool, of_policies: Container[str]) -> bool:
     """Whether a green cell may have no observation."""
     if isinstance(cell, UpgradeCell):
         return condensed and cell.behaviour is not None
-    # A case on a watermark policy is checked on the reference model, where nothing is observed.
-    return cell.target == MODEL and cell.status == "conforms"
+    return cell.target in of_policies and cell.status == "conforms"
 
 
 def _digests(run: Run) -> str | None:

@@ -25,7 +25,7 @@ from reports.results.errors import (
     TruncatedResults,
     UnknownCell,
 )
-from reports.results.evidence import contradiction_in, with_own_behaviour
+from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
 from reports.results.migrations import in_current_format
 from reports.results.record_lines import records
 from reports.results.records import FORMAT, Cell, Footer, Header, Introduction, Target, UpgradeCell
@@ -62,6 +62,7 @@ class Results:
         cells: dict[CellKey, Cell | UpgradeCell] = {}
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
+        of_policies = {target.name for target in header.targets if answers_policies(target)}
         current = partial(in_current_format, format=header.format, targets=targets)
         file = ResultsFile(path, current)
         counted: Counter[tuple[str, str]] = Counter()
@@ -80,7 +81,9 @@ class Results:
                     counted[record.record, record.status] += 1
                     cell = current(record)
                     # A file that is cut off or incomplete is that first of all.
-                    contradiction = contradiction or contradiction_in(path, line.number, cell, condensed=condensed)
+                    contradiction = contradiction or contradiction_in(
+                        path, line.number, cell, condensed=condensed, of_policies=of_policies
+                    )
                     own = with_own_behaviour(cell)
                     cells[key] = file.stored(line, own, as_written=own is record)
                 case Header():

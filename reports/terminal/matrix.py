@@ -26,7 +26,10 @@ _IS_A_RELEASE = re.compile(r"\d+\.\d+\.\d+")
 def show(results: Results, console: Console) -> None:
     """Print the matrix, its legend, the findings of every cell that is not green, and the summary."""
     matrix = Matrix.of(results)
-    draw(matrix, console)
+    for number, part in enumerate(matrix.parts):
+        if number:
+            _print(console, Text())
+        draw(part, console)
     for line in _findings(matrix):
         _print(console, line)
     _print(console, Text())

@@ -7,18 +7,24 @@ from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from conformance.policies.case import mismatches
+from conformance.cli.main import app
+from conformance.policies.case import compared, mismatches
 from conformance.policies.question import disagreements
 from harness.policy_engines.catalogue import ENGINES
 from harness.policy_engines.running import started
+from reports.results.reading import Results
 from tests.support.effort import number
 from tests.support.policy_traces import questions
 from tests.support.whole_suite import whole_suite
 
 EXAMPLES = {engine: number(20, 1000) for engine in ENGINES} | {"kafka-streams-3.9.1": number(10, 300)}
-OWN = [pytest.param(engine, policy, id=f"{engine.name}: {policy}") for engine in ENGINES.values() for policy in engine.policies]
+OWN = [
+    pytest.param(engine, policy, id=f"{engine.name}: {policy}")
+    for engine in ENGINES.values()
+    for policy in engine.policies
+]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +41,7 @@ def running():
 
         yield find
     for (name, policy), traces in sorted(asked.items()):
-        print(f"{name}: {policy}: {traces}")
+        print(f"{name}: {policy}: {traces}", flush=True)
 
 
 @pytest.mark.parametrize("extreme", [False, True], ids=["small", "extreme"])
@@ -53,3 +59,32 @@ def test_the_model_says_what_the_engine_says(engine, policy, extreme, running):
 
     agree()
     asked[engine.name, f"{policy} {'extreme' if extreme else 'small'}"] = dict(seen)
+
+
+def test_every_case_on_a_policy_holds_on_its_engine(running):
+    found = {}
+    for case in whole_suite().policy_cases:
+        for engine in ENGINES.values():
+            if engine.has(case.policy, case.given):
+                answer = running(engine)[0].answer(case.question)
+                assert mismatches(case, answer) == (), case.id
+                assert disagreements(case.question, answer) == (), case.id
+                found[case.id] = compared(case, answer)
+    policies = {case.id for case in whole_suite().policy_cases if case.policy not in ("spark", "quantile")}
+    assert found.keys() == policies
+    assert [id for id, expectations in found.items() if not expectations] == [
+        "policies/beam-drops-behind-the-last-millisecond"
+    ], "lateness in Beam is the runner's"
+
+
+def test_the_columns_of_a_run(tmp_path):
+    done = CliRunner().invoke(
+        app, ["run", "cases/policies", "--policy-engine", "all", "--output", str(tmp_path / "r.jsonl")]
+    )
+    assert done.exit_code == 0, done.output
+    found = Results.read(tmp_path / "r.jsonl")
+    assert [target.name for target in found.header.targets] == ["model", *ENGINES]
+    assert all(target.java for target in found.header.targets[1:])
+    conforming = {cell.target for cell in found.cells if cell.status == "conforms"}
+    assert conforming == {"model", *ENGINES}
+    assert {cell.status for cell in found.cells} == {"conforms", "not-applicable"}

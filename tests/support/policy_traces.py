@@ -69,7 +69,9 @@ def questions(draw: st.DrawFn, engine: PolicyEngine, policy: str, *, extreme: bo
         given["release"] = engine.release
         throttle = draw(FAR_THROTTLES if extreme else THROTTLES)
     if engine.release == "jet-0.6":
-        given |= draw(st.sampled_from([{}, {"idleTimeout": 0}]) | st.builds(lambda at: {"idleTimeout": at}, st.integers(1, 200)))
+        given |= draw(
+            st.sampled_from([{}, {"idleTimeout": 0}]) | st.builds(lambda at: {"idleTimeout": at}, st.integers(1, 200))
+        )
     if policy == "bounded-out-of-orderness" and draw(st.booleans()):
         given["idleTimeout"] = draw(st.integers(1, 200))
     if policy == "limited-delay" and extreme:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from conformance.policies.engine_rules import Lateness
 from conformance.policies.policy import MIN, Policy, at_least
 
-
 LEAST = -9_223_372_036_854_775
 """``BoundedWindow.TIMESTAMP_MIN_VALUE``, in milliseconds: the lowest instant, and the watermark before the first."""
 

@@ -79,6 +79,9 @@ class WithIdleness(Policy):
     policy: Policy
     timer: IdlenessTimer
     is_idle: bool = False
+    """As the output has it."""
+    told: bool = False
+    """Whether the output has been marked idle since the last event: it is marked once, even if its clock went back between."""
 
     @classmethod
     def of(cls, policy: Policy, timeout: int) -> WithIdleness:
@@ -98,7 +101,9 @@ class WithIdleness(Policy):
 
     def poll(self, now: int) -> WithIdleness:
         timer, idle = self.timer.check(now)
-        return WithIdleness(self.policy if idle else self.policy.poll(now), timer, idle)
+        if idle:
+            return replace(self, timer=timer, is_idle=self.is_idle or not self.told, told=True)
+        return WithIdleness(self.policy.poll(now), timer, is_idle=False, told=self.told)
 
     def boundary(self, now: int) -> WithIdleness:
         return self.poll(now)

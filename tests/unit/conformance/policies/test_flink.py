@@ -112,6 +112,15 @@ def test_an_idle_input_with_the_higher_watermark_does_not_lend_it() -> None:
     assert [step.idle for step in replayed.steps[-3:]] == [("a", "b"), ("a", "b"), ("b",)]
 
 
+def test_an_input_is_marked_idle_once_between_two_events() -> None:
+    """``isIdleNow`` of ``WatermarksWithIdleness`` outlives an emission without an event, which only a clock that goes back brings."""
+    entries = [IdlePoll(), ClockReading(2), IdlePoll(), ClockReading(0), IdlePoll(), ClockReading(2), IdlePoll()]
+    trace = Trace((ClockReading(0), *entries))
+    replayed = replay(trace, rules_for("bounded-out-of-orderness", {"bound": 0, "idleTimeout": 1}))
+    polls = [step.idle for step in replayed.steps if isinstance(step.entry, IdlePoll)]
+    assert polls == [(), ("events",), (), ()]
+
+
 def test_an_event_too_early_for_the_bound_leads_to_no_watermark() -> None:
     """``maxTimestamp`` of ``BoundedOutOfOrdernessWatermarks`` starts so that subtracting the bound cannot overflow."""
     policy = BoundedOutOfOrderness(10)

@@ -1,0 +1,95 @@
+"""The columns that answer cases on watermark policies: the model, and real engines.
+
+A policy case is ``not-applicable`` on every Spark, and a Spark case in these columns; neither counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from conformance.core.case import Case
+from conformance.core.wording import counted
+from conformance.judging.verdict import Status
+from conformance.policies.case import REAL_ENGINE, TARGET, PolicyCase, check, compared, expectations, mismatches
+from conformance.policies.question import PolicyAnswer
+from reports.results.records import Cell, Target
+
+MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)
+
+
+@dataclass(frozen=True)
+class PolicyColumn:
+    """What a real engine answers."""
+
+    target: Target
+    title: str
+    decides: str
+    """What of a trace its classes decide."""
+    answers: Mapping[str, PolicyAnswer] = field(default_factory=dict)
+    """By case id; without cases on policies that it does not have."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Case id → why there is no answer."""
+    absent: str | None = None
+    """Why the engine does not run on this machine."""
+
+
+def engine_target(name: str, java: str | None = None) -> Target:
+    """The target of a real engine's column. ``java``: its version."""
+    return Target(name=name, spark=name, java=java, runtime=REAL_ENGINE)
+
+
+def cells(
+    cases: Iterable[Case],
+    policy_cases: Sequence[PolicyCase],
+    targets: Iterable[str],
+    *,
+    model: bool = True,
+    columns: Sequence[PolicyColumn] = (),
+) -> Iterator[Cell]:
+    """Every cell of a run except those of Spark cases on Spark; policy cases are judged here.
+
+    Args:
+        cases: those for Spark.
+        policy_cases: those on policies.
+        targets: names of Spark's.
+        model: whether the model has a column.
+        columns: of real engines.
+    """
+    names = [*([TARGET] if model else []), *(column.target.name for column in columns)]
+    for case in cases:
+        for name in names:
+            yield _cell(case, name, "not-applicable", "this case runs on Spark")
+    for name in targets:
+        for policy_case in policy_cases:
+            yield _cell(
+                policy_case, name, "not-applicable", "this case tests a watermark policy, which Spark does not have"
+            )
+    for policy_case in policy_cases:
+        if model:
+            found = check(policy_case)
+            yield _cell(policy_case, TARGET, "violates" if found else "conforms", *map(str, found))
+        for column in columns:
+            yield _answered(policy_case, column)
+
+
+def _answered(case: PolicyCase, column: PolicyColumn) -> Cell:
+    name = column.target.name
+    if column.absent is not None:
+        return _cell(case, name, "not-applicable", f"{column.title} is not on this machine: {column.absent}")
+    if case.id in column.broken:
+        return _cell(case, name, "broken", column.broken[case.id])
+    if case.id not in column.answers:
+        return _cell(case, name, "not-applicable", f"{column.title} does not have this policy")
+    answer = column.answers[case.id]
+    decided, of = compared(case, answer), expectations(case)
+    if found := mismatches(case, answer):
+        return _cell(case, name, "violates", *map(str, found))
+    if not decided:
+        return _cell(case, name, "not-applicable", f"what the engine's classes decide: {column.decides}")
+    some = [f"{decided} of {counted(of, 'expectation')} compared: {column.decides}"] if decided < of else []
+    return _cell(case, name, "conforms", *some)
+
+
+def _cell(case: Case | PolicyCase, target: str, status: Status, *notes: str) -> Cell:
+    return Cell(case=case.id, family=case.family, case_digest=case.digest, target=target, status=status, notes=notes)

@@ -1,0 +1,154 @@
+"""Cases on watermark policies in the matrix: a column of their own, and nothing that counts elsewhere."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from conformance.core.observation import Observation
+from conformance.judging.verdict import Status
+from conformance.policies.question import PolicyAnswer
+from conformance.suite.discovery import Suite, load
+from reports.analysis.matrix import Matrix
+from reports.analysis.policy_columns import MODEL, PolicyColumn, cells, engine_target
+from reports.results.evidence import answers_policies
+from reports.results.reading import Results
+from reports.results.records import Cell, Header, Target
+from reports.results.writing import ResultsWriter
+from reports.terminal import matrix
+
+SPARK = Target(name="spark-3.5.9", spark="3.5.9")
+POLICY = "title: x\npolicy: {{stream-time: {{grace: 1}}}}\ntrace: [{{event: 5, expect: {{watermark: {watermark}}}}}]\n"
+CASE = "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
+
+
+def suite(folder: Path, watermark: int) -> Suite:
+    for name, text in (("spark/a", CASE), ("policies/b", POLICY.format(watermark=watermark))):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / f"{name}.yaml").write_text(text)
+    return load([folder])
+
+
+def run(loaded: Suite, path: Path) -> Results:
+    everything = [*loaded.cases, *loaded.policy_cases]
+    header = Header(
+        suite=loaded.digest,
+        cases=tuple(case.id for case in everything),
+        targets=(SPARK, MODEL),
+        started=datetime(2024, 1, 1, tzinfo=UTC),
+    )
+    with ResultsWriter(path, header) as writer:
+        for case in loaded.cases:
+            writer.write(
+                Cell(
+                    case=case.id,
+                    family=case.family,
+                    case_digest="",
+                    target=SPARK.name,
+                    status="conforms",
+                    observation=Observation(case=case.id, columns=(), steps=()),
+                )
+            )
+        for cell in cells(loaded.cases, loaded.policy_cases, [SPARK.name]):
+            writer.write(cell)
+        writer.finish()
+    return Results.read(path)
+
+
+@pytest.mark.parametrize(("watermark", "status", "code"), [(4, "conforms", 0), (5, "violates", 1)])
+def test_every_cell_is_there(tmp_path: Path, watermark: int, status: Status, code: int) -> None:
+    results = run(suite(tmp_path, watermark), tmp_path / "results.jsonl")
+    assert {(cell.case, cell.target): cell.status for cell in results.cells} == {
+        ("spark/a", "spark-3.5.9"): "conforms",
+        ("spark/a", "model"): "not-applicable",
+        ("policies/b", "spark-3.5.9"): "not-applicable",
+        ("policies/b", "model"): status,
+    }
+    assert matrix.exit_code(results) == code
+
+
+def test_the_matrix_shows_what_disagrees(tmp_path: Path) -> None:
+    results = run(suite(tmp_path, 5), tmp_path / "results.jsonl")
+    out = Console(file=io.StringIO(), width=100)
+    matrix.show(results, out)
+    said = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "policies/b on model: violates" in said
+    assert "step 1: expected watermark 5, but it is 4" in said
+    assert "1 case × 1 version: 1 conforms; 0 violate" in said, "Spark's cells are counted alone"
+    assert "1 case × 1 engine: 0 conform; 1 violates" in said
+    assert "1/2" not in said
+
+
+EXPECTS = "title: x\npolicy: {stream-time: {grace: 1}}\ntrace: [{event: 5, expect: {watermark: 4, late: false}}]\n"
+
+
+def column(**about: Any) -> PolicyColumn:
+    return PolicyColumn(engine_target("flink-1"), "Flink 1", "watermarks alone", **about)
+
+
+def answered(**keys: Any) -> dict[str, PolicyAnswer]:
+    return {"policies/b": PolicyAnswer((keys,))}
+
+
+@pytest.mark.parametrize(
+    ("real", "status", "notes"),
+    [
+        (column(answers=answered(watermark={"events": 4}, late=False)), "conforms", ()),
+        (
+            column(answers=answered(watermark={"events": 4})),
+            "conforms",
+            ("1 of 2 expectations compared: watermarks alone",),
+        ),
+        (
+            column(answers=answered(watermark={"events": 4}, late=True)),
+            "violates",
+            ("step 1: expected late false, but it is true",),
+        ),
+        (
+            column(answers={"policies/b": PolicyAnswer((), "overflow")}),
+            "violates",
+            ("step 1: the engine fails: overflow",),
+        ),
+        (
+            column(answers=answered(downstream=4)),
+            "not-applicable",
+            ("what the engine's classes decide: watermarks alone",),
+        ),
+        (column(), "not-applicable", ("Flink 1 does not have this policy",)),
+        (column(absent="no JDK"), "not-applicable", ("Flink 1 is not on this machine: no JDK",)),
+        (column(broken={"policies/b": "it ended"}), "broken", ("it ended",)),
+    ],
+)
+def test_the_column_of_a_real_engine(
+    tmp_path: Path, real: PolicyColumn, status: Status, notes: tuple[str, ...]
+) -> None:
+    loaded = suite(tmp_path, 4)
+    (tmp_path / "policies" / "b.yaml").write_text(EXPECTS)
+    loaded = load([tmp_path])
+    found = list(cells(loaded.cases, loaded.policy_cases, ["spark-3.5.9"], model=False, columns=[real]))
+    assert [(cell.case, cell.target, cell.status) for cell in found] == [
+        ("spark/a", "flink-1", "not-applicable"),
+        ("policies/b", "spark-3.5.9", "not-applicable"),
+        ("policies/b", "flink-1", status),
+    ]
+    assert found[-1].notes == notes
+
+
+def test_columns_on_policies_are_a_matrix_of_their_own(tmp_path: Path) -> None:
+    both = Matrix.of(run(suite(tmp_path, 5), tmp_path / "results.jsonl"))
+    spark, policies = both.parts
+    assert (spark.cases, [target.name for target in spark.targets]) == (("spark/a",), ["spark-3.5.9"])
+    assert (policies.cases, [target.name for target in policies.targets]) == (("policies/b",), ["model"])
+    assert spark.parts == (spark,)
+    assert both.exit_code == 1, "what violates in either counts"
+
+
+def test_only_what_is_no_spark_answers_policies() -> None:
+    assert answers_policies(MODEL)
+    assert answers_policies(engine_target("flink-1"))
+    assert not answers_policies(Target(name="spark-3.5.9", spark="3.5.9", runtime="model"))
