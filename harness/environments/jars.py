@@ -1,4 +1,7 @@
-"""Jars of Maven Central, each fetched once for a machine and checked each time it is used."""
+"""Jars of Maven Central with known content: fetched once for a machine, checked each time, without a Spark.
+
+``maven`` resolves jars of which only the coordinates are known, and all that they need, with the Ivy of a Spark.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import batch, step
 from tests.support.runs import written
-from tests.support.whole_suite import whole_suite
 
 SAMPLE = Path(__file__).parents[3] / "browser" / "sample"
 VOID = {"meta", "link", "br", "input", "rect", "line", "path", "circle", "!doctype"}
@@ -251,28 +250,6 @@ class TestWithoutTheCases:
         results = a.results(tmp_path / "r", {"f/a": {}})
         write(Report.of(results, Suite(())), tmp_path / "site")
         assert "0 Spark versions, 1 case." in (tmp_path / "site" / "index.html").read_text()
-
-    @pytest.mark.parametrize(
-        ("name", "runtime", "command"),
-        [("model", "model", "--spark model"), ("flink-1.20.5", "policy-engine", "--policy-engine all")],
-    )
-    def test_a_case_on_a_policy_is_answered_by_the_model_and_by_engines(
-        self, tmp_path: Path, name: str, runtime: str, command: str
-    ) -> None:
-        loaded = whole_suite()
-        case = loaded.policy_cases[0]
-        results = a.results(tmp_path / "r", {case.id: {"3.5.9": a.OUTSIDE}})
-        target = results.header.targets[0].model_copy(update={"name": name, "spark": name, "runtime": runtime})
-        cells = tuple(
-            cell.model_copy(update={"target": name, "status": "conforms", "notes": (), "case_digest": case.digest})
-            for cell in results.cells
-        )
-        header = results.header.model_copy(update={"targets": (target,)})
-        write(Report.of(Results(header, cells, results.footer), loaded), tmp_path / "site")
-        text = (tmp_path / "site" / "cases" / f"{case.id}.html").read_text()
-        assert "This case tests a watermark policy" in text
-        assert command in text
-        assert "0 Spark versions" in (tmp_path / "site" / "index.html").read_text()
 
     def test_a_case_in_no_folder(self, tmp_path: Path) -> None:
         write(
