@@ -68,8 +68,10 @@ Examples:
   # on a Spark Connect server
   conformance run --spark 4.3 --connect sc://localhost:15002
 
-  # the watermark policies of other engines: on the reference model, and on those engines
+  # the watermark policies of other engines, on the reference model
   conformance run cases/policies --spark model
+
+  # on those engines themselves
   conformance run cases/policies --policy-engine all
 """
 
