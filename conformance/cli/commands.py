@@ -62,6 +62,7 @@ COMMANDS: Mapping[str, Listed] = {
     "specification": Listed("specification", "Write the numbered specification that the cases test.", _PUBLISH),
     "export": Listed("export", "Write results for CI systems and other programs.", _PUBLISH),
     "combine": Listed("combine", "Merge the results of several runs of one suite.", _PUBLISH),
+    "columns": Listed("columns", "Check results of another Spark, and compare with Apache's.", _PUBLISH),
     "targets": Listed("targets", "List Spark versions and whether this machine can run them.", _TARGETS),
     "policies": Listed("policies", "Show a case under the watermark policies of other engines.", _TARGETS),
 }

@@ -18,6 +18,9 @@ Kind: TypeAlias = Literal["window", "session", "deduplication", "join", "call"]
 
 _NEW = FileKind("empty", lambda _: False)
 
+SCHEMA_FILE = "schema.json"
+"""Beside a case: the JSON Schema of the case language, for editors."""
+
 EXAMPLES = """
 Examples:
 
@@ -47,30 +50,40 @@ def new(
 ) -> None:
     """Write a valid case to start from.
 
-    It has no expectations yet: write them, or let `conformance record` fill them in. With --call, it also writes schema.json for
-    editors, the JSON Schema of cases, unless the folder has one.
+    It has no expectations yet: write them, or let `conformance record` fill them in. Its first line names the JSON Schema of
+    cases, with which editors complete and check it; schema.json is written beside it unless a folder above has one.
     """
     if case.suffix not in (".yaml", ".yml"):
         raise typer.BadParameter("a case is a file ending in .yaml", param_hint="FILE")
     if case.exists():
         raise typer.BadParameter(f"{case} exists: choose another name", param_hint="FILE")
+    schema = _schema_for(case)
     if call is not None:
-        _write_call(case, call, code or ())
+        text = _case_that_calls(case, call, code or (), schema)
     else:
         template = (files("conformance.suite") / "templates" / f"{kind}.yaml").read_text(encoding="utf-8")
-        write_file(case, template, _NEW)
+        text = f"# yaml-language-server: $schema={schema}\n{template}"
+    write_file(case, text, _NEW)
     typer.echo(str(case))
 
 
-def _write_call(case: Path, call: str, code: Sequence[Path]) -> None:
-    """Write a case on a function, and the schema that its first line names."""
+def _case_that_calls(case: Path, call: str, code: Sequence[Path], schema: str) -> str:
     # Other cases are written without these.
-    from conformance.language.json_schema import rendered
     from conformance.runner.project import Project, own_job
-    from conformance.suite.call_template import SCHEMA_FILE, case_that_calls
+    from conformance.suite.call_template import case_that_calls
 
     found = own_job(Project.read(Path.cwd()), allow_code=True, code=code).own_code
-    write_file(case, case_that_calls(call, found.folders if found else (), case), _NEW)
-    schema = case.with_name(SCHEMA_FILE)
-    if not schema.exists():
-        write_file(schema, rendered(), _NEW)
+    return case_that_calls(call, found.folders if found else (), case, schema)
+
+
+def _schema_for(case: Path) -> str:
+    """The address of the schema for the case's first line: a file above it up to the working folder, else one made beside it."""
+    from conformance.language.json_schema import rendered
+
+    folder, here = case.absolute().parent, Path.cwd()
+    above = [folder, *(one for one in folder.parents if one.is_relative_to(here))]
+    for steps, one in enumerate(above):
+        if (one / SCHEMA_FILE).is_file():
+            return "../" * steps + SCHEMA_FILE
+    write_file(folder / SCHEMA_FILE, rendered(), _NEW)
+    return SCHEMA_FILE

@@ -11,6 +11,7 @@ from conformance.cli import options
 from conformance.cli.options import OUTPUT, option, output_option
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
+from reports.analysis.columns import published_columns
 from reports.analysis.model_agreement import reference_model
 from reports.analysis.published import between, patch_results, published_results
 from reports.analysis.report import Report
@@ -77,8 +78,15 @@ def report(
         for line in write_dossier(Report.of(found, discovery.load(cases)), from_, to, output):
             typer.echo(line)
         return
-    patches = patch_results() if background or not results else ()
-    made = Report.of(found, discovery.load(cases), reference_model, frozenset(background), patches)
+    with_published = bool(background) or not results
+    made = Report.of(
+        found,
+        discovery.load(cases),
+        reference_model,
+        frozenset(background),
+        patch_results() if with_published else (),
+        published_columns() if with_published else (),
+    )
     typer.echo(str((write_one_file if single_file else write)(made, output)))
 
 

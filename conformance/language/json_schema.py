@@ -15,6 +15,9 @@ from conformance.language.policy_file import POLICY_KEYS
 from conformance.language.policy_shapes import POLICY_CASE
 from conformance.language.shape import Definitions
 
+ADDRESS = "https://raw.githubusercontent.com/watermark-conformance/watermark-conformance/main/cases/schema.json"
+"""Where editors find it, and what identifies it; version 1 of the case language only grows."""
+
 
 def json_schema() -> dict[str, Any]:
     """The schema of one case file."""
@@ -39,7 +42,7 @@ def json_schema() -> dict[str, Any]:
         },
     }
     return {
-        "$id": "urn:watermark-conformance:case:1",
+        "$id": ADDRESS,
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A case of watermark-conformance",
         "description": "One case: streams, a query, and steps with their expected results. See docs/case-language.md.",

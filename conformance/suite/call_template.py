@@ -8,9 +8,6 @@ from pathlib import Path
 
 from conformance.core.errors import WrongUsage
 
-SCHEMA_FILE = "schema.json"
-"""Beside the case: the JSON Schema of the case language, for editors."""
-
 _EVENT_TIME = "event_time"
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -42,20 +39,21 @@ class NoSuchFunction(WrongUsage):
         self.name = name
 
 
-def case_that_calls(name: str, folders: Iterable[Path], file: Path) -> str:
+def case_that_calls(name: str, folders: Iterable[Path], file: Path, schema: str) -> str:
     """The text of a valid case without expectations.
 
     Args:
         name: ``module:function``; the function takes the session and a DataFrame for each stream.
         folders: where modules are looked for, in this order.
         file: of the case, for the comment that tells how to record it.
+        schema: the address of the JSON Schema, as the case sees it.
 
     Raises:
         NoSuchFunction: there is none.
     """
     streams = _streams(name, tuple(folders))
     return _TEMPLATE.format(
-        schema=SCHEMA_FILE,
+        schema=schema,
         file=file,
         function=name,
         names=", ".join(streams),

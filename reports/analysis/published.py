@@ -12,16 +12,16 @@ from reports.results.beside import in_common
 from reports.results.reading import Results
 from reports.results.record_lines import header_of
 
-_BASELINES = Path(__file__).parents[1] / "baselines"
-UPGRADES = _BASELINES / "upgrades.jsonl.xz"
+BASELINES = Path(__file__).parents[1] / "baselines"
+UPGRADES = BASELINES / "upgrades.jsonl.xz"
 """What ``python -m tools.publish_upgrades`` makes of runs of ``conformance upgrade``, without what was observed."""
-PATCHES = _BASELINES / "patches"
+PATCHES = BASELINES / "patches"
 """A file for each line with its patch releases but the newest, from ``python -m tools.publish_patches``; read only when asked for."""
 
 
 def published() -> tuple[Path, ...]:
     """The published results of runs on the newest release of each line."""
-    return tuple(sorted(path for path in _BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
+    return tuple(sorted(path for path in BASELINES.glob("*.jsonl.xz") if path != UPGRADES))
 
 
 def published_results(releases: Iterable[str] = ()) -> Results:

@@ -14,6 +14,7 @@ from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
 from conformance.variants.variant import MARK
 from reports.analysis.change import Changes, changes
+from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour, behaviours
 from reports.analysis.features import features
 from reports.analysis.matrix import Matrix
@@ -48,6 +49,8 @@ class Report:
     """Names of the targets that were not run with the others: published results to compare with."""
     patches: tuple[Results, ...] = ()
     """Results of patch releases that have no column in the matrix."""
+    columns: tuple[BesideApache, ...] = ()
+    """Results of others, which count in no total."""
 
     @classmethod
     def of(
@@ -57,6 +60,7 @@ class Report:
         predictor: Predictor | None = None,
         background: frozenset[str] = frozenset(),
         patches: Sequence[Results] = (),
+        columns: Sequence[Column] = (),
     ) -> Report:
         """Combine results with the suite they came from, and with what a model predicts of the targets that were run."""
         matrix = Matrix.of(results)
@@ -79,6 +83,9 @@ class Report:
             covered=coverage((*suite.cases, *suite.policy_cases), catalogue) if catalogue is not None else (),
             background=background,
             patches=tuple(patches),
+            columns=tuple(
+                beside_apache(column, results, {case.id: case.digest for case in suite.cases}) for column in columns
+            ),
         )
         return report.with_model(predictor) if predictor is not None else report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pydantic import BaseModel
 
 from conformance.core import case as models
 from conformance.language.case_file import CASE
-from conformance.language.json_schema import json_schema, rendered
+from conformance.language.json_schema import ADDRESS, json_schema, rendered
 from conformance.language.node import Node
 from conformance.language.problem import Report
 from conformance.language.source import read_yaml
@@ -22,6 +23,7 @@ from conformance.policies.case import PolicyCase, PolicyExpectation
 from conformance.suite.discovery import shipped
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[3]
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 
 
@@ -204,3 +206,14 @@ def test_it_is_what_the_module_prints() -> None:
         env={**os.environ, "PYTHONPATH": str(HERE.parents[3]), "PYTHONUTF8": "1"},
     )
     assert done.stdout == rendered()
+
+
+def test_the_entry_for_schemastore_is_ready() -> None:
+    """What https://www.schemastore.org/schema-catalog.json asks of an entry, and that it names this schema."""
+    entry = json.loads((ROOT / "tools" / "schemastore" / "entry.json").read_text(encoding="utf-8"))
+    assert entry.keys() == {"name", "description", "fileMatch", "url"}
+    assert entry["url"] == json_schema()["$id"] == ADDRESS
+    assert not entry["description"].endswith(".")
+    assert all(pattern.startswith("*.watermark.") for pattern in entry["fileMatch"])
+    assert ADDRESS.endswith("/main/cases/schema.json")
+    assert (ROOT / "cases" / "schema.json").is_file()

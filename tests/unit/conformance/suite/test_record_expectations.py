@@ -16,6 +16,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.judgement import mismatching
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import judge
+from conformance.language.json_schema import ADDRESS
 from conformance.suite import discovery
 from conformance.suite.record_expectations import EndsEarly, fill_in_expectations, observed_expectation
 from reports.results.reading import Results
@@ -175,11 +176,28 @@ class TestNew:
         first, *_ = path.read_text().splitlines()
         assert first == "# yaml-language-server: $schema=schema.json"
         schema = path.with_name("schema.json")
-        assert json.loads(schema.read_text())["$id"] == "urn:watermark-conformance:case:1"
+        assert json.loads(schema.read_text())["$id"] == ADDRESS
         # The schema that is there stays: it may be the team's.
         schema.write_text("{}")
         assert command("new", str(path.with_name("other.yaml")), "--call", "acme.jobs:build", "--code", "src") == 0
         assert schema.read_text() == "{}"
+
+    def test_editors_find_the_schema_of_every_new_case(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def modeline(path: Path, *more: str) -> str:
+            assert command("new", str(path), *more) == 0
+            return path.read_text().splitlines()[0]
+
+        monkeypatch.chdir(tmp_path)
+        assert modeline(Path("cases/one.yaml")) == "# yaml-language-server: $schema=schema.json"
+        assert json.loads(Path("cases/schema.json").read_text())["$id"] == ADDRESS
+        # One for all folders below.
+        assert (
+            modeline(Path("cases/late/two.yaml"), "--kind", "join") == "# yaml-language-server: $schema=../schema.json"
+        )
+        assert not Path("cases/late/schema.json").exists()
+        # Not one of somebody else, above where the command runs.
+        monkeypatch.chdir(tmp_path / "cases" / "late")
+        assert modeline(Path("three.yaml")) == "# yaml-language-server: $schema=schema.json"
 
     @pytest.mark.parametrize(
         ("call", "said"),

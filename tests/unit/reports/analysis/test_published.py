@@ -34,7 +34,7 @@ BUG = {
 
 @pytest.fixture(autouse=True)
 def baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(published, "_BASELINES", tmp_path)
+    monkeypatch.setattr(published, "BASELINES", tmp_path)
     monkeypatch.setattr(published, "UPGRADES", tmp_path / "upgrades.jsonl.xz")
     monkeypatch.setattr(published, "PATCHES", tmp_path / "patches")
     a.results(tmp_path / "lines.jsonl.xz", LINES)

@@ -1,0 +1,216 @@
+"""Columns of others: results of a vendor's or a team's Spark with where they come from, beside Apache's and never among their totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from conformance.core.errors import WrongUsage
+from conformance.core.printable import printable
+from conformance.core.wording import counted
+from conformance.judging.verdict import Status
+from reports.analysis.difference import DifferentCell, NothingInCommon, compare
+from reports.analysis.published import BASELINES
+from reports.results.errors import UnusableResults
+from reports.results.reading import Results
+from reports.results.records import Name, Target
+from reports.results.status import NO_RESULT
+
+PUBLISHED = BASELINES / "columns"
+_SUFFIXES = (".jsonl.xz", ".jsonl")
+_SHOWN = 3
+_SILENT = NO_RESULT | {"not-applicable"}
+
+
+class UnusableColumn(WrongUsage):
+    """A column cannot be published.
+
+    Attributes:
+        reasons: each in one line that says what to do.
+    """
+
+    def __init__(self, path: Path, problems: Iterable[str]) -> None:
+        self.path = path
+        self.reasons = tuple(map(printable, problems))
+        super().__init__("\n".join(f"{path}: {problem}" for problem in self.reasons))
+
+
+class Provenance(BaseModel):
+    """Where the results come from: what stands in ``NAME.yaml`` beside ``NAME.jsonl.xz``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+
+    title: Name
+    """What ran, as the heading of the column."""
+    by: Name
+    """Who vouches for it."""
+    build: Name
+    """What identifies the build: the digest of an image, a commit, the release of a service."""
+    suite: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|\d+\.\d+\.\d+)$")]
+    """The commit of the suite in full, or its release."""
+    run: Annotated[str, StringConstraints(pattern=r"^https://[^\s\"<>]+$")] | None = None
+    """The CI run that made the results."""
+    covers: Literal["all", "part"] = "all"
+    """Whether every case of the suite ran."""
+    note: Name | None = None
+    """Why only a part ran, and how the results were made if no CI run did; whatever a reader must know."""
+
+    def problems(self) -> Iterator[str]:
+        if self.covers == "part" and self.note is None:
+            yield "only a part of the suite ran (covers: part), and no note says why; add note:"
+        if self.run is None and self.note is None:
+            yield "neither run: names the CI run nor note: says how the results were made; add one of them"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Results of one engine that is not Apache's release, with where they come from."""
+
+    name: str
+    provenance: Provenance
+    results: Results
+
+    @property
+    def target(self) -> Target:
+        return self.results.header.targets[0]
+
+    @property
+    def counts(self) -> Counter[Status]:
+        return Counter(cell.status for cell in self.results.cells)
+
+
+@dataclass(frozen=True)
+class BesideApache:
+    """A column compared with Apache's release of the same version."""
+
+    column: Column
+    release: Target | None
+    """None if there are no results of this version."""
+    compared: int
+    """Cases that are the same in both, and have an answer in both."""
+    different: tuple[DifferentCell, ...]
+    changed: tuple[str, ...]
+    """Cases that have changed since the column was made: they are not compared."""
+    of: int
+    """How many cases the suite has now."""
+
+
+def read_column(path: Path) -> Column:
+    """The column of a ``NAME.yaml`` and the results beside it.
+
+    Raises:
+        UnusableColumn: one of them cannot be read, or they do not belong together.
+    """
+    try:
+        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        provenance = Provenance.model_validate(told)
+    except OSError as error:
+        raise UnusableColumn(path, [f"the file cannot be read ({error.strerror})"]) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UnusableColumn(path, [f"not YAML: {str(error).splitlines()[0]}"]) from None
+    except ValidationError as invalid:
+        raise UnusableColumn(path, map(_invalid, invalid.errors(include_url=False))) from None
+    files = [file for suffix in _SUFFIXES if (file := path.with_name(path.stem + suffix)).is_file()]
+    if len(files) != 1:
+        raise UnusableColumn(
+            path, [f"there must be one file {' or '.join(path.stem + suffix for suffix in _SUFFIXES)}"]
+        )
+    try:
+        results = Results.read(files[0])
+    except UnusableResults as error:
+        raise UnusableColumn(files[0], [f"{error.problem}; {error.remedy}"]) from None
+    problems = [*provenance.problems(), *_not_one_engine(results, provenance)]
+    if problems:
+        raise UnusableColumn(path, problems)
+    return Column(path.stem, provenance, results)
+
+
+def problems_of_submission(column: Column, suite: str, digests: Mapping[str, str]) -> Iterator[str]:
+    """What keeps a new column from being published.
+
+    Args:
+        suite: the digest of this suite.
+        digests: of its cases, by id.
+    """
+    ran = {cell.case: cell.case_digest for cell in column.results.cells}
+    if column.results.header.suite != suite and (column.provenance.covers == "all" or _changed(ran, digests)):
+        changed = _changed(ran, digests)
+        yield (
+            f"the results are of another suite than this one ({counted(len(changed), 'case')} of it changed or went"
+            f"{_some(changed)}); check it with the release that ran, or run again"
+        )
+    if column.provenance.covers == "all" and (missing := sorted(digests.keys() - ran.keys())):
+        yield (
+            f"{counted(len(missing), 'case')} of the suite did not run{_some(missing)}; "
+            "run all, `conformance run --all`, or say covers: part with a note"
+        )
+    if unknown := sorted({cell.case for cell in column.results.cells if cell.status in ("broken", "flaky", "not-run")}):
+        yield f"{counted(len(unknown), 'case')} without a reliable answer{_some(unknown)}; run again"
+
+
+def published_columns() -> tuple[Column, ...]:
+    """The columns that come with the suite, by name."""
+    return tuple(read_column(path) for path in sorted(PUBLISHED.glob("*.yaml")))
+
+
+def beside_apache(column: Column, apache: Results, digests: Mapping[str, str]) -> BesideApache:
+    """The column compared with Apache's release of its version.
+
+    Args:
+        apache: results of Apache's releases.
+        digests: of the cases of this suite, by id.
+    """
+    ran = {cell.case: cell.case_digest for cell in column.results.cells}
+    changed = tuple(_changed(ran, digests))
+    try:
+        found = compare(apache, column.results)
+    except NothingInCommon:
+        return BesideApache(column, None, 0, (), changed, len(digests))
+    release = found.pairs[0][0]
+    answered = {cell.case: cell for cell in apache.cells if cell.target == release.name and cell.status not in _SILENT}
+    compared = [
+        cell
+        for cell in column.results.cells
+        if cell.status not in _SILENT
+        and (other := answered.get(cell.case)) is not None
+        and other.case_digest == cell.case_digest
+    ]
+    cases = {cell.case for cell in compared}
+    different = tuple(one for one in found.different if one.case in cases)
+    return BesideApache(column, release, len(compared), different, changed, len(digests))
+
+
+def _not_one_engine(results: Results, provenance: Provenance) -> Iterator[str]:
+    if len(results.header.targets) != 1 or not results.cells:
+        yield f"the results have {counted(len(results.header.targets), 'column')}; a file has one"
+        return
+    (target,) = results.header.targets
+    if target.apache:
+        yield f"the column has the name of Apache's release, {target.name}; run with --label"
+    if not target.met:
+        yield "no engine introduced itself in these results; run again"
+    digest = target.image_digest
+    if digest is not None and digest not in provenance.build:
+        yield f"the results are of the image {digest}, and build: names another one"
+
+
+def _changed(ran: Mapping[str, str], digests: Mapping[str, str]) -> list[str]:
+    return sorted(case for case, digest in ran.items() if digests.get(case) != digest)
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f": {', '.join(names[:_SHOWN])}{more}" if names else ""
+
+
+def _invalid(error: object) -> str:
+    assert isinstance(error, dict)
+    where = ".".join(map(str, error["loc"])) or "the file"
+    return f"{where}: {error['msg']}"
