@@ -21,10 +21,8 @@ from conformance.own_job.session import Outcome, cells_of_trial, run_trial
 from conformance.own_job.statements import Statement, record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_trial
-from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
-from harness.targets.target import Target
 from reports.analysis.published import published_results
 from reports.html.verdict_page import write_verdict
 
@@ -91,14 +89,14 @@ def check(
     """
     job = Job(function, job_options.mode(output_mode))
     samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
-    targets = [choose_targets([spec]) for spec in (from_, to)]
-    before, after = (_only(choice.targets, name) for choice, name in zip(targets, ("--from", "--to"), strict=True))
+    before, notes_on_before = engine_options.one_target(from_, "--from")
+    after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     case = write_trial(job, samples, output, batches=batches)
     cells = sum(1 for _ in cells_of_trial(case, before, after))
     errors = errors_console(
-        [note for choice in targets for note in choice.notes],
+        [*notes_on_before, *notes_on_after],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
@@ -113,12 +111,6 @@ def check(
     write_verdict(output / PAGE, f"{function}: {summary(verdict)}", [job_options.told(one) for one in samples], found)
     print_answer(_lines(found, verdict, output), record(verdict, about), as_json=as_json)
     raise typer.Exit(verdict.exit_code)
-
-
-def _only(targets: Sequence[Target], name: str) -> Target:
-    if len(targets) != 1:
-        raise typer.BadParameter(f"means {counted(len(targets), 'version')}: name one", param_hint=name)
-    return targets[0]
 
 
 def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Iterator[Text]:

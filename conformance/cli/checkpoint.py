@@ -19,8 +19,6 @@ from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
 from conformance.own_job.trial import Job
-from conformance.runner.session import choose_targets
-from harness.targets.catalogue import Targets
 
 REFUSED = 1
 """Exit code: the version refuses the checkpoint, or may."""
@@ -78,7 +76,7 @@ def inspect(
 
     With --to, exits with 1 if that version refuses the checkpoint or may refuse it.
     """
-    target = Targets.load().choose([to]).targets[-1] if to is not None else None
+    target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
     found = read(open_files(where))
     changes = awaiting(found, target.version) if target is not None else ()
     lines = [*checkpoint_text.lines(found, datetime.now(UTC))]
@@ -122,10 +120,10 @@ def resume(
     """
     job = Job(call, job_options.mode(output_mode))
     samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
-    choice = choose_targets([to])
-    errors = errors_console(choice.notes)
+    target, notes = engine_options.one_target(to, "--to")
+    errors = errors_console(notes)
     job_options.print_samples(samples, errors)
     where_to_run = job_options.trial_options(engines, settings, speed, code)
-    found = resumption.resume(where, job, samples, choice.targets[-1], where_to_run, EngineLines())
+    found = resumption.resume(where, job, samples, target, where_to_run, EngineLines())
     print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)

@@ -12,8 +12,10 @@ import typer
 from conformance.cli.options import ENGINES, SPEED, option
 from conformance.cli.own_code_options import Code
 from conformance.core.state_stores import Name as StoreName
+from conformance.core.wording import counted
 from conformance.runner.project import OwnJob
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
+from conformance.runner.session import choose_targets
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
@@ -21,6 +23,8 @@ from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
+from harness.targets.catalogue import Targets
+from harness.targets.target import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 """Variables that stand for ``--connect`` and ``--storage``."""
@@ -234,3 +238,21 @@ def runtime_options(
         requirements=() if container else job.requirements,
         packages=() if container or connect else job.packages,
     )
+
+
+def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tuple[str, ...]]:
+    """The single target that an option means, and what the user should know about the choice.
+
+    Args:
+        spec: see `Targets.choose`.
+        name: of the option, for the message.
+        runs: whether it must be able to run here.
+
+    Raises:
+        typer.BadParameter: it means several.
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
+    if len(choice.targets) != 1:
+        raise typer.BadParameter(f"{spec} means {counted(len(choice.targets), 'version')}: name one", param_hint=name)
+    return choice.targets[0], choice.notes

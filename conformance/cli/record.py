@@ -16,7 +16,6 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.runner.observe import observation_in, observe
-from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 
@@ -79,7 +78,7 @@ def record(
 def _observed(
     case: Case, spark: str, engines: engine_options.Engines, settings: engine_options.Settings, code: Code
 ) -> Observation:
-    choice = choose_targets([spark])
-    errors_console(choice.notes)
+    target, notes = engine_options.one_target(spark, "--spark")
+    errors_console(notes)
     where = engine_options.runtime_options(engines, settings=settings, code=code)
-    return observe(case, choice.targets[0], where, EngineLines())
+    return observe(case, target, where, EngineLines())

@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ([*RIGHT, "--schema", "orders=t TIMESTAM"], "orders.jsonl: its schema 't TIMESTAM' is wrong at character 3"),
         ([*RIGHT, "--output-mode", "apend"], "'apend' is not one of append, update, complete"),
         ([*RIGHT[:4], "3.5.9", *RIGHT[5:]], "3.5 and 3.5.9 are both spark-3.5.9: name two versions"),
-        ([*RIGHT[:2], "lines", *RIGHT[3:]], "means 10 versions: name one"),
+        ([*RIGHT[:2], "lines", *RIGHT[3:]], "lines means 10 versions: name one"),
         ([*RIGHT[:2], "9.9", *RIGHT[3:]], "'9.9' is not a"),
         (RIGHT[:5], "Missing option '--sample'"),
     ],
