@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from re import _parser  # type: ignore[attr-defined]  # the standard library's own account of what a pattern says
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 LIMIT_S = 20.0
 """For one search. A pattern without nested repetition takes microseconds."""
@@ -46,6 +47,8 @@ def check(pattern: str) -> None:
     Raises:
         NotAPattern: it is not; the message says why.
     """
+    import regex  # where it is used: browsers, which run the model, have no build of it
+
     try:
         if _length(_parser.parse(pattern)) > LONGEST:
             raise NotAPattern(f"it is longer than {LONGEST:,} characters with its repetitions written out")
@@ -65,7 +68,7 @@ def occurs(pattern: str, text: str) -> bool:
 
 def occurs_in_lines(pattern: str, text: str) -> bool:
     """As ``occurs``; ``^`` and ``$`` match at each line."""
-    return _found(_compiled(pattern, regex.MULTILINE), text)
+    return _found(_compiled(pattern, re.MULTILINE), text)
 
 
 def _found(pattern: regex.Pattern[str], text: str) -> bool:
@@ -98,6 +101,8 @@ def _parts(argument: Any) -> list[Any]:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str, flags: int = 0) -> regex.Pattern[str]:
+    import regex
+
     return regex.compile(_LITERAL_BRACE.sub(_escaped, pattern), flags | regex.VERSION0)
 
 
