@@ -12,8 +12,15 @@ Json: TypeAlias = Any
 STATE_FUNCTIONS = ("count_until_watermark", "count_until_watermark_by_datetime", "count_rows", "time_out_at_latest")
 """The functions that ``applyInPandasWithState`` may name, implemented in ``harness/driver/state_functions.py``."""
 
-STATEFUL_PROCESSORS = ("count_until_watermark", "number_rows", "number_rows_an_hour_back")
-"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py``."""
+STATEFUL_PROCESSORS = (
+    "count_until_watermark",
+    "number_rows",
+    "number_rows_an_hour_back",
+    "number_rows_for_a_day",
+    "number_rows_for_a_millisecond",
+)
+"""The processors that ``transformWithState`` may name, implemented in ``harness/driver/stateful_processors.py`` and, over rows, in
+``row_processors.py``."""
 
 PYTHON_STATE = frozenset({"applyInPandasWithState", "transformWithState"})
 """Operations whose state is managed by Python code."""

@@ -134,6 +134,9 @@ OPERATIONS = dict(
                     required=True,
                 )
             },
+            inPandas=Key(
+                Constant(False), "`false`: the processor gets rows (`transformWithState`, 4.1+), not pandas DataFrames."
+            ),
             timeMode=Key(Choice("time mode", TIME_MODES), "The time that its timers use; `None` if absent."),
             eventTimeColumn=Key(_COLUMN, "The event-time column of its output."),
             initialState=Key(

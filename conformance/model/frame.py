@@ -221,14 +221,16 @@ class Frame:
         time_mode: TimeMode,
         event_time: str | None,
         initial: Frame | None,
+        *,
+        in_pandas: bool = True,
     ) -> Frame:
-        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite.
+        """``groupBy(by).transformWithStateInPandas`` with a processor of the suite, or ``transformWithState`` over rows.
 
         Raises:
             Refused: the event-time column is not in the output, or the input has no watermark.
         """
         keys = self._grouping(by)
-        self.rules.require("transformWithState")
+        self.rules.require("transformWithState" if in_pandas else "transformWithState over rows", "transformWithState")
         columns = tuple(Attribute(self.ids.next(), name, kind) for name, kind in STATEFUL_PROCESSORS[processor].emits)
         if event_time:
             marked = watermarks(self.plan)

@@ -69,6 +69,10 @@ WITHOUT_EFFECT = frozenset(
         "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
         "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
         PROVIDER,
+        "spark.sql.streaming.stateStore.checkpointFormatVersion",
+        "spark.sql.streaming.stateStore.encodingFormat",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+        "spark.sql.streaming.stateStore.rowChecksum.enabled",
         "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
         "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
     }

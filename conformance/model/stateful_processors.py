@@ -132,6 +132,8 @@ class SuiteProcessor:
     """``handleInitialState``; does nothing by default."""
     timer: Callable[[Group, ProcessorHandle, int, int], Emitted] | None = None
     """``handleExpiredTimer``, given the time of the timer and the watermark in ms; None if it registers no timers."""
+    expires: bool = False
+    """Whether its state has a time to live, which goes by the clock."""
 
 
 _NUMBERED = (("key", STRING), ("event_time", TIMESTAMP), ("number", BIGINT))
@@ -145,6 +147,8 @@ STATEFUL_PROCESSORS: Mapping[str, SuiteProcessor] = {
     ),
     "number_rows": SuiteProcessor(_NUMBERED, _number),
     "number_rows_an_hour_back": SuiteProcessor(_NUMBERED, lambda group, handle: _number(group, handle, _HOUR_US)),
+    "number_rows_for_a_day": SuiteProcessor(_NUMBERED, _number, expires=True),
+    "number_rows_for_a_millisecond": SuiteProcessor(_NUMBERED, _number, expires=True),
 }
 """By the name in ``transformWithState: {with: …}``."""
 
@@ -175,6 +179,8 @@ def transform_with_state(
     if any(None in (row[key.id] for key in node.keys) for row in fresh):
         raise Unpredictable("a null grouping column of transformWithState")
     processor = STATEFUL_PROCESSORS[node.processor]
+    if processor.expires:
+        raise Unpredictable("state with a time to live, which goes by the clock")
     handle = ProcessorHandle(state, node.time_mode)
     emitted: list[tuple[Value, ...]] = []
     if processor.initial is not None and not state.has_begun:

@@ -66,6 +66,7 @@ class _FrameBuilder:
             of.get("timeMode", "None"),
             of.get("eventTimeColumn"),
             initial,
+            in_pandas=of.get("inPandas", True),
         )
 
     def nested(self, operation: Operation) -> Frame:

@@ -8,13 +8,17 @@ from functools import cache
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
+from conformance.core.versions import VersionRange
 from conformance.language.suggest import unknown
 from conformance.language.variant_names import DESCRIPTIONS
 from conformance.variants.arrivals import Rearranged, reversed_rows, spread_rows
 from conformance.variants.restarted import Restarted
+from conformance.variants.rows_for_pandas import RowsForPandas
 from conformance.variants.settings import Settings
 from conformance.variants.shifted_epoch import ShiftedEpoch
 from conformance.variants.variant import Variant, VariedCase
+
+_STORE = "spark.sql.streaming.stateStore"
 
 
 class NoSuchVariant(WrongUsage):
@@ -36,6 +40,24 @@ def variants() -> tuple[Variant, ...]:
         Settings("one-shuffle-partition", {shuffle: "1"}, default=True),
         Settings("four-shuffle-partitions", {shuffle: "4"}),
         Settings("rocksdb", rocksdb.conf, rocksdb.versions),
+        Settings(
+            "changelog-checkpoints",
+            {**rocksdb.conf, f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true"},
+            VersionRange.parse(">=3.5"),
+        ),
+        Settings(
+            "checkpoint-format-2",
+            {**rocksdb.conf, f"{_STORE}.checkpointFormatVersion": "2"},
+            VersionRange.parse(">=4.0"),
+        ),
+        Settings("avro-state", {**rocksdb.conf, f"{_STORE}.encodingFormat": "avro"}, VersionRange.parse(">=4.0")),
+        Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, VersionRange.parse(">=4.1")),
+        Settings(
+            "incremental-cleanup",
+            {"spark.sql.streaming.statefulOperator.incrementalCleanupFactor": "10"},
+            VersionRange.parse(">=4.3"),
+        ),
+        RowsForPandas(),
         Settings(
             "no-codegen", {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
         ),

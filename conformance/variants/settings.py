@@ -14,8 +14,8 @@ from conformance.variants.variant import VariantOutput
 class Settings:
     """The same case with these settings.
 
-    Does not apply to a case that sets one of them itself, that damages checkpoint files, whose location may change, or that
-    checks a plan or a metric of the progress, which may change.
+    Does not apply to a case that sets one of them to something else or all of them to the same, that damages checkpoint files, whose
+    location may change, or that checks a plan or a metric of the progress, which may change.
     """
 
     name: str
@@ -26,8 +26,10 @@ class Settings:
     """Whether these are the default settings, so that the variant applies only to cases that set them."""
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
-        own = set(case.conf).union(*(_conf(step.action) for step in case.steps))
-        applicable = bool(own & set(self.conf)) is self.default
+        changed = set().union(*(_conf(step.action) for step in case.steps))
+        same = {key for key, value in self.conf.items() if case.conf.get(key) == value} - changed
+        own = (set(case.conf) | changed) & set(self.conf)
+        applicable = bool(own) if self.default else own == same and len(same) < len(self.conf)
         if applicable and not _checks_internals(case):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}

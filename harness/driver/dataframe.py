@@ -11,6 +11,7 @@ from .failures import NotPermitted
 from .origin import method
 from .own_code import OwnCode
 from .permission import check_statement
+from .row_processors import ROW_PROCESSORS
 from .state_functions import STATE_FUNCTIONS, check_packages
 from .stateful_processors import STATEFUL_PROCESSORS
 
@@ -123,8 +124,12 @@ class _Builder:
 
     def _transformWithState(self, frame: Any, operation: Operation) -> Any:  # noqa: N802
         arguments = operation["transformWithState"]
-        processor = STATEFUL_PROCESSORS[arguments["with"]]
-        transform = method(frame.groupBy(*arguments["by"]), "transformWithStateInPandas")  # since 4.0
+        in_pandas = arguments.get("inPandas", True)
+        processor = (STATEFUL_PROCESSORS if in_pandas else ROW_PROCESSORS)[arguments["with"]]
+        # Since 4.0 and 4.1.
+        transform = method(
+            frame.groupBy(*arguments["by"]), "transformWithStateInPandas" if in_pandas else "transformWithState"
+        )
         check_packages("google.protobuf")
         initial = arguments.get("initialState")
         return transform(

@@ -1,15 +1,15 @@
 """The named stateful processors of the case language, for ``transformWithState``, the same on every version.
 
-``transformWithState: {by: [k], with: count_until_watermark, timeMode: EventTime}`` uses the processor of that name. They process
-pandas frames, which the API calls ``transformWithStateInPandas``. The event time is the first TIMESTAMP column of the input; only the
-first grouping column is emitted, as a string. The methods and their arguments are those of ``StatefulProcessor``.
+``transformWithState: {by: [k], with: count_until_watermark, timeMode: EventTime}`` uses the processor of that name. Each exists twice: over
+pandas frames, for ``transformWithStateInPandas``, and over rows, for ``transformWithState``. The event time is the first TIMESTAMP column
+of the input; only the first grouping column is emitted, as a string. The methods and their arguments are those of ``StatefulProcessor``.
 """
 
 # ruff: noqa: ARG002, N802, N803
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Optional, Tuple
 
 from .origin import own_failures_marked
 from .state_functions import latest_ms
@@ -36,35 +36,43 @@ class CountUntilWatermark(StatefulProcessor):  # type: ignore[misc, unused-ignor
 
     @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        for frame in rows:
-            self._add(len(frame), latest_ms(frame))
+        for count, latest in self._arrived(rows):
+            self._add(count, latest)
         return iter(())
 
     @own_failures_marked
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
-        # On 4.0 the optimizer may have removed all but the grouping columns (SPARK-52195).
-        numbers = initialState.select_dtypes(include=["number"])
-        counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else None
-        if counts is not None and len(counts):
-            self._add(int(counts.sum()), latest_ms(initialState))
+        initial = self._initial(initialState)
+        if initial is not None:
+            self._add(*initial)
 
     @own_failures_marked
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        import pandas as pd
-
         count, _ = self._counted.get()
         self._counted.clear()
-        yield pd.DataFrame(
-            {
-                "key": [str(key[0])],
-                "event_time": pd.to_datetime([expiredTimerInfo.getExpiryTimeInMs()], unit="ms"),
-                "count": [count],
-                "watermark": [timerValues.getCurrentWatermarkInMs()],
-            }
+        yield self._emitted(
+            str(key[0]), expiredTimerInfo.getExpiryTimeInMs(), count, timerValues.getCurrentWatermarkInMs()
         )
 
     def close(self) -> None:
         pass
+
+    def _arrived(self, frames: Iterator[Any]) -> Iterator[Tuple[int, int]]:
+        """How many rows arrived, and their latest event time in ms."""
+        return ((len(frame), latest_ms(frame)) for frame in frames)
+
+    def _initial(self, frame: Any) -> Optional[Tuple[int, int]]:
+        """Count and latest event time in ms of an initial state; None without a count."""
+        # On 4.0 the optimizer may have removed all but the grouping columns (SPARK-52195).
+        numbers = frame.select_dtypes(include=["number"])
+        counts = numbers.iloc[:, 0].dropna() if numbers.shape[1] else None
+        return (int(counts.sum()), latest_ms(frame)) if counts is not None and len(counts) else None
+
+    def _emitted(self, key: str, timer_ms: int, count: int, watermark_ms: int) -> Any:
+        import pandas as pd
+
+        time = pd.to_datetime([timer_ms], unit="ms")
+        return pd.DataFrame({"key": [key], "event_time": time, "count": [count], "watermark": [watermark_ms]})
 
     def _add(self, rows: int, latest: int) -> None:
         count, before = self._counted.get() if self._counted.exists() else (0, None)
@@ -81,26 +89,34 @@ class NumberRows(StatefulProcessor):  # type: ignore[misc, unused-ignore]
 
     emits = "key STRING, event_time TIMESTAMP, number BIGINT"
     hours_back = 0
+    ttl_ms: Optional[int] = None
+    """How long the number is kept after its last update; for ever without it."""
 
     @own_failures_marked
     def init(self, handle: Any) -> None:
-        self._count = handle.getValueState("count", "count BIGINT")
+        self._count = handle.getValueState("count", "count BIGINT", self.ttl_ms)
 
     @own_failures_marked
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        import pandas as pd
-
         count = self._count.get()[0] if self._count.exists() else 0
-        for frame in rows:
-            times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].sort_values()
-            times = times.array - pd.Timedelta(hours=self.hours_back)
-            numbers = list(range(count + 1, count + len(frame) + 1))
-            count += len(frame)
-            yield pd.DataFrame({"key": str(key[0]), "event_time": times, "number": numbers})
+        for arrived, emitted in self._numbered(str(key[0]), rows, count):
+            count += arrived
+            yield from emitted
         self._count.update((count,))
 
     def close(self) -> None:
         pass
+
+    def _numbered(self, key: str, frames: Iterator[Any], count: int) -> Iterator[Tuple[int, List[Any]]]:
+        """For each frame how many rows it has, and what is emitted for them. ``count``: the rows before."""
+        import pandas as pd
+
+        for frame in frames:
+            times = frame.select_dtypes(include=["datetime"]).iloc[:, 0].sort_values()
+            times = times.array - pd.Timedelta(hours=self.hours_back)
+            numbers = list(range(count + 1, count + len(frame) + 1))
+            count += len(frame)
+            yield len(frame), [pd.DataFrame({"key": key, "event_time": times, "number": numbers})]
 
 
 class NumberRowsAnHourBack(NumberRows):
@@ -109,8 +125,23 @@ class NumberRowsAnHourBack(NumberRows):
     hours_back = 1
 
 
+class NumberRowsForADay(NumberRows):
+    """Like ``number_rows``, but a number that no row has updated for a day of processing time is forgotten."""
+
+    ttl_ms = 24 * 60 * 60 * 1000
+
+
+class NumberRowsForAMillisecond(NumberRows):
+    """The same after a millisecond, so that every micro-batch starts from 1."""
+
+    ttl_ms = 1
+
+
 STATEFUL_PROCESSORS: dict[str, Any] = {
     "count_until_watermark": CountUntilWatermark,
     "number_rows": NumberRows,
     "number_rows_an_hour_back": NumberRowsAnHourBack,
+    "number_rows_for_a_day": NumberRowsForADay,
+    "number_rows_for_a_millisecond": NumberRowsForAMillisecond,
 }
+"""Over pandas frames."""

@@ -132,11 +132,13 @@ def _calls(operation: Operation) -> Iterator[str]:
             yield f".applyInPandasWithState({value.get('with')}, emits, keeps, {rest})"
         case "transformWithState" if isinstance(value, dict):
             yield f".groupBy({_texts(value.get('by', ()))})"
-            yield "# the processor and what it emits: harness/driver/stateful_processors.py"
+            in_pandas = value.get("inPandas", True)
+            module = "stateful_processors" if in_pandas else "row_processors"
+            yield f"# the processor and what it emits: harness/driver/{module}.py"
             rest = _texts((value.get("outputMode", "append"), value.get("timeMode", "None")))
             named = {"initialState": "initialState", "eventTimeColumn": "eventTimeColumnName"}
             given = "".join(f", {named[key]}={text_of(item)}" for key, item in value.items() if key in named)
-            yield f".transformWithStateInPandas({value.get('with')}(), emits, {rest}{given})"
+            yield f".transformWithState{'InPandas' if in_pandas else ''}({value.get('with')}(), emits, {rest}{given})"
         case _:
             yield f".{operation.name}({_texts(value) if isinstance(value, list | tuple) else text_of(value)})"
 

@@ -69,7 +69,7 @@ BEHAVIOURS = {
     """,
     "arbitrary state": """
         fmgws-timeout-strict fmgws-data-cancels-timeout fmgws-set-timeout-past fmgws-getCurrentWatermarkMs
-        fmgws-needs-wm fmgws-modes aipws tws-timer-inclusive tws-late-none tws-event-time-col tws-ttl tws-rocksdb-only
+        fmgws-needs-wm fmgws-modes aipws tws-timer-inclusive tws-late-none tws-event-time-col tws-ttl tws-rocksdb-only tws-over-rows
     """,
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart

@@ -73,6 +73,11 @@ def test_ids_say_which(tmp_path: Path) -> None:
         "case@spread-rows",
         "case@four-shuffle-partitions",
         "case@rocksdb",
+        "case@changelog-checkpoints",
+        "case@checkpoint-format-2",
+        "case@avro-state",
+        "case@row-checksum",
+        "case@incremental-cleanup",
         "case@no-codegen",
         "case@adaptive",
         "case@time-zone",
@@ -244,3 +249,55 @@ def test_the_model_answers_every_variant_as_the_case(family: str) -> None:
             wrong.append(verdict.describe())
     assert wrong == []
     assert told > 4 * len(cases)
+
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROCESSOR = f"""
+title: A title
+streams: {{events: "event_time TIMESTAMP, id STRING"}}
+query:
+  - from: events
+  - withWatermark: [event_time, 10 minutes]
+  - transformWithState: {{by: [id], with: number_rows, outputMode: append, timeMode: EventTime}}
+conf:
+  spark.sql.streaming.stateStore.providerClass: {ROCKSDB}
+steps:
+  - add: {{events: [["12:01", a]]}}
+    expect: {{rows: [[a, "12:01", 1]]}}
+  - restart: {{how: graceful, change: {{query: [{{from: events}}, {{union: [{{from: events}}, {{transformWithState:
+      {{by: [id], with: number_rows, outputMode: append, timeMode: None}}}}]}}]}}}}
+"""
+
+
+class TestRowsForPandas:
+    def test_every_processor_gets_rows(self, tmp_path: Path) -> None:
+        (changed,) = made(case(tmp_path, text=PROCESSOR), "rows-for-pandas")
+        told = [of.arguments["transformWithState"] for of in changed.operations() if of.name == "transformWithState"]
+        assert [one["inPandas"] for one in told] == [False, False]
+        restarted = changed.steps[1].action
+        assert isinstance(restarted, Restart)
+        assert restarted.change.query is not None
+        (_, union) = restarted.change.query.wire()
+        assert union["union"][1]["transformWithState"]["inPandas"] is False
+        assert not changed.applies_to(SparkVersion.parse("4.0.5"))
+        assert changed.applies_to(SparkVersion.parse("4.1.4"))
+
+    def test_a_case_without_a_processor_over_pandas_has_none(self, tmp_path: Path) -> None:
+        assert made(case(tmp_path), "rows-for-pandas") == []
+        rows = PROCESSOR.replace("timeMode: EventTime", "timeMode: EventTime, inPandas: false")
+        assert (
+            made(
+                case(tmp_path, text=rows.replace("timeMode: None", "timeMode: None, inPandas: false")),
+                "rows-for-pandas",
+            )
+            == []
+        )
+
+
+def test_settings_apply_to_a_case_that_sets_some_of_them_to_the_same(tmp_path: Path) -> None:
+    of = case(tmp_path, text=PROCESSOR)
+    assert made(of, "rocksdb") == []
+    (changed,) = made(of, "checkpoint-format-2")
+    assert changed.conf["spark.sql.streaming.stateStore.checkpointFormatVersion"] == "2"
+    other = PROCESSOR.replace(ROCKSDB, ROCKSDB.replace("RocksDB", "HDFSBacked"))
+    assert made(case(tmp_path, text=other), "checkpoint-format-2") == []
