@@ -50,7 +50,12 @@ def variants() -> tuple[Variant, ...]:
             {**rocksdb.conf, f"{_STORE}.checkpointFormatVersion": "2"},
             VersionRange.parse(">=4.0"),
         ),
-        Settings("avro-state", {**rocksdb.conf, f"{_STORE}.encodingFormat": "avro"}, VersionRange.parse(">=4.0")),
+        Settings(
+            "avro-state",
+            {**rocksdb.conf, f"{_STORE}.encodingFormat": "avro"},
+            VersionRange.parse(">=4.0"),
+            only="transformWithState",
+        ),
         Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, VersionRange.parse(">=4.1")),
         Settings(
             "incremental-cleanup",

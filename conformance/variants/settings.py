@@ -24,12 +24,17 @@ class Settings:
     """The versions that have the settings."""
     default: bool = False
     """Whether these are the default settings, so that the variant applies only to cases that set them."""
+    only: str | None = None
+    """The one operation with state for which Spark allows the settings; None if it does for all."""
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
         changed = set().union(*(_conf(step.action) for step in case.steps))
         same = {key for key, value in self.conf.items() if case.conf.get(key) == value} - changed
         own = (set(case.conf) | changed) & set(self.conf)
         applicable = bool(own) if self.default else own == same and len(same) < len(self.conf)
+        stateful = {operation.name for operation in case.operations() if operation.may_keep_state}
+        if self.only is not None and stateful != {self.only}:
+            return
         if applicable and not _checks_internals(case):
             spark = self.spark if case.spark is None or self.spark is None else case.spark & self.spark
             given = {"conf": {**case.conf, **self.conf}, "spark": spark or case.spark}

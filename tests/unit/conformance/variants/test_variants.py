@@ -75,7 +75,6 @@ def test_ids_say_which(tmp_path: Path) -> None:
         "case@rocksdb",
         "case@changelog-checkpoints",
         "case@checkpoint-format-2",
-        "case@avro-state",
         "case@row-checksum",
         "case@incremental-cleanup",
         "case@no-codegen",
@@ -301,3 +300,10 @@ def test_settings_apply_to_a_case_that_sets_some_of_them_to_the_same(tmp_path: P
     assert changed.conf["spark.sql.streaming.stateStore.checkpointFormatVersion"] == "2"
     other = PROCESSOR.replace(ROCKSDB, ROCKSDB.replace("RocksDB", "HDFSBacked"))
     assert made(case(tmp_path, text=other), "checkpoint-format-2") == []
+
+
+def test_avro_is_for_processors_only(tmp_path: Path) -> None:
+    """Spark refuses it for every other operation with state."""
+    (changed,) = made(case(tmp_path, text=PROCESSOR), "avro-state")
+    assert changed.conf["spark.sql.streaming.stateStore.encodingFormat"] == "avro"
+    assert made(case(tmp_path), "avro-state") == []
