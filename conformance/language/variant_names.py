@@ -14,7 +14,6 @@ DESCRIPTIONS: Mapping[str, str] = {
     "checkpoint-format-2": "state in RocksDB has checkpoint format 2, with an id for each version of a store",
     "avro-state": "rows of the state in RocksDB are encoded with Avro",
     "row-checksum": "each row of the state has a checksum",
-    "incremental-cleanup": "state that has expired is removed while rows are read",
     "rows-for-pandas": "stateful processors get rows instead of pandas DataFrames",
     "no-codegen": "code generation is off, for whole stages and for expressions",
     "adaptive": "adaptive query execution is on",

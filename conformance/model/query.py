@@ -6,9 +6,8 @@ Sources: SPARK-24156 (no-data micro-batches), SPARK-24699 (once), SPARK-36533 (a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from conformance.model.aggregation import check_functions
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
@@ -18,7 +17,6 @@ from conformance.model.execution import BatchData, MicroBatch, States, execute, 
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.limits import with_limits_of_results
-from conformance.model.operators import OutputMode
 from conformance.model.optimizer import optimized, with_empty_sides
 from conformance.model.plan import (
     Aggregate,
@@ -31,6 +29,7 @@ from conformance.model.plan import (
     Union,
     beneath,
     expressions,
+    operator_name,
     stateful,
     streams,
     walk,
@@ -43,58 +42,23 @@ from conformance.model.pruning import (
     without_unused_event_times,
 )
 from conformance.model.rules import Rules
+from conformance.model.settings import (
+    ALLOW_MULTIPLE,
+    BROADCAST,
+    CHECK_CORRECTNESS,
+    CLEANUP_FACTOR,
+    ENCODING,
+    JOIN_FORMAT,
+    KNOWN,
+    NO_DATA,
+    PARTITIONS,
+    POLICY,
+    TIME_ZONE,
+    QuerySettings,
+    in_rocksdb,
+)
 from conformance.model.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
-
-Trigger: TypeAlias = Literal["default", "once", "availableNow"]
-
-NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
-POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
-ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
-CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
-PARTITIONS = "spark.sql.shuffle.partitions"
-TIME_ZONE = "spark.sql.session.timeZone"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
-BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
-
-WITHOUT_EFFECT = frozenset(
-    {
-        TIME_ZONE,
-        "spark.sql.adaptive.enabled",
-        "spark.sql.codegen.factoryMode",
-        "spark.sql.codegen.wholeStage",
-        "spark.sql.legacy.interval.enabled",
-        "spark.sql.streaming.aggregation.stateFormatVersion",
-        "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
-        "spark.sql.streaming.statefulOperator.incrementalCleanupFactor",
-        PROVIDER,
-        "spark.sql.streaming.stateStore.checkpointFormatVersion",
-        "spark.sql.streaming.stateStore.encodingFormat",
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
-        "spark.sql.streaming.stateStore.rowChecksum.enabled",
-        "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
-        "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
-    }
-)
-"""Confs that do not change any prediction: where state is kept, and how results are computed."""
-
-KNOWN = (
-    frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
-)
-
-
-@dataclass(frozen=True)
-class QuerySettings:
-    """The settings of a query."""
-
-    mode: OutputMode
-    trigger: Trigger
-    conf: Mapping[str, str]
-
-    def is_on(self, conf: str) -> bool:
-        """Whether a conf that is on by default is on."""
-        return self.conf.get(conf, "true").lower() != "false"
 
 
 class Query:
@@ -118,6 +82,7 @@ class Query:
             raise rules.refusal("unknown trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         _check_semi_joins(plan, settings)
+        _check_encoding(plan, settings, rules)
         self.written = plan
         self.plan = _optimized(with_limits_of_results(plan, settings.mode), rules)
         self._needed: RequiredColumns = required_columns(self.plan)
@@ -339,11 +304,6 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
     return without_unused_event_times(without_redundant_aggregations(optimized(plan, rules)))
 
 
-def in_rocksdb(settings: QuerySettings) -> bool:
-    """Whether a query keeps its state in RocksDB."""
-    return "RocksDB" in settings.conf.get(PROVIDER, "")
-
-
 def _is_single(settings: QuerySettings, rules: Rules) -> bool:
     return not settings.is_on(ALLOW_MULTIPLE) and "allowMultiple" in rules.features
 
@@ -375,6 +335,20 @@ def _check_known(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
     for node in walk(plan):
         if isinstance(node, Aggregate):
             check_functions(node, rules)
+        by_key = isinstance(node, Deduplicate) and not node.within_watermark
+        if by_key and settings.conf.get(CLEANUP_FACTOR, "0") != "0" and "incremental cleanup" in rules.features:
+            raise Unpredictable("expired keys of a deduplication that are removed while rows are read")
+
+
+def _check_encoding(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
+    """
+    Raises:
+        Refused: state is to be encoded in Avro, and an operator other than a stateful processor keeps some.
+    """
+    name = "state in Avro"
+    others = [node for node in stateful(plan) if not isinstance(node, StatefulProcessor)]
+    if settings.conf.get(ENCODING) == "avro" and others and name in rules.refusals:
+        raise rules.refusal(name, operator_name(others[0]))
 
 
 def _uses_processing_time(node: StateFunction | StatefulProcessor) -> bool:

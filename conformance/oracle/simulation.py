@@ -21,8 +21,9 @@ from conformance.model.execution import BatchData
 from conformance.model.functions import INTERVAL
 from conformance.model.plan import Plan, StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
-from conformance.model.query import Query, QuerySettings, in_rocksdb
+from conformance.model.query import Query
 from conformance.model.rules import Rules
+from conformance.model.settings import QuerySettings, in_rocksdb
 from conformance.oracle.plan_builder import frame_of
 
 Json: TypeAlias = Any

@@ -9,7 +9,7 @@ from conformance.core.versions import SparkVersion
 from conformance.invariants.catalogue import INVARIANTS, Invariant
 from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.query import ALLOW_MULTIPLE
+from conformance.model.settings import ALLOW_MULTIPLE
 from harness.engine.protocol import Rows
 from harness.soak.engine import SoakEngine
 from harness.soak.messages import Ask, InvariantQuery, Late, Stream

@@ -57,11 +57,6 @@ def variants() -> tuple[Variant, ...]:
             only="transformWithState",
         ),
         Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, VersionRange.parse(">=4.1")),
-        Settings(
-            "incremental-cleanup",
-            {"spark.sql.streaming.statefulOperator.incrementalCleanupFactor": "10"},
-            VersionRange.parse(">=4.3"),
-        ),
         RowsForPandas(),
         Settings(
             "no-codegen", {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}

@@ -6,7 +6,8 @@ from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
-from conformance.model.query import Query, QuerySettings
+from conformance.model.query import Query
+from conformance.model.settings import QuerySettings
 
 SECOND = 1_000_000
 VERSIONS = ("3.0.3", "3.5.9", "4.3.0")

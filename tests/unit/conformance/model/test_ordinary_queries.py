@@ -10,7 +10,8 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.query import Query, QuerySettings
+from conformance.model.query import Query
+from conformance.model.settings import QuerySettings
 from tests.support.model_frames import SECOND, VERSIONS, events, played, watermarked
 
 IN_2052 = 30_000 * 86_400

@@ -13,7 +13,8 @@ from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.query import Query, QuerySettings
+from conformance.model.query import Query
+from conformance.model.settings import QuerySettings
 
 SECOND = 1_000_000
 SCHEMA = parse_schema("t TIMESTAMP, id STRING")

@@ -76,7 +76,6 @@ def test_ids_say_which(tmp_path: Path) -> None:
         "case@changelog-checkpoints",
         "case@checkpoint-format-2",
         "case@row-checksum",
-        "case@incremental-cleanup",
         "case@no-codegen",
         "case@adaptive",
         "case@time-zone",
