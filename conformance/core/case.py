@@ -104,6 +104,8 @@ class Restart(Frozen):
     """For ``kill``: the micro-batch of the step, from 1."""
     damage: Mapping[Damage, CheckpointPart] = {}
     """What is damaged in the checkpoint while no engine runs."""
+    repartition: int | None = None
+    """Into how many partitions the state is divided while no query runs; None leaves them as they are."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Restart

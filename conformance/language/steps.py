@@ -84,6 +84,10 @@ _RESTART = Record(
             Integer(minimum=1), "The micro-batch of the step, from 1, in which the engine is killed; 1 if absent."
         ),
         "damage": Key(_DAMAGE, _DAMAGE.description),
+        "repartition": Key(
+            Integer(minimum=1),
+            "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
+        ),
     },
 )
 

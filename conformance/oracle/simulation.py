@@ -113,6 +113,8 @@ class CaseSimulation:
             self._checkpoint = self._checkpoint.without_newest_commit()
         for damage, part in action.damage.items():
             self._damaged(damage, part)
+        if action.repartition is not None:
+            raise Unpredictable("state that is divided into other partitions")
         change = action.change
         self._settings = QuerySettings(
             change.output_mode or self._settings.mode,

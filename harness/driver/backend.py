@@ -150,6 +150,13 @@ class Backend(Protocol):
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         """Resume from the breakpoint, and keep the query from planning another micro-batch once this one is committed."""
 
+    def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
+        """Divide the state of the stopped query with this checkpoint into this many partitions.
+
+        Raises:
+            MissingName: this release cannot do that.
+        """
+
     def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
         """The progress entries after the first ``seen``, and how many there are now."""
 

@@ -17,6 +17,7 @@ from .hadoop_files import HadoopFiles
 from .identity import identity
 from .kafka import Broker
 from .local_files import LocalFiles
+from .origin import method
 from .progress_lock import stop_after_commit
 from .request import Stream
 from .topic_arrivals import MixedArrivals, TopicArrivals
@@ -130,6 +131,10 @@ class Classic:
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         lock = query._jsq.streamingQuery().awaitProgressLock()
         stop_after_commit(self.spark.sparkContext._gateway, lock, breakpoint.resume.set, is_committed)
+
+    def repartition(self, session: Any, checkpoint: str, partitions: int) -> None:
+        # A property since 4.2, "evolving and currently supported in Spark Classic".
+        method(session, "_streamingCheckpointManager").repartition(checkpoint, partitions)
 
     def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query._jsq.recentProgress()

@@ -130,6 +130,10 @@ class Connect:
     def stop_after_commit(self, query: Any, breakpoint: Breakpoint, is_committed: Callable[[], bool]) -> None:
         raise NotImplementedError("the host kills no engine through Connect")
 
+    def repartition(self, _session: Any, _checkpoint: str, _partitions: int) -> None:
+        """The host sends no case that asks for it."""
+        raise DriverFailure("state can only be divided anew where the JVM can be reached")
+
     def recent(self, query: Any, seen: int) -> Tuple[List[Dict[str, Any]], int]:
         entries = query.recentProgress
         new = [entry if type(entry) is dict else json.loads(entry.json) for entry in entries[seen:]]

@@ -200,9 +200,19 @@ class Execution:
         self._trigger = step.change.trigger or self._trigger
         self._operations = step.change.query or self._operations
         self._frame = self._query = None
+        if step.repartition is not None:
+            self._repartition(step.repartition)
         if not self._runs_per_action():
             self._start()
             self._drain()
+
+    def _repartition(self, partitions: int) -> None:
+        try:
+            self._backend.repartition(self._session, self._checkpoint.path, partitions)
+        except MissingName as missing:
+            raise QueryFailed("start", missing.error) from missing
+        except Exception as error:
+            raise QueryFailed("start", error) from error
 
     def _run_to_kill_point(self, step: Step) -> bool:
         """Continue to the point where this process is to be killed; returns whether the engine has already gone past it."""

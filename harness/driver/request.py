@@ -53,6 +53,7 @@ class Step:
     how: Optional[str] = None
     change: Change = Change()
     damage: Optional[Dict[str, str]] = None
+    repartition: Optional[int] = None
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False

@@ -77,6 +77,8 @@ class StepRequest(Message):
     change: ChangeRequest | None = None
     damage: dict[str, str] | None = None
     """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
+    repartition: int | None = None
+    """Of a restart: the new number of partitions of the state."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """Of ``kill``: the point."""
     nth: int = 1

@@ -115,9 +115,14 @@ def _step(step: Step, case: Case) -> StepRequest:
             return StepRequest(action="add", batches=_batches(step.action, case), plan=plan)
         case Backlog():
             return StepRequest(action="backlog", batches=_batches(step.action, case), plan=plan)
-        case Restart(how=how, change=change, damage=damage):
+        case Restart(how=how, change=change, damage=damage, repartition=partitions):
             return StepRequest(
-                action="restart", how=how, change=_change(change), damage=dict(damage) or None, plan=plan
+                action="restart",
+                how=how,
+                change=_change(change),
+                damage=dict(damage) or None,
+                repartition=partitions,
+                plan=plan,
             )
 
 
@@ -172,6 +177,11 @@ def alters_its_checkpoint(case: Case) -> bool:
     """Whether the case changes the checkpoint while no query runs."""
     restarts = [step.action for step in case.steps if isinstance(step.action, Restart)]
     return any(restart.how == "crash-before-commit" or restart.damage for restart in restarts)
+
+
+def repartitions_its_state(case: Case) -> bool:
+    """Whether the case has Spark divide its state into another number of partitions."""
+    return any(isinstance(step.action, Restart) and step.action.repartition is not None for step in case.steps)
 
 
 def _plan_wanted(step: Step, case: Case) -> bool:

@@ -14,7 +14,7 @@ from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
 from harness.engine.protocol import FailureReason
-from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans
+from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans, repartitions_its_state
 from harness.engine.segments import kills_its_engine
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
@@ -149,6 +149,8 @@ class ConnectRuntime:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
             return "Connect does not return the plan of a micro-batch"
+        if repartitions_its_state(case):
+            return "what divides state into other partitions is in the JVM, which Connect does not reach"
         for operation, ticket in target.connect_unsupported:
             if has_operation(case, operation):
                 return f"Connect of this version does not support `{operation}` on a stream ({ticket})"

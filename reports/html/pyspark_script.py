@@ -103,7 +103,9 @@ def pyspark_script(case: Case) -> str | None:
         return None
     for step in case.steps:
         action = step.action
-        if isinstance(action, Restart) and (action.how == "kill" or action.damage or action.change.trigger):
+        if isinstance(action, Restart) and (
+            action.how == "kill" or action.damage or action.repartition or action.change.trigger
+        ):
             return None
     return "\n".join(_Script(case).lines()).rstrip()
 

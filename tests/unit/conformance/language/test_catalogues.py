@@ -74,6 +74,7 @@ BEHAVIOURS = {
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing named-sources stateless-shuffle-partitions
+        offline-repartition
     """,
 }
 
