@@ -228,3 +228,31 @@ def test_nor_is_what_a_state_function_did_wrong(execution, tmp_path):
 )
 def test_classes_of_an_error_whose_cause_is_text_only(execution, text, classes):
     assert execution.describe(ValueError(text), "run")["classes"][1:] == classes
+
+
+def repartitioned(execution, tmp_path, repartition):
+    """The steps of a case that divides its state anew, on a backend with this method."""
+    asked = request(execution, tmp_path, {"where": "x > 1"})
+    restart = execution.Step(action="restart", batches=[], how="graceful", repartition=3)
+    asked = execution.CaseRequest(**{**vars(asked), "steps": [restart]})
+    asked.streams["a"] = SimpleNamespace(ddl="t TIMESTAMP", files=1)
+    there = backend(frame(REFUSES))
+    there.repartition = repartition
+    return list(execution.Execution(there, asked).run())
+
+
+def test_the_state_is_divided_before_the_query_starts_again(execution, tmp_path):
+    told = []
+    (step,) = repartitioned(
+        execution, tmp_path, lambda _, checkpoint, partitions: told.append((checkpoint, partitions))
+    )
+    assert told == [(str(tmp_path / "x" / "checkpoint"), 3)]
+    assert step["error"]["stage"] == "analysis"  # of the query, which this backend refuses
+
+
+def test_a_release_that_cannot_divide_state_says_so_where_the_query_would_start(execution, tmp_path):
+    (step,) = repartitioned(
+        execution, tmp_path, lambda session, *_: execution.method(session, "_streamingCheckpointManager")
+    )
+    assert (step["error"]["stage"], step["error"]["classes"]) == ("start", ["AttributeError"])
+    assert "_streamingCheckpointManager" in step["error"]["message"]

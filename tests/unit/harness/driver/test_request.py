@@ -35,8 +35,10 @@ def test_a_restart_with_its_change():
             "how": "graceful",
             "change": {"outputMode": "update"},
             "damage": {"gone": "metadata"},
+            "repartition": 3,
         }
     )
+    assert step.repartition == 3
     assert step.change == Change(output_mode="update")
     assert (step.how, step.damage, step.nth, step.plan) == ("graceful", {"gone": "metadata"}, 1, False)
     assert Step.parse({"action": "add", "batches": []}).change == Change()

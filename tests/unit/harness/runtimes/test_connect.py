@@ -56,6 +56,7 @@ def test_what_cannot_be_had_through_connect_is_little(tmp_path):
         lacking = {case.id: why for case in cases if (why := runtime.unsupported(case, target))}
         assert "cannot be killed" in lacking["recovery/killed-while-it-runs-counts-no-row-twice"]
         assert ("recovery/truncated-commit-is-refused" in lacking) == (storage is not None)
+        assert "in the JVM" in lacking["recovery/state-may-be-divided-into-other-partitions.3"]
         assert ("late-drops/limit-drops-no-late-rows" in lacking) == (line == "3.5")
         assert len(lacking) < 0.15 * len(cases)
 
