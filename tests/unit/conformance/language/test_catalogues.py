@@ -58,10 +58,12 @@ BEHAVIOURS = {
         join-late join-state-key join-state-value join-one-sided join-conditions-supported inner-emit join-pre-filter
         outer-null-timing outer-needs-wm outer-one-side-wm-incorrect outer-matched-flag same-batch-evict-match semi-once
         join-inferred-filter self-join join-3way join-no-equality join-null-keys skipNulls join-format join-modes
+        left-anti-join
     """,
     "deduplication": """
         dedup-ts-in-key dedup-ts-not-in-key dedup-no-wm distinct-api-vs-sql dedup-window-key dedup-within
         dedup-within-needs-wm dedup-within-pruned-ts dedup-order dedup-key-order dedup-incremental-cleanup
+        except-of-a-stream
     """,
     "session windows": """
         session-extent session-late session-evict session-append session-complete session-dynamic-gap
