@@ -151,7 +151,8 @@ class Restarts:
         keep = self.folder / "kept"
         shutil.rmtree(keep, ignore_errors=True)
         keep.mkdir()
-        with FileRecorder(self.directory, keep) as recorder:
+        # Rows arrive from a folder that is made anew at each start.
+        with FileRecorder(self.directory, keep, loose="streams") as recorder:
             # Kept aside, so that the recorder does not see its removal.
             request = self._request(case, Segment(point.step, len(case.steps)))
             seen.append(self._observe(request.model_copy(update={"save": str(self.folder / "after")})))

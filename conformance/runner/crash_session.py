@@ -27,6 +27,7 @@ from conformance.runner.session import choose_targets
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.engine.engine import EngineFailed
+from harness.engine.file_recorder import RecordingIncomplete
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
@@ -135,7 +136,7 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
     """Record each micro-batch, restart its query from every image, and write what it does.
 
     Raises:
-        Interrupted: Ctrl-C or SIGTERM; nothing is written.
+        Interrupted: Ctrl-C or SIGTERM; what it left is beside the output.
         CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
         HarnessError: an engine does not start, or the machine records no file operations.
     """
@@ -144,7 +145,9 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
     records: list[CrashRecord] = []
     with ExitStack() as stack:
         output = stack.enter_context(OutputFile(request.output, CRASH_RECORDS))
-        stack.enter_context(interruptible(lambda: f"{request.output} is not written"))
+        # What has been judged until an interruption or an error stays beside the place.
+        stack.callback(output.close)
+        stack.enter_context(interruptible(lambda: f"{output.part} has {counted(len(records), 'image')}"))
         folder = stack.enter_context(working_folder())
         output.write(header.line)
         for target in plan.targets:
@@ -152,6 +155,7 @@ def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
                 output.write(record.line)
                 records.append(record)
                 watcher.judged(record)
+        output.complete()
     return CrashRecords(header, tuple(records))
 
 
@@ -166,7 +170,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
         for point in plan.by_target[target.name]:
             try:
                 recorded = restarts.record(point).with_at_most(plan.request.images)
-            except (NotRecorded, EngineFailed) as error:
+            except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
                 yield CrashRecord.not_recorded(
                     point.case.id, target.name, plan.request.store.name, point.step, str(error)
                 )

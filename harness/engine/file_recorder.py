@@ -63,13 +63,15 @@ class FileRecorder:
     Args:
         root: the folder to watch, with everything below it; it exists.
         keep: an empty folder on the same file system, for links to new files: many are removed or renamed soon.
+        loose: a folder in which the order of operations does not matter.
 
     Raises:
         CannotRecord: there is no inotify.
     """
 
-    def __init__(self, root: Path, keep: Path) -> None:
+    def __init__(self, root: Path, keep: Path, *, loose: str | None = None) -> None:
         self._keep = keep
+        self._loose = loose
         self._folders: dict[int, str] = {}
         self._operations: list[_Operation] = []
         self._links: dict[str, Path] = {}
@@ -112,7 +114,7 @@ class FileRecorder:
         return tuple(self._finished())
 
     def _finished(self) -> Iterator[FileOperation]:
-        if any(operation.guessed for operation in self._operations):
+        if any(operation.guessed and not self._is_loose(operation.path) for operation in self._operations):
             made = frozenset(operation.path for operation in self._operations if operation.kind == "make-folder")
             raise RecordingIncomplete("files came into new folders before these were watched", made)
         for at, operation in enumerate(self._operations):
@@ -122,6 +124,9 @@ class FileRecorder:
                 # Its bytes are unknown. It stays empty until it is removed, as if they had never reached the disk.
                 continue
             yield FileOperation(operation.kind, operation.path, operation.content, operation.to)
+
+    def _is_loose(self, path: str) -> bool:
+        return self._loose is not None and path.startswith(f"{self._loose}/")
 
     @staticmethod
     def _removed(path: str, later: Sequence[_Operation]) -> bool:
