@@ -17,6 +17,7 @@ from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, output_console, print_json
 from conformance.cli.options import option
+from conformance.core.versions import released_on
 from harness.environments import provision, readiness, removal
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
@@ -288,9 +289,9 @@ def _all() -> list[Target]:
 
 def _print_table(found: list[Readiness]) -> None:
     console = output_console(highlight=False)
-    rows = [("target", "here", "Python", "Java"), *(_row(one) for one in found)]
+    rows = [("target", "here", "released", "Python", "Java"), *(_row(one) for one in found)]
     plain = [[_plain(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in plain) for column in range(4)]
+    widths = [max(len(row[column]) for row in plain) for column in range(len(rows[0]))]
     for number, (row, bare) in enumerate(zip(rows, plain, strict=True)):
         padded = [cell + " " * (width - len(text)) for cell, text, width in zip(row, bare, widths, strict=True)]
         line = "  ".join(padded).rstrip()
@@ -305,9 +306,15 @@ def _print_table(found: list[Readiness]) -> None:
     )
 
 
-def _row(one: Readiness) -> tuple[str, str, str, str]:
+def _row(one: Readiness) -> tuple[str, str, str, str, str]:
     state = _CANNOT if one.obstacle else _PREPARED if one.prepared else _PREPARABLE
-    return one.target.name, state, escape(_python(one)), escape(_java(one))
+    return one.target.name, state, _released(one) or "–", escape(_python(one)), escape(_java(one))
+
+
+def _released(one: Readiness) -> str | None:
+    """The day on which a release of Apache's came to PyPI."""
+    day = released_on(one.target.version) if one.target.installed is None else None
+    return str(day) if day is not None else None
 
 
 def _python(one: Readiness) -> str:
@@ -340,6 +347,7 @@ def _record(one: Readiness) -> dict[str, Any]:
     return {
         "target": target.name,
         "spark": target.installed.version if target.installed else str(target.version),
+        "released": _released(one),
         "image": target.image,
         "runnable": one.obstacle is None,
         "obstacle": one.obstacle,

@@ -40,7 +40,8 @@ class LineRelease:
     changed: Changes | None
     """From the release of its line before it that has results; None if there is none."""
     best: bool
-    """Whether it has the fewest known bugs of its line; the newest of several."""
+    """Whether it has the fewest known bugs of its line, the newest of several. None is if the one that shows the fewest
+    lacks results that others have."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ def release_lines(report: Report) -> tuple[ReleaseLine, ...]:
 
 def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVersion]) -> Iterator[LineRelease]:
     bugs = {version: tuple(_bugs(matrix, ran[version])) for version in own if version in ran}
+    not_run = {version: matrix.count(matrix.cases, [ran[version].name])["not-run"] for version in bugs}
     best = min(reversed(bugs), key=lambda version: len(bugs[version]), default=None)
+    certain = best is not None and len(bugs) > 1 and not_run[best] == min(not_run.values())
     for version in reversed(own):
         target = ran.get(version)
         before = max((other for other in bugs if other < version), default=None)
@@ -78,9 +81,9 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
             released_on(version),
             target,
             bugs.get(version, ()),
-            matrix.count(matrix.cases, [target.name])["not-run"] if target is not None else 0,
+            not_run.get(version, 0),
             changed,
-            version == best and len(bugs) > 1,
+            certain and version == best,
         )
 
 

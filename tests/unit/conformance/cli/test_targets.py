@@ -51,8 +51,8 @@ def test_each_target_with_what_it_has_and_what_keeps_it_from_running(run: Run, w
     answer = run()
     assert answer.exit_code == 0
     heading, older, newest_prepared, cannot, *rest = answer.stdout.splitlines()
-    assert heading.split() == ["target", "here", "Python", "Java"]
-    assert older.split("  ")[:2] == ["spark-3.4.4", "○ can be prepared"]
+    assert heading.split() == ["target", "here", "released", "Python", "Java"]
+    assert older.split("  ")[:3] == ["spark-3.4.4", "○ can be prepared", "2024-10-25"]
     assert "3.11.7 (" in older
     assert "python3.11)" in older
     assert "17.0.15 (" in older
@@ -69,6 +69,7 @@ def test_json(run: Run, with_java: dict[str, str]) -> None:
     assert answer.exit_code == 0
     older, prepared, cannot = json.loads(answer.stdout)
     assert prepared["prepared"] is True
+    assert prepared["released"] == "2026-07-16"
     assert prepared["environment"] == str(environment.root)
     assert prepared["java"]["home"] == with_java["JAVA_HOME"]
     assert (older["prepared"], older["runnable"], older["python"]["version"]) == (False, True, "3.11.7")

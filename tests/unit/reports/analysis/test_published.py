@@ -143,6 +143,19 @@ def test_the_known_bugs_of_each_and_the_release_with_the_fewest(baselines: Path)
     assert [name for name, one in found.items() if one.best] == ["3.5.9"]
 
 
+def test_no_release_is_called_the_best_for_what_was_not_run_on_it(baselines: Path) -> None:
+    (baselines / "patches" / "3.5.jsonl.xz").unlink()
+    bug = differs(">=3.5.5,<4", because="lost", link="SPARK-9", bug=True, steps=ONLY_FIRST)
+    later = {"f/a": {"3.5.9": a.LOST, "4.0.5": a.CALM}, "f/new": {"3.5.9": a.CALM, "4.0.5": a.CALM}}
+    for path, answers in (("lines.jsonl.xz", later), ("patches/3.5.jsonl.xz", {"f/a": {"3.5.3": a.CALM}, "f/new": {}})):
+        (baselines / path).unlink(missing_ok=True)
+        a.results(baselines / path, answers, {"f/a": (bug,)})
+    assert [name for name, one in lines().items() if one.best] == ["3.5.3"]
+    (baselines / "patches" / "3.5.jsonl.xz").unlink()
+    a.results(baselines / "patches" / "3.5.jsonl.xz", {"f/a": {"3.5.3": a.CALM}, "f/new": {"3.5.3": a.NOT_RUN}})
+    assert [name for name, one in lines().items() if one.best] == []
+
+
 def test_since_when_a_version_behaves_as_it_does_is_told_by_its_patch_releases(baselines: Path) -> None:
     a.results(baselines / "patches" / "4.0.jsonl.xz", {"f/a": {"4.0.0": a.CALM, "4.0.2": a.LOST, "4.0.3": a.LOST}})
     published.published_patches.cache_clear()
