@@ -30,7 +30,7 @@ settings.load_profile("suite")
 
 
 ON_ONE_WORKER = re.compile(
-    r"tests/browser/|tests/engine/test_(adopter|docs|driver|on_a_cluster|on_a_storage|on_connect|policy_engines|soak)\.py"
+    r"tests/browser/|tests/engine/test_(adopter|docs|driver|kafka|on_a_cluster|on_a_storage|on_connect|policy_engines|soak)\.py"
     r"|tests/container/test_(build|confinement)\.py"
 )
 """Modules whose tests share what takes long to start: a browser and its pages, a cluster, a server, an image, an engine's answers."""

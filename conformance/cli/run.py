@@ -12,6 +12,7 @@ from conformance.cli.console import command_line, errors_console, output_console
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
+from conformance.core.case import Source
 from conformance.runner.project import Project
 from conformance.runner.session import RunOptions, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
@@ -44,6 +45,9 @@ Examples:
 
   # also run each case in every way that must not change its result
   conformance run cases/late-drops --variant all
+
+  # with the rows as records of Kafka instead of files
+  conformance run --spark 3.5 --source kafka
 
   # the second of five parts; combine the five results afterwards
   conformance run --spark lines --shard 2/5 -o 2.jsonl
@@ -102,6 +106,14 @@ def run(
         list[str] | None,
         option("Run each case this way too; its result must not change. Repeatable.", "NAME|all", SELECT_CASES),
     ] = None,
+    source: Annotated[
+        Source,
+        option(
+            "Where rows come from: with kafka each case that can runs from a topic, as CASE@kafka.",
+            "files|kafka",
+            SELECT_CASES,
+        ),
+    ] = "files",
     spark: Annotated[
         list[str] | None,
         option(
@@ -158,6 +170,7 @@ def run(
             spark=spark or (() if spark_home or policy_engine else Project.read(Path.cwd()).spark),
             tags=tag or (),
             variants=variant or (),
+            source=source,
             since=since,
             shard=shard,
             spark_home=spark_home,

@@ -19,6 +19,7 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 Trigger: TypeAlias = Literal["default", "once", "availableNow"]
+Source: TypeAlias = Literal["files", "kafka"]
 Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
 ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
@@ -175,6 +176,8 @@ class Differs(Frozen):
     """A range of versions that behaves differently, with the reason."""
 
     spark: VersionRange
+    source: Source | None = None
+    """Where the rows come from if they behave so only then; None if the source does not matter."""
     link: str | None = None
     bug: bool = False
     """Whether it is a known bug of these versions, whose ticket is ``link``, as opposed to a documented change."""
@@ -309,8 +312,14 @@ class Case(Frozen):
         return self.spark is None or version in self.spark
 
     def differs_on(self, version: SparkVersion) -> Differs | None:
-        """The entry for this version; entries never overlap."""
-        return next((entry for entry in self.differs if version in entry.spark), None)
+        """The entry for this version and the source of the case; entries never overlap."""
+        sources = (None, self.source)
+        return next((entry for entry in self.differs if version in entry.spark and entry.source in sources), None)
+
+    @property
+    def source(self) -> Source:
+        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``."""
+        return "kafka" if self.topics else "files"
 
     def upgrade_between(self, origin: SparkVersion, to: SparkVersion, cut: int) -> Upgrade | None:
         """The first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``."""

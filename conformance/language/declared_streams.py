@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
+from conformance.core.case import Source
 from conformance.core.spark_types import Schema, parse_schema
 from conformance.language.compound_shapes import ByKind, Key, MapOf, Record
 from conformance.language.node import Entries, Node, child, entries_of, text_of
@@ -65,7 +67,7 @@ _DECLARED = _Declared(
         "a stream",
         {
             "schema": Key(Ddl(), "its DDL schema", required=True),
-            "source": Key(Choice("source", ("files", KAFKA)), "Where its rows come from; `files` if absent."),
+            "source": Key(Choice("source", get_args(Source)), "Where its rows come from; `files` if absent."),
             "partitions": Key(
                 Integer(minimum=1), "Of `source: kafka`: the partitions of its topic; 1 if absent. Some may stay idle."
             ),

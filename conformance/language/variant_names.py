@@ -19,6 +19,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "adaptive": "adaptive query execution is on",
     "time-zone": "the session is in another time zone",
     "shifted-epoch": "everything happens 52 weeks later",
+    "kafka": "the rows are records of a topic of Kafka",
     "restart": "the query is restarted before a step, for each step in turn",
 }
 """Name → what differs."""

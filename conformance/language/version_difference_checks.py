@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
+from conformance.core.case import Source
 from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
 from conformance.language.node import Entries, Entry, Items, Node, Scalar, child, entries_of, items_of, text_of
 from conformance.language.problem import Report
@@ -15,18 +17,20 @@ from conformance.language.version_differences import UPGRADE_KINDS, check_bug_an
 def check_differs(case: Node, report: Report) -> None:
     applicable = _releases_in(child(case, "spark"), report) or frozenset(releases())
     steps = items_of(child(case, "steps"))
-    taken: dict[SparkVersion, int] = {}
+    taken: dict[tuple[SparkVersion, str], int] = {}
     for number, entry in enumerate(items_of(child(case, "differs")), 1):
         spark = child(entry, "spark")
         mine = _releases_in(spark, report)
         if spark is not None and mine:
             if not mine & applicable:
                 report.add(spark, f"the `spark` range of the case excludes all of {_shown(spark)}")
-            overlaps = sorted(version for version in mine if version in taken)
-            if overlaps:
-                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(overlaps)}"
+            source = text_of(child(entry, "source"))
+            covered = {(version, one) for version in mine for one in ([source] if source else get_args(Source))}
+            if overlaps := sorted(covered & taken.keys()):
+                versions = sorted({version for version, _ in overlaps})
+                earlier = f"overlaps entry {taken[overlaps[0]]} of `differs` in {_and_more(versions)}"
                 report.add(spark, f"{_shown(spark)} {earlier}; entries must not overlap")
-            taken.update(dict.fromkeys(mine - taken.keys(), number))
+            taken.update(dict.fromkeys(covered - taken.keys(), number))
         _check_start(entry, report)
         _check_changes(entry, steps, report)
         _check_reached(entry, steps, report)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from conformance.core.case import Source
 from conformance.language.compound_shapes import Key, ListOf, Record, one_or_many
 from conformance.language.expectations import CHANGE, ERROR, EXPECTATION, REFUSAL
 from conformance.language.node import Entries, Node
 from conformance.language.problem import Report
-from conformance.language.shape import Converted, Definitions, Integer, Json, Shape, Text, literal
+from conformance.language.shape import Choice, Converted, Definitions, Integer, Json, Shape, Text, literal
 from conformance.language.version_ranges import RANGE
 
 LINK = Text("a ticket (SPARK-18124) or a URL (https://…)", r"^(SPARK-[0-9]+|https?://[^\s/]+\.\S+)$")
@@ -149,6 +150,9 @@ DIFFERS = ListOf(
             "an entry of `differs`",
             {
                 "spark": Key(RANGE, "the versions, as a PEP 440 range or a list of alternative ranges", required=True),
+                "source": Key(
+                    Choice("source", get_args(Source)), "Where the rows come from, if they behave so only then."
+                ),
                 "because": Key(_REASON, "Why they behave differently."),
                 "link": Key(LINK, "The ticket or page that documents it."),
                 "bug": _BUG,

@@ -44,7 +44,9 @@ class JudgeCases:
 def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
     """The verdict on one observation; on a violation, with what the reference model predicts."""
     if isinstance(case, VariedCase):
-        found = _judged(case.original, version, case.observation_of_original(observation))
+        # What differs by version may depend on the source.
+        written = case.original.model_copy(update={"topics": case.topics})
+        found = _judged(written, version, case.observation_of_original(observation))
         return replace(found, case=case.id)
     verdict = judge(case, version, observation)
     if verdict.status != "violates":

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Source
 from conformance.core.observation import Identity
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
@@ -25,7 +25,7 @@ from conformance.runner.run_cells import Display, Judge, Sink, run_cells
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
-from conformance.variants.catalogue import varied
+from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import EngineLocation
 from harness.environments import readiness
 from harness.environments.cache_directory import answers_file
@@ -90,6 +90,8 @@ class RunOptions(SessionOptions):
     """Versions; the newest if empty."""
     variants: Sequence[str] = ()
     """Names of variants, or ``all``."""
+    source: Source = "files"
+    """Where the rows of cases come from that do not say it."""
     since: str | None = None
     """A git revision: only cases that changed since run."""
     shard: str | None = None
@@ -199,6 +201,10 @@ def plan_run(options: RunOptions) -> RunPlan:
         cases, policy_cases = affected_since(options.since, cases), affected_since(options.since, policy_cases)
         if not cases and not policy_cases:
             raise NothingChanged(options.since)
+    if options.source == KAFKA:
+        cases = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
+        if not cases:
+            raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
     if options.variants:
         cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
     if shard is not None:

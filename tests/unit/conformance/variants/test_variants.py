@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case, Restart
+from conformance.core.case import Case, KafkaSource, Restart
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
@@ -306,3 +306,53 @@ def test_avro_is_for_processors_only(tmp_path: Path) -> None:
     (changed,) = made(case(tmp_path, text=PROCESSOR), "avro-state")
     assert changed.conf["spark.sql.streaming.stateStore.encodingFormat"] == "avro"
     assert made(case(tmp_path), "avro-state") == []
+
+
+class TestFromKafka:
+    """The rows as records of topics."""
+
+    def test_a_topic_has_a_partition_for_each_of_its_most_partitioned_arrival(self, tmp_path: Path) -> None:
+        text = CASE.replace('{events: [["12:05", a]]}', '{events: {partitions: [[["12:05", a]], [], []]}}')
+        (found,) = made(case(tmp_path, text=text), "kafka")
+        assert found.id == "case@kafka"
+        assert found.topics == {"events": KafkaSource(partitions=3)}
+
+    def test_all_variants_need_no_broker(self, tmp_path: Path) -> None:
+        assert "kafka" not in {one.variant for one in varied([case(tmp_path)], [])}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param(
+                ('"event_time TIMESTAMP, id STRING"', '{schema: "event_time TIMESTAMP, id STRING", source: kafka}'),
+                id="a topic already",
+            ),
+            pytest.param(("from: events", "from: events\n    name: mine"), id="a named source"),
+            pytest.param(
+                ("steps:", 'trigger: availableNow\nsteps:\n  - backlog: [{events: [["12:00", a]]}, {events: []}]'),
+                id="all at once",
+            ),
+        ],
+    )
+    def test_it_does_not_apply(self, tmp_path: Path, change: tuple[str, str]) -> None:
+        assert change[0] in CASE
+        assert made(case(tmp_path, text=CASE.replace(*change)), "kafka") == []
+
+    def test_what_differs_may_depend_on_the_source(self, tmp_path: Path) -> None:
+        differs = (
+            "differs:\n"
+            '  - {spark: ">=3.0", source: files, because: it reads files, link: SPARK-50046, steps: {1: {watermark: "11:00"}}}\n'
+            '  - {spark: ">=3.0", source: kafka, because: it reads topics, link: SPARK-50046, steps: {1: {watermark: "11:30"}}}\n'
+        )
+        written = case(tmp_path, differs)
+        (from_kafka,) = made(written, "kafka")
+        reasons = [one.differs_on(NEWEST.version) for one in (written, from_kafka)]
+        assert [entry and entry.because for entry in reasons] == ["it reads files", "it reads topics"]
+
+    def test_a_verdict_is_that_of_the_source(self, tmp_path: Path) -> None:
+        differs = 'differs:\n  - {spark: ">=3.0", source: files, because: of files, bug: SPARK-50046, steps: {3: {dropped: 0}}}\n'
+        written = case(tmp_path, differs)
+        (from_kafka,) = made(written, "kafka")
+        seen = predict(from_kafka, NEWEST.version).observation
+        assert judged(from_kafka, seen).status == "conforms"
+        assert judged(written, seen.model_copy(update={"case": written.id})).status == "violates"

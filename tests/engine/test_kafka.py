@@ -1,0 +1,91 @@
+"""A real broker: cases answer through topics as they do through files, the user's broker is left as it was, and no broker stays behind."""
+
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from conformance.suite.selection import SMOKE, only_tagged
+from harness.environments import readiness
+from harness.environments.provision import prepare
+from harness.progress import ignore_progress
+from harness.runtimes.kafka_broker import OwnBroker
+from harness.targets.catalogue import Targets
+from reports.results.reading import Results
+from tests.engine.typed import ROOT, conformance
+from tests.support.effort import sample
+from tests.support.whole_suite import whole_suite
+
+DEMO = ROOT / "cases" / "late-drops" / "rows-from-kafka-answer-as-from-files.yaml"
+ENDED = """
+import sys, time
+from harness.environments.provision import prepare
+from harness.progress import ignore_progress
+from harness.runtimes.kafka_broker import OwnBroker
+from harness.targets.catalogue import Targets
+(target,) = Targets.load().select([sys.argv[1]])
+broker = OwnBroker(prepare(target), ignore_progress)
+print(broker._folder, broker._guard.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def newest():
+    (target,) = Targets.load().select(["newest"], obstacle=readiness.obstacle)
+    return target
+
+
+@pytest.fixture(scope="module")
+def broker(newest):
+    """One that stands for the user's."""
+    found = OwnBroker(prepare(newest), ignore_progress)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def results(newest, broker, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kafka")
+    cases = only_tagged([case for case in whole_suite().cases if case.applies_to(newest.version)], [SMOKE])
+    paths = [str(ROOT / "cases" / f"{case.id}.yaml") for case in sample(cases, 4)]
+    options = ("--source", "kafka", "--kafka", broker.servers, "--spark", str(newest.version))
+    done = conformance(folder, "run", *paths, str(DEMO), *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Results.read(folder / "results.jsonl")
+
+
+def test_cases_answer_through_topics_as_through_files(results):
+    assert len(results.cells) >= 5
+    assert {cell.status for cell in results.cells} <= {"conforms", "differs", "bug"}
+    assert {cell.case.endswith("@kafka") for cell in results.cells} == {True, False}
+
+
+def test_the_header_names_connector_and_broker(results, broker):
+    (target,) = results.targets
+    assert target.kafka.startswith("spark-sql-kafka-0-10 ")
+    assert target.kafka.endswith(f", broker {broker.servers}")
+
+
+def test_the_topics_of_cases_are_removed_from_the_users_broker(results, broker):
+    java, *options = [word for word in psutil.Process(broker._guard.pid).children()[0].cmdline() if word != "kafka.Kafka"]
+    list_topics = ["kafka.admin.TopicCommand", "--bootstrap-server", broker.servers, "--list"]
+    listed = subprocess.run([java, *options[:-1], *list_topics], capture_output=True, text=True, check=True)
+    assert [name for name in listed.stdout.split() if name.startswith("conformance-")] == []
+
+
+def test_a_broker_ends_when_its_host_is_killed(newest):
+    host = subprocess.Popen(
+        [sys.executable, "-c", ENDED, str(newest.version)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    folder, guard = host.stdout.readline().split()
+    processes = [psutil.Process(int(guard)), *psutil.Process(int(guard)).children()]
+    assert len(processes) == 2
+    host.kill()
+    host.wait()
+    psutil.wait_procs(processes, timeout=600)
+    assert not any(process.is_running() for process in processes)
+    while (ROOT / folder).exists():
+        time.sleep(0.1)
