@@ -49,13 +49,24 @@ def hdfs(target, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory):
+def built(tmp_path_factory):
+    """The folder with our source distribution and the wheel made of it."""
+    place = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "build", "--outdir", place, ROOT]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def installed(built, tmp_path_factory):
     """The folder of programs of an empty environment with nothing but our wheel."""
     place = tmp_path_factory.mktemp("wheel")
     run = {"check": True, "capture_output": True, "text": True}
-    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", place, ROOT], **run)
-    (wheel,) = place.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", place / "empty"], **run)
+    (wheel,) = built.glob("*.whl")
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "--seed", "--python", sys.executable, place / "empty"], **run)
     programs = place / "empty" / "bin"
-    subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", wheel], **run)
+    # With byte code, as pip installs it.
+    command = [*uv, "pip", "install", "--compile-bytecode", "--python", programs / "python", wheel]
+    subprocess.run(command, **run)
     return programs

@@ -2,8 +2,12 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
+from harness.environments.pythons import search_path
 from tests.support.effort import number
 
 ROOT = Path(__file__).parents[2]
@@ -91,3 +95,24 @@ def test_a_command_that_needs_more_says_what(installed, tmp_path):
         assert done.returncode in (2, 3), done.stdout + done.stderr
         (line,) = [one for one in " ".join(done.stderr.split()).split("conformance: ") if "pip install" in one]
         assert f"pip install 'watermark-conformance[{extra}]'" in line, done.stderr
+
+
+@pytest.mark.parametrize(("version", "kind"), [("3.12", "*.tar.gz"), ("3.13", "*.whl")])
+def test_it_installs_on_other_pythons_that_it_claims(built, kind, version, tmp_path):
+    """The release workflow installs the wheel on all of them."""
+    (file,) = built.glob(kind)
+    uv = [sys.executable, "-m", "uv"]
+    run = {"check": True, "capture_output": True, "env": environ() | {"PATH": search_path(os.environ)}}
+    subprocess.run([*uv, "venv", "--python", version, tmp_path / "empty"], **run)
+    programs = tmp_path / "empty" / "bin"
+    subprocess.run([*uv, "pip", "install", "--python", programs / "python", file], **run)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for arguments, code in (
+        (("gate", "--from", "3.5.9", "--to", "4.1.4"), 1),
+        (("new", "cases/mine.yaml"), 0),
+        (("validate", "cases"), 0),
+        (("columns",), 0),
+    ):
+        done = call(programs, folder, *arguments)
+        assert done.returncode == code, done.stdout + done.stderr
