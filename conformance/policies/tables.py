@@ -86,7 +86,10 @@ def steps_table(replayed: Replay) -> Group:
         ]
         table.add_row(*(cells if trace.window else cells[:-1]))
     # Not the table's title: rich would wrap that at the width of the columns.
-    return Group(Text(f"{replayed.rules}: {replayed.rules.engine}", style="italic"), table)
+    parts: list[Table | Text] = [Text(f"{replayed.rules}: {replayed.rules.engine}", style="italic"), table]
+    if replayed.failure is not None:
+        parts.append(Text(f"the engine ends at entry {len(replayed.steps) + 1}: {replayed.failure}", style="red"))
+    return Group(*parts)
 
 
 def comparison_tables(replays: Sequence[Replay]) -> Iterator[Table]:

@@ -93,6 +93,20 @@ def test_a_case_on_a_policy_is_read_under_its_own(capsys: pytest.CaptureFixture[
     assert lines(out)[3] == ["2 event 30 on slow", "fast 90, slow 20", "→ 20"]
 
 
+def test_an_engine_that_ends_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    case = tmp_path / "ends.yaml"
+    case.write_text(
+        "title: x\npolicy: {with-fixed-lag: {lag: 0}}\nthrottle: {emit-by-min-step: {step: 9223372036854775807}}\n"
+        "trace: [{event: 10}, {event: 10, expect: {late: false}}, {event: 11}]\n"
+    )
+    code, out, _ = run(capsys, str(case))
+    assert (code, lines(out)[-1]) == (0, ["the engine ends at entry 2: watermarks do not increase: 10 after 10"])
+    assert json.loads(run(capsys, str(case), "--json")[1])[0]["failure"] == "watermarks do not increase: 10 after 10"
+    code, out, _ = run(capsys, "--check", str(case))
+    assert code == 1
+    assert "step 2: the engine fails: watermarks do not increase: 10 after 10" in out
+
+
 def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "policies/items-are-on-time-or-late", "--policy", "all", "--json")
     assert code == 0
