@@ -110,7 +110,14 @@ class Matrix:
         of_spark = tuple(target for target in self.targets if not answers_policies(target))
         if not on_policies or not of_spark:
             return (self,)
-        others = {case for case in self.cases if self._applies(case, on_policies)}
+        others = {
+            case
+            for cases in self.families.values()
+            # One that applies to no column, as a rule of Spark's own among policies, stays with its family.
+            if any(self._applies(case, on_policies) for case in cases)
+            for case in cases
+            if not self._applies(case, of_spark)
+        }
         return (
             replace(self, cases=tuple(case for case in self.cases if case not in others), targets=of_spark),
             replace(self, cases=tuple(case for case in self.cases if case in others), targets=on_policies),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from reports.terminal import matrix
 SPARK = Target(name="spark-3.5.9", spark="3.5.9")
 POLICY = "title: x\npolicy: {{stream-time: {{grace: 1}}}}\ntrace: [{{event: 5, expect: {{watermark: {watermark}}}}}]\n"
 CASE = "title: x\nstreams: {events: at TIMESTAMP}\nquery: [from: events]\nsteps: [idle: {}]\n"
+
+
+TARGETS = (SPARK.name, MODEL.name)
 
 
 def suite(folder: Path, watermark: int) -> Suite:
@@ -146,6 +150,17 @@ def test_columns_on_policies_are_a_matrix_of_their_own(tmp_path: Path) -> None:
     assert (policies.cases, [target.name for target in policies.targets]) == (("policies/b",), ["model"])
     assert spark.parts == (spark,)
     assert both.exit_code == 1, "what violates in either counts"
+
+
+def test_a_case_that_applies_to_no_column_stays_with_its_family(tmp_path: Path) -> None:
+    whole = Matrix.of(run(suite(tmp_path, 4), tmp_path / "results.jsonl"))
+    outside = {
+        (name, target): whole.cells["spark/a", "model"] for name in ("policies/c", "spark/d") for target in TARGETS
+    }
+    spark, policies = replace(
+        whole, cases=(*whole.cases, "policies/c", "spark/d"), cells={**whole.cells, **outside}
+    ).parts
+    assert (spark.cases, policies.cases) == (("spark/a", "spark/d"), ("policies/b", "policies/c"))
 
 
 def test_only_what_is_no_spark_answers_policies() -> None:
