@@ -44,6 +44,7 @@ def check_streams(case: Node, report: Report) -> None:
         if all_known and report.is_valid(entry.key) and entry.key.value not in read:
             report.add(entry.key, f"unused stream {entry.key.value!r}: no query reads it")
     known = schemas(declared, report)
+    _check_topics(case, declared, report)
     for entry in _arrivals(case):
         name = str(entry.key.value)
         if name not in names:
@@ -52,7 +53,8 @@ def check_streams(case: Node, report: Report) -> None:
             for row in rows_of(entry.value):
                 for node, message in _wrong_values(row, known[name]):
                     report.add(node, message)
-            for node, message in _not_in_a_topic(entry.value, child(declared, name), known[name]):
+            partitions = _partitions(case, name, child(declared, name))
+            for node, message in _not_in_a_topic(entry.value, child(declared, name), known[name], partitions):
                 report.add(node, message)
 
 
@@ -116,12 +118,32 @@ def _wrong_values(row: Node, schema: Schema) -> Iterator[tuple[Node, str]]:
             yield inside(row, (step, *wrong.path)), f"column {field.name!r}: {wrong}"
 
 
-def _not_in_a_topic(arriving: Node, stream: Node | None, schema: Schema) -> Iterator[tuple[Node, str]]:
+def _check_topics(case: Node, declared: Entries, report: Report) -> None:
+    """Restarts that change a topic where there is none."""
+    topics = {str(one.key.value) for one in declared.entries if text_of(child(one.value, "source")) == KAFKA}
+    for step in items_of(child(case, "steps")):
+        restart = child(step, "restart")
+        for grown in entries_of(child(child(restart, "change"), "partitions")):
+            if grown.key.value not in topics:
+                report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
+        aged = child(restart, "agedOut")
+        if aged is not None and not topics:
+            report.add(aged, "no stream has `source: kafka`, whose records could be gone")
+
+
+def _partitions(case: Node, stream: str, declared: Node | None) -> int:
+    """Of the topic of a stream, in the end."""
+    found = [child(declared, "partitions")]
+    for step in items_of(child(case, "steps")):
+        found.append(child(child(child(child(step, "restart"), "change"), "partitions"), stream))
+    return max((one.value for one in found if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
+
+
+def _not_in_a_topic(arriving: Node, stream: Node | None, schema: Schema, partitions: int) -> Iterator[tuple[Node, str]]:
     """Rows that cannot be records of the stream's topic, if it has one."""
     if text_of(child(stream, "source")) != KAFKA:
         return
-    declared, placed = child(stream, "partitions"), items_of(child(arriving, "partitions"))
-    partitions = declared.value if isinstance(declared, Scalar) and isinstance(declared.value, int) else 1
+    placed = items_of(child(arriving, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
         yield placed[partitions], f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"

@@ -111,6 +111,8 @@ class CaseSimulation:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":
             self._checkpoint = self._checkpoint.without_newest_commit()
+        if action.aged_out and action.how != "graceful":
+            raise Unpredictable("a replay of records that may be gone")
         for damage, part in action.damage.items():
             self._damaged(damage, part)
         if action.repartition is not None:
@@ -166,6 +168,8 @@ class CaseSimulation:
     def _started(self) -> Query:
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
+        if any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
+            raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
         frame = frame_of(self._pipeline, self._case, self._rules)
         self._types = tuple(one.type for one in frame.plan.columns)
         if INTERVAL in self._types:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import Any, Iterator, List, NamedTuple, Optional
 
@@ -46,6 +47,24 @@ class Broker:
             new = self._clients.admin.NewTopic(topic, partitions, 1)
             new.configs({"retention.ms": "-1", "retention.bytes": "-1"})
             self._admin.createTopics([new]).all().get()
+        self._wait_for(topic, partitions)
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        more = self._clients.admin.NewPartitions.increaseTo(partitions)
+        with _told("give the topic {} {} partitions".format(topic, partitions)):
+            self._admin.createPartitions({topic: more}).all().get()
+        self._wait_for(topic, partitions)
+
+    def age_out(self, topic: str) -> None:
+        """Remove every record that a topic has."""
+        common = self._jvm.org.apache.kafka.common
+        all_of_them = self._clients.admin.RecordsToDelete.beforeOffset(-1)
+        with _told("remove the records of {}".format(topic)):
+            partitions = self._jvm.java.util.HashMap()
+            for partition in range(self._partitions(topic)):
+                partitions.put(common.TopicPartition(topic, partition), all_of_them)
+            self._admin.deleteRecords(partitions).all().get()
 
     def send(self, records: List[Record]) -> None:
         """Send records; when this returns, every reader sees them."""
@@ -68,6 +87,27 @@ class Broker:
         """Remove topics; the broker may still be at it when this returns."""
         with _told("remove the topics {}".format(", ".join(topics))):
             self._admin.deleteTopics(topics)
+
+    def _wait_for(self, topic: str, partitions: int) -> None:
+        """Return once the broker tells clients of the partitions: it knows them a moment after they are made."""
+        limit = time.monotonic() + _TIMEOUT_MS / 1000
+        while True:
+            try:
+                if self._partitions(topic) == partitions:
+                    return
+            except Exception as error:
+                if not hasattr(error, "java_exception"):
+                    raise
+                # it does not know the topic yet
+            if time.monotonic() > limit:
+                raise KafkaFailed("Kafka did not show the {} partitions of {}".format(partitions, topic))
+            time.sleep(0.02)
+
+    def _partitions(self, topic: str) -> int:
+        described = self._admin.describeTopics([topic])
+        # The clients of Spark before 3.3 do not have the one, newer ones lose the other.
+        found = described.allTopicNames() if "allTopicNames" in dir(described) else described.all()
+        return int(found.get().get(topic).partitions().size())
 
     def _settings(self, **more: str) -> Any:
         settings = self._jvm.java.util.Properties()

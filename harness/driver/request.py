@@ -20,6 +20,8 @@ class Topic:
     partitions: int
     timestamp: Optional[str] = None
     """The column that is the timestamp of the record."""
+    options: Optional[Dict[str, str]] = None
+    """More options of the reader."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Change:
     output_mode: Optional[str] = None
     trigger: Optional[str] = None
     query: Optional[List[Dict[str, Json]]] = None
+    partitions: Optional[Dict[str, int]] = None
+    """Stream → the partitions of its topic."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Step:
     change: Change = Change()
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
+    aged_out: bool = False
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False

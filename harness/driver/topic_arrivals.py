@@ -52,7 +52,7 @@ class TopicArrivals:
             reader.format("kafka")
             .option("kafka.bootstrap.servers", self._broker.servers)
             .option("subscribe", self._topics[stream])
-            .options(**_CONNECTOR)
+            .options(**_CONNECTOR, **((declared.topic and declared.topic.options) or {}))
             .load()
             .where("value IS NOT NULL")
         )
@@ -74,6 +74,13 @@ class TopicArrivals:
 
     def place(self, staged: list[Record]) -> None:
         self._broker.send(staged)
+
+    def grow(self, stream: str, partitions: int) -> None:
+        self._broker.grow(self._topics[stream], partitions)
+
+    def age_out(self) -> None:
+        for topic in self._topics.values():
+            self._broker.age_out(topic)
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
         stream = self.stream_of(source["description"])
@@ -120,6 +127,12 @@ class MixedArrivals:
     def place(self, staged: tuple[Any, list[Record]]) -> None:
         self._files.place(staged[0])
         self._topics.place(staged[1])
+
+    def grow(self, stream: str, partitions: int) -> None:
+        self._topics.grow(stream, partitions)
+
+    def age_out(self) -> None:
+        self._topics.age_out()
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
         return self._topics.records(source)

@@ -44,6 +44,8 @@ class TopicRequest(Message):
     partitions: int
     timestamp: str | None = None
     """The column that is the timestamp of the record and not in its value."""
+    options: dict[str, str] = {}
+    """More options of the reader."""
 
 
 class StreamRequest(Message):
@@ -63,6 +65,8 @@ class ChangeRequest(Message):
     output_mode: str | None = None
     trigger: str | None = None
     query: list[dict[str, Json]] | None = None
+    partitions: dict[str, int] | None = None
+    """Stream → the partitions of its topic."""
 
 
 class StepRequest(Message):
@@ -79,6 +83,8 @@ class StepRequest(Message):
     """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
     repartition: int | None = None
     """Of a restart: the new number of partitions of the state."""
+    aged_out: bool = False
+    """Of a restart: whether the topics lose all their records before."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """Of ``kill``: the point."""
     nth: int = 1

@@ -12,6 +12,7 @@ from conformance.core.case import (
     Case,
     Change,
     Idle,
+    KafkaSource,
     Partitioned,
     Restart,
     Row,
@@ -100,8 +101,16 @@ def arrivals_of(action: Action, streams: Iterable[str]) -> tuple[Arrival, ...]:
 
 def _stream(name: str, case: Case) -> StreamRequest:
     topic = case.topics.get(name)
-    of_topic = TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp) if topic else None
+    of_topic = (
+        TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=_options(topic)) if topic else None
+    )
     return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic)
+
+
+def _options(topic: KafkaSource) -> dict[str, str]:
+    """https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html"""
+    given = {"maxOffsetsPerTrigger": topic.max_offsets_per_trigger, "failOnDataLoss": topic.fail_on_data_loss}
+    return {name: str(value).lower() for name, value in given.items() if value is not None}
 
 
 def _step(step: Step, case: Case) -> StepRequest:
@@ -115,13 +124,14 @@ def _step(step: Step, case: Case) -> StepRequest:
             return StepRequest(action="add", batches=_batches(step.action, case), plan=plan)
         case Backlog():
             return StepRequest(action="backlog", batches=_batches(step.action, case), plan=plan)
-        case Restart(how=how, change=change, damage=damage, repartition=partitions):
+        case Restart(how=how, change=change, damage=damage, repartition=partitions, aged_out=aged_out):
             return StepRequest(
                 action="restart",
                 how=how,
                 change=_change(change),
                 damage=dict(damage) or None,
                 repartition=partitions,
+                aged_out=aged_out,
                 plan=plan,
             )
 
@@ -140,6 +150,7 @@ def _change(change: Change) -> ChangeRequest:
         output_mode=change.output_mode,
         trigger=change.trigger,
         query=query.wire() if query else None,
+        partitions=dict(change.partitions) or None,
     )
 
 

@@ -286,3 +286,10 @@ class TestTopics:
         check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 1)]))
         with pytest.raises(MisalignedBatches, match="step 2"):
             check_alignment(asked, steps([self.read(0, 2, 0, 1)], [self.read(0, 2, 0, 2)]))
+
+    def test_with_a_limit_spark_cuts_an_arrival_as_it_likes(self):
+        asked = self.case(Add(streams={"a": self.ACROSS}))
+        asked = asked.model_copy(update={"topics": {"a": KafkaSource(partitions=3, max_offsets_per_trigger=2)}})
+        check_alignment(asked, steps([self.read(0, 1, 0, 1), self.read(1, 1), self.read(2)]))
+        with pytest.raises(MisalignedBatches):
+            check_alignment(asked, steps([self.read(0, 1, 0, 1)]))
