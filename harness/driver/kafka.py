@@ -58,8 +58,12 @@ class Broker:
 
     def age_out(self, topic: str) -> None:
         """Remove every record that a topic has."""
+        from py4j.java_gateway import JavaMember
+
         common = self._jvm.org.apache.kafka.common
-        all_of_them = self._clients.admin.RecordsToDelete.beforeOffset(-1)
+        # py4j finds no static method that has the name of another method.
+        static = "z:org.apache.kafka.clients.admin.RecordsToDelete"
+        all_of_them = JavaMember("beforeOffset", None, static, self._jvm._gateway_client)(-1)
         with _told("remove the records of {}".format(topic)):
             partitions = self._jvm.java.util.HashMap()
             for partition in range(self._partitions(topic)):
