@@ -25,7 +25,7 @@ from conformance.judging.step_comparison import NO_METRIC, NO_PATH
 from conformance.judging.verdict import judge, not_applicable, not_run
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
-from reports.analysis.published import PATCHES, patch_results, published_results
+from reports.analysis.published import PATCHES, patch_file, patch_results, published_results
 from reports.results.reading import Results
 from reports.results.records import Cell, Header, Target
 from reports.results.status import GREEN, NO_RESULT
@@ -75,12 +75,12 @@ def releases(read: Iterable[Results], lines: Iterable[str]) -> tuple[RunOfReleas
 
 
 def publish(found: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Iterator[Path]:
-    """Write a file for each line, and yield its path."""
-    by_line: dict[str, list[RunOfRelease]] = defaultdict(list)
+    """Write a file for each major version, and yield its path."""
+    by_file: dict[str, list[RunOfRelease]] = defaultdict(list)
     for one in found:
-        by_line[SparkVersion.parse(one.target.spark).line].append(one)
+        by_file[patch_file(SparkVersion.parse(one.target.spark))].append(one)
     cases = tuple(case.id for case in suite.cases)
-    for line, runs in by_line.items():
+    for name, runs in by_file.items():
         header = Header(
             suite=suite.digest,
             cases=cases,
@@ -88,7 +88,7 @@ def publish(found: Sequence[RunOfRelease], suite: Suite, folder: Path) -> Iterat
             started=min(one.started for one in runs),
             command=" ; ".join(f"conformance run --all --spark {one.target.spark}" for one in runs),
         )
-        path = folder / f"{line}.jsonl.xz"
+        path = folder / name
         with ResultsWriter(path, header) as writer:
             for case in suite.cases:
                 for one in runs:

@@ -25,7 +25,7 @@ def of(id: str, rows: list[list[object]] = ROWS, **keys: object) -> Case:
 
 
 def published(folder: Path, found: Results, *cases: Case, already: tuple[Results, ...] = ()) -> dict[str, Results]:
-    """By line."""
+    """By major version."""
     paths = publish(releases([*already, found], LINES), Suite(cases), folder)
     return {path.name.removesuffix(".jsonl.xz"): Results.read(path) for path in paths}
 
@@ -34,26 +34,26 @@ def statuses(results: Results) -> dict[tuple[str, str], str]:
     return {cell.key: cell.status for cell in results.cells}
 
 
-def test_a_file_for_each_line_without_its_newest_release(tmp_path: Path) -> None:
+def test_a_file_for_each_major_version_without_the_newest_release_of_a_line(tmp_path: Path) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": dict.fromkeys(["3.5.3", "3.5.9", "4.0.0", "4.0.1"], a.CALM)})
     files = published(tmp_path / "patches", found, of("f/a"))
     assert {line: [target.spark for target in one.header.targets] for line, one in files.items()} == {
-        "3.5": ["3.5.3"],
-        "4.0": ["4.0.0", "4.0.1"],
+        "3": ["3.5.3"],
+        "4": ["4.0.0", "4.0.1"],
     }
-    assert set(statuses(files["4.0"]).values()) == {"conforms"}
+    assert set(statuses(files["4"]).values()) == {"conforms"}
 
 
 def test_what_no_run_covers_is_said_to_be_not_run(tmp_path: Path) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}, "f/gone": {"3.5.3": a.CALM}})
     files = published(tmp_path / "patches", found, of("f/a"), of("f/later"))
-    assert statuses(files["3.5"]) == {("f/a", "spark-3.5.3"): "conforms", ("f/later", "spark-3.5.3"): "not-run"}
+    assert statuses(files["3"]) == {("f/a", "spark-3.5.3"): "conforms", ("f/later", "spark-3.5.3"): "not-run"}
 
 
 def test_a_case_that_does_not_apply_needs_no_run(tmp_path: Path) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
     files = published(tmp_path / "patches", found, of("f/a"), of("f/later", spark=VersionRange.parse(">=4.0")))
-    assert statuses(files["3.5"])["f/later", "spark-3.5.3"] == "not-applicable"
+    assert statuses(files["3"])["f/later", "spark-3.5.3"] == "not-applicable"
 
 
 @pytest.mark.parametrize(("rows", "status"), [(ROWS, "conforms"), (ROWS[:1], "not-run")])
@@ -62,8 +62,8 @@ def test_an_answer_to_an_earlier_case_counts_if_the_case_of_today_expects_it(
 ) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
     files = published(tmp_path / "patches", found, of("f/a", rows).model_copy(update={"digest": "1" * 64}))
-    assert statuses(files["3.5"])["f/a", "spark-3.5.3"] == status
-    assert files["3.5"].cells[0].case_digest == "1" * 64
+    assert statuses(files["3"])["f/a", "spark-3.5.3"] == status
+    assert files["3"].cells[0].case_digest == "1" * 64
     assert ("left out: f/a on 3.5.3" in capsys.readouterr().err) == (status == "not-run")
 
 
@@ -73,7 +73,7 @@ def test_an_answer_to_the_case_of_today_is_published_whatever_it_is(
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.LOST}})
     today = of("f/a").model_copy(update={"digest": found.cells[0].case_digest})
     files = published(tmp_path / "patches", found, today)
-    assert statuses(files["3.5"])["f/a", "spark-3.5.3"] == "violates"
+    assert statuses(files["3"])["f/a", "spark-3.5.3"] == "violates"
     assert "not as the case says: f/a on 3.5.3: violates" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_later_run_replaces_answers_but_not_by_silence(tmp_path: Path) -> None
     then = a.results(tmp_path / "2.jsonl", {"f/a": {"3.5.3": a.BROKEN}, "f/b": {"3.5.3": a.LOST}})
     of_b = of("f/b").model_copy(update={"digest": then.cells[1].case_digest})
     files = published(tmp_path / "patches", then, of("f/a"), of_b, already=(first,))
-    assert statuses(files["3.5"]) == {("f/a", "spark-3.5.3"): "conforms", ("f/b", "spark-3.5.3"): "violates"}
+    assert statuses(files["3"]) == {("f/a", "spark-3.5.3"): "conforms", ("f/b", "spark-3.5.3"): "violates"}
 
 
 def test_how_long_micro_batches_took_is_left_out_and_what_they_did_is_not(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_how_long_micro_batches_took_is_left_out_and_what_they_did_is_not(tmp_pa
     slow = tuple(one.model_copy(update={"duration_ms": 1234}) for one in seen.steps[0].batches)
     seen = seen.model_copy(update={"steps": (seen.steps[0].model_copy(update={"batches": slow, "wall_ms": 1300}),)})
     found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": seen}})
-    (cell,) = published(tmp_path / "patches", found, of("f/a"))["3.5"].cells
+    (cell,) = published(tmp_path / "patches", found, of("f/a"))["3"].cells
     assert cell.observation is not None
     assert {one.duration_ms for one in cell.observation.steps[0].batches} == {0}
     assert cell.behaviour == found.cells[0].behaviour
@@ -98,10 +98,10 @@ def test_how_long_micro_batches_took_is_left_out_and_what_they_did_is_not(tmp_pa
 
 def test_what_is_published_is_published_again_the_same(tmp_path: Path) -> None:
     found = a.results(tmp_path / "run.jsonl", {"f/a": dict.fromkeys(["3.5.3", "3.5.8"], a.CALM)})
-    once = published(tmp_path / "patches", found, of("f/a"))["3.5"]
-    before = (tmp_path / "patches" / "3.5.jsonl.xz").read_bytes()
+    once = published(tmp_path / "patches", found, of("f/a"))["3"]
+    before = (tmp_path / "patches" / "3.jsonl.xz").read_bytes()
     list(publish(releases([once], LINES), Suite((of("f/a"),)), tmp_path / "patches"))
-    assert (tmp_path / "patches" / "3.5.jsonl.xz").read_bytes() == before
+    assert (tmp_path / "patches" / "3.jsonl.xz").read_bytes() == before
 
 
 def test_a_build_that_is_not_apaches_is_no_patch_release(tmp_path: Path) -> None:
