@@ -41,8 +41,10 @@ class ModelCheckpoint:
     committed: dict[int, CommitLogEntry] = field(default_factory=dict)
     policy: Policy | None = None
     """Of the first run."""
-    sources: frozenset[str] | None = None
-    """The streams of the first run."""
+    sources: frozenset[tuple[str, str | None]] | None = None
+    """The streams of the last run, each with the name of its source; None before the first."""
+    by_name: bool = False
+    """Whether offsets are kept by the names of sources, and not by position."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
     not_null: tuple[NotNull, ...] | None = None

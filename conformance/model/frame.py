@@ -50,12 +50,14 @@ class Frame:
     ids: Ids
 
     @classmethod
-    def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids) -> Frame:
-        """The rows of a stream."""
+    def read(cls, stream: str, schema: Schema, rules: Rules, ids: Ids, name: str | None = None) -> Frame:
+        """The rows of a stream. ``name``: of its source, None without one."""
+        if name is not None:
+            rules.require("named sources", "name")
         columns = tuple(Attribute(ids.next(), field.name, field.type) for field in schema.fields)
         if any(field.type.name == "timestamp_ntz" for field in schema.fields):
             rules.require("TIMESTAMP_NTZ")
-        return cls(StreamSource(stream, columns), rules, ids)
+        return cls(StreamSource(stream, columns, name), rules, ids)
 
     def of(self, plan: Plan) -> Frame:
         return replace(self, plan=plan)

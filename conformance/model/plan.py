@@ -50,6 +50,8 @@ class StreamSource(_Leaf):
 
     stream: str
     columns: tuple[Attribute, ...]
+    name: str | None = None
+    """Of the source (``DataStreamReader.name``); None without one."""
 
 
 @dataclass(frozen=True, eq=False)

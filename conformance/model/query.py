@@ -17,6 +17,7 @@ from conformance.model.execution import BatchData, MicroBatch, States, execute, 
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.limits import with_limits_of_results
+from conformance.model.named_sources import check_names, check_restart, keeps_names, sources
 from conformance.model.optimizer import optimized, with_empty_sides
 from conformance.model.plan import (
     Aggregate,
@@ -78,6 +79,7 @@ class Query:
             Unpredictable: the model does not know the result.
         """
         _check_known(plan, settings, rules)
+        check_names(plan, settings, rules)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
             raise rules.refusal("unknown trigger")
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
@@ -91,11 +93,11 @@ class Query:
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
-        if checkpoint.sources is not None and checkpoint.sources != streams(plan):
-            if len(checkpoint.sources) == len(streams(plan)):
-                raise Unpredictable("a restart with other sources")
-            raise rules.refusal("another number of sources", f"[{len(checkpoint.sources)}] sources")
-        self.checkpoint = replace(checkpoint, policy=self._policy, partitions=partitions, sources=streams(plan))
+        check_restart(plan, settings, checkpoint, rules)
+        by_name = keeps_names(settings, rules) if checkpoint.sources is None else checkpoint.by_name
+        self.checkpoint = replace(
+            checkpoint, policy=self._policy, partitions=partitions, sources=sources(plan), by_name=by_name
+        )
         restored = checkpoint.watermark_ms if rules.restores_the_watermark else 0
         self._tracker = WatermarkTracker(restored, {})
         if rules.restores_node_watermarks and checkpoint.tracker is not None:

@@ -19,6 +19,8 @@ TIME_ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"
 CLEANUP_FACTOR = "spark.sql.streaming.statefulOperator.incrementalCleanupFactor"
 BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
@@ -45,7 +47,10 @@ WITHOUT_EFFECT = frozenset(
 """Confs that do not change any prediction: where state is kept, and how results are computed."""
 
 KNOWN = (
-    frozenset({NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST}) | WITHOUT_EFFECT
+    frozenset(
+        {NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG}
+    )
+    | WITHOUT_EFFECT
 )
 
 

@@ -42,7 +42,7 @@ class _FrameBuilder:
         if first.name != "from":
             raise Unpredictable(first.name)
         stream = first.arguments["from"]
-        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids)
+        frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids, first.arguments.get("name"))
         for operation in rest:
             step = OPERATIONS.get(operation.name)
             if step is None:

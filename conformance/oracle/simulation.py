@@ -60,6 +60,8 @@ class CaseSimulation:
         self._checkpoint = ModelCheckpoint()
         self._query: Query | None = None
         self._unread: list[BatchData] = []
+        self._left_out: set[str] = set()
+        """Streams that rows arrived on while no query read them."""
         self.columns: tuple[Column, ...] = ()
         self._steps_seen: list[StepSeen] = []
         self._types: tuple[DataType, ...] = ()
@@ -168,6 +170,8 @@ class CaseSimulation:
             raise Unpredictable("a query without streams")
         if any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
             raise Unpredictable("micro-batches that read parts of an arrival, as many as Spark likes")
+        if early := self._left_out & self._pipeline.streams():
+            raise Unpredictable(f"rows of {min(early)} that arrived before a query read it")
         frame = frame_of(self._pipeline, self._case, self._rules)
         self._types = tuple(one.type for one in frame.plan.columns)
         if INTERVAL in self._types:
@@ -189,6 +193,7 @@ class CaseSimulation:
 
     def _data(self, arrival: Arrival) -> BatchData:
         read = self._pipeline.streams()
+        self._left_out |= {name for name, placed in arrival.items() if any(placed.partitions)} - read
         return {
             name: tuple(self._row(name, row) for rows in self._ordered(placed.partitions) for row in rows)
             for name, placed in arrival.items()

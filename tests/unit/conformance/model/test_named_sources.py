@@ -1,0 +1,85 @@
+"""Names of sources: what is refused, and what a restart may change."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.core.spark_types import parse_schema
+from conformance.core.versions import SparkVersion
+from conformance.model.catalogue import rules_of
+from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.columns import Ids
+from conformance.model.errors import Refused, Unpredictable
+from conformance.model.frame import Frame
+from conformance.model.query import Query
+from conformance.model.settings import EVOLUTION, OFFSET_LOG, QuerySettings
+
+NAMED = {EVOLUTION: "true", OFFSET_LOG: "2"}
+
+
+def started(*read, version="4.3.0", conf=NAMED, checkpoint=None):
+    """A query on these streams, each with the name of its source."""
+    rules, ids = rules_of(SparkVersion.parse(version)), Ids()
+    schema = parse_schema("t TIMESTAMP")
+    first, *others = (Frame.read(stream, schema, rules, ids, name) for stream, name in read)
+    for other in others:
+        first = first.union(other)
+    return Query(first.plan, QuerySettings("append", "default", conf), checkpoint or ModelCheckpoint(), rules)
+
+
+def after(query, *streams):
+    """The checkpoint after a micro-batch with a row of each of these streams."""
+    query.arrive([dict.fromkeys(streams, ((0,),))])
+    list(query.run())
+    return query.checkpoint
+
+
+@pytest.mark.parametrize(
+    ("read", "conf", "refused"),
+    [
+        ([("a", "x"), ("b", "x")], NAMED, "DUPLICATE_SOURCE_NAMES"),
+        ([("a", "x"), ("b", None)], NAMED, "UNNAMED_STREAMING_SOURCES_WITH_ENFORCEMENT"),
+        ([("a", "x-y")], NAMED, "INVALID_STREAMING_SOURCE_NAME"),
+        ([("a", "x")], {}, "SOURCE_NAMING_NOT_SUPPORTED"),
+    ],
+)
+def test_names_that_are_refused(read, conf, refused):
+    with pytest.raises(Refused) as error:
+        started(*read, conf=conf)
+    assert refused in error.value.classes[0]
+
+
+def test_there_are_none_before_4_2():
+    with pytest.raises(Refused, match="has no attribute 'name'"):
+        started(("a", "x"), version="4.1.4")
+
+
+def test_a_restart_may_add_and_remove_sources():
+    checkpoint = after(started(("a", "x")), "a")
+    both = started(("b", "y"), ("a", "x"), checkpoint=checkpoint)
+    started(("a", "x"), checkpoint=after(both, "a"))
+
+
+@pytest.mark.parametrize("name", ["y", "x"])
+def test_where_a_source_reads_again_is_not_known(name):
+    checkpoint = after(started(("a", "x"), ("b", "b")), "a", "b")
+    if name == "x":
+        checkpoint = after(started(("b", "b"), checkpoint=checkpoint), "b")
+    with pytest.raises(Unpredictable, match="read from its beginning again"):
+        started(("a", name), ("b", "b"), checkpoint=checkpoint)
+
+
+def test_without_format_2_only_4_3_keeps_names():
+    conf = {EVOLUTION: "true"}
+    newest = after(started(("a", "x"), conf=conf), "a")
+    started(("a", "x"), ("b", "y"), conf=conf, checkpoint=newest)
+    older = after(started(("a", "x"), version="4.2.1", conf=conf), "a")
+    with pytest.raises(Refused, match=r"There are \[1\] sources"):
+        started(("a", "x"), ("b", "y"), version="4.2.1", conf=conf, checkpoint=older)
+
+
+def test_a_checkpoint_without_names_gets_none():
+    checkpoint = after(started(("a", None), conf={}), "a")
+    with pytest.raises(Refused, match="cannot begin"):
+        started(("a", "x"), checkpoint=checkpoint)
+    started(("a", "x"), version="4.2.1", checkpoint=after(started(("a", None), version="4.2.1", conf={}), "a"))
