@@ -76,8 +76,8 @@ BEHAVIOURS = {
     """,
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
-        upgrade-3.3→3.4 old-checkpoints state-dir-missing named-sources stateless-shuffle-partitions
-        offline-repartition
+        upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
+        stateless-shuffle-partitions offline-repartition
     """,
 }
 
