@@ -74,13 +74,13 @@ def _llms_lines(questions: Sequence[Question], specification: Specification, sit
     yield "## Questions people ask"
     yield ""
     for one in questions:
-        yield f"- [{one.question}]({site}/questions/#{one.id}): {one.answer} ({_where(one)})"
+        yield f"- [{one.question}]({site}/questions.html#{one.id}): {one.answer} ({_where(one)})"
     for chapter in specification.chapters:
         yield ""
         yield f"## {TITLE}: {chapter.number} {chapter.title}"
         yield ""
         for statement in chapter.statements:
-            address = f"{site}/specification/{chapter.name}/#{statement.number}"
+            address = f"{site}/specification/{chapter.name}.html#{statement.number}"
             where = "not tested" if statement.untested else "; ".join(map(str, statement.evidence.spans))
             yield f"- [{statement.number} {statement.id}]({address}): {statement.sentence} ({where})"
 

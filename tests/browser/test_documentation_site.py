@@ -1,0 +1,122 @@
+"""The site of the documentation: built without a warning, linked, searched, and read in a real Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.browser.test_everyone import violations
+from tests.support.effort import FULL
+from tools.check_site import problems
+
+ROOT = Path(__file__).parents[2]
+BASE = "/watermark-conformance/"
+PAGES = [
+    "index.html",
+    "questions.html",
+    "your-own-job.html",
+    "case-language.html",
+    "commands.html",
+    "python-api.html",
+    "specification/index.html",
+    "specification/03-late-filtering.html",
+]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, published_folder: Path) -> Path:
+    """The site with the published report in it, as the workflow makes it."""
+    folder = tmp_path_factory.mktemp("documentation") / "site"
+    environ = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    shutil.copytree(published_folder, folder / "report")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def test_every_link_leads_to_a_page_and_a_place_and_nothing_is_fetched_from_elsewhere(site):
+    assert list(problems(site, BASE)) == []
+
+
+def test_programs_find_their_page(site):
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# Event-time semantics of Spark Structured Streaming\n\n> ")
+    assert "specification/03-late-filtering.html#3.1" in text
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 375), *([("light", 375), ("dark", 1280)] if FULL else [])]
+)
+def test_axe_finds_nothing(chromium, address, page, scheme, width):
+    with chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}) as context:
+        shown = context.new_page()
+        shown.goto(address + page)
+        assert violations(shown) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_on_a_phone_it_scrolls_in_one_direction_and_asks_nobody_else(chromium, address, page):
+    with chromium.new_context(viewport={"width": 320, "height": 700}) as context:
+        shown, asked = context.new_page(), []
+        shown.on("request", lambda request: asked.append(request.url))
+        shown.goto(address + page)
+        shown.wait_for_load_state("networkidle")
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 320
+        assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def test_the_search_finds_a_statement(chromium, address):
+    with chromium.new_context(viewport={"width": 1280, "height": 800}) as context:
+        shown = context.new_page()
+        shown.goto(f"{address}index.html")
+        shown.get_by_role("textbox", name="Search").fill("late-wm-previous")
+        shown.locator(".md-search-result__link[href*='specification/03-late-filtering.html']").first.wait_for()
+
+
+def test_the_link_beside_a_statement_is_the_address_to_cite(chromium, address):
+    with chromium.new_context() as context:
+        shown = context.new_page()
+        shown.goto(f"{address}specification/03-late-filtering.html#3.3")
+        head = shown.locator("h2[id='3.3']")
+        assert "3.3 late-wm-previous" in head.inner_text()
+        assert head.locator("a.headerlink").get_attribute("href") == "#3.3"
+
+
+def test_a_case_of_a_statement_leads_to_its_page_of_the_report(chromium, address):
+    with chromium.new_context() as context:
+        shown = context.new_page()
+        shown.goto(f"{address}questions.html")
+        shown.get_by_role("link", name="A row behind the watermark still counts while its window is open").first.click()
+        shown.wait_for_url("**/report/cases/late-drops/window-still-open.html")
+        assert "still counts" in shown.locator("h1").inner_text()

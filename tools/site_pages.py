@@ -1,0 +1,174 @@
+"""The pages of the site that are made rather than written; MkDocs calls this module (``hooks`` of ``mkdocs.yml``).
+
+The README is the first page. Links of a page to a file that is no page lead to the file in the repository. Links to the report, which
+is put into the finished site, begin with ``report:`` until a page is rendered, because MkDocs does not know its files.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Link, Navigation
+from mkdocs.structure.pages import Page
+
+from conformance.suite import discovery
+from reports.analysis.published import published_results
+from reports.analysis.questions import questions
+from reports.analysis.report import Report
+from reports.analysis.specification import Specification
+from reports.html.questions_page import llms_text, questions_markdown
+from reports.html.specification_pages import INDEX, SpecificationPages, pages_of_report
+
+ROOT = Path(__file__).parents[1]
+SOURCE = "https://github.com/watermark-conformance/watermark-conformance/blob/main/"
+REPORT = "report"
+CHAPTERS = "specification"
+MOVED = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Files at the root of the repository → their pages."""
+PUBLIC = (
+    "conformance.own_job.case_run.run_case",
+    "conformance.own_job.case_run.CaseResult",
+    "conformance.own_job.case_run.NotAsExpected",
+    "conformance.own_job.watermark_case.watermark_case",
+    "conformance.own_job.watermark_case.WatermarkCase",
+)
+_CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+_ANCHOR = re.compile(r'<a id="([^"]+)"></a>\n\n(#+ .*)$', re.MULTILINE)
+_SEARCH = 'data-md-component="search" role="dialog" aria-label="Search"'
+_PART = re.compile(r'aria-labelledby="__nav_(\w+)_label"')
+_NO_HEAD = re.compile(r"<thead>\s*<tr>\s*(?:<th[^>]*></th>\s*)+</tr>\s*</thead>")
+_IN_LIST = re.compile(r"^( {2,3})```.*?^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the chapters into the navigation."""
+    names = [f"{CHAPTERS}/{INDEX}", *(f"{CHAPTERS}/{chapter.name}.md" for chapter in _specification().chapters)]
+    for entry in config.nav or ():
+        for part in entry.get("Reference", ()):
+            if isinstance(part, dict) and "Specification" in part:
+                part["Specification"] = names
+    return config
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pages that are made."""
+    for name, content in made_pages().items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_nav(nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:  # noqa: ARG001
+    """The report is the last entry of the first part."""
+    nav.items[0].children.append(Link("The report", f"{REPORT}/index.html"))  # type: ignore[union-attr]
+    return nav
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Links of a written page as they are on the site, and code in lists where Python-Markdown expects it."""
+    if page.file.abs_src_path is not None and "/docs/" in page.file.abs_src_path:
+        markdown = links_on_the_site(markdown, f"docs/{page.file.src_uri}")
+    return _IN_LIST.sub(lambda block: re.sub(r"^ {2,3}", "    ", block[0], flags=re.MULTILINE), markdown)
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Links to the report, as seen from the page, and no table with an empty head."""
+    html = _NO_HEAD.sub("", html).replace("<th></th>", "<td></td>")
+    report = posixpath.relpath(REPORT, posixpath.dirname(page.file.dest_uri) or ".")
+    return html.replace(f'href="{REPORT}:', f'href="{report}/')
+
+
+def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001
+    """Names that the theme leaves out: of its search, and of the parts of its navigation."""
+    named = output.replace('data-md-component="search" role="dialog"', _SEARCH)
+    return _PART.sub(lambda found: f'aria-label="Part {found[1].replace("_", ".")}"', named)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Write what programs read."""
+    found = questions(_report(), _specification())
+    text = llms_text(found, _specification(), config.site_url or ".")
+    (Path(config.site_dir) / "llms.txt").write_text(text, encoding="utf-8")
+
+
+def made_pages() -> Mapping[str, str]:
+    """Name → Markdown."""
+    address = _in_the_report
+    pages = SpecificationPages(_report(), _specification(), address).markdown()
+    found = questions(_report(), _specification())
+    moved = {page: links_on_the_site((ROOT / file).read_text(encoding="utf-8"), file) for file, page in MOVED.items()}
+    return {
+        **moved,
+        **{f"{CHAPTERS}/{name}": with_ids(content) for name, content in pages.items()},
+        "questions.md": with_ids(questions_markdown(found, _specification(), address, CHAPTERS)),
+        "commands.md": commands_page(),
+        "python-api.md": python_page(),
+    }
+
+
+def links_on_the_site(markdown: str, origin: str) -> str:
+    """A page of the repository with links that work on the site.
+
+    Args:
+        markdown: its text.
+        origin: its path in the repository; its page is at the top of the site.
+    """
+
+    def link(found: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), found[1]))
+        on_site = path.removeprefix("docs/") if path.startswith("docs/") else MOVED.get(path, SOURCE + path)
+        return f"]({on_site}{found[2] or ''})"
+
+    return "".join(part if _CODE.fullmatch(part) else _LINK.sub(link, part) for part in _CODE.split(markdown))
+
+
+def with_ids(markdown: str) -> str:
+    """Anchors before headings as ids of the headings, so that the link beside a heading is the address to cite."""
+    return _ANCHOR.sub(r"\2 {#\1}", markdown)
+
+
+def commands_page() -> str:
+    """The help of every command."""
+    from typer.testing import CliRunner
+
+    from conformance.cli.commands import COMMANDS
+    from conformance.cli.main import app
+
+    runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
+
+    def help_of(*names: str) -> str:
+        output = runner.invoke(app, [*names, "--help"], prog_name="conformance").output
+        return "\n".join(line.rstrip() for line in output.strip("\n").splitlines())
+
+    parts = ["# Commands\n\nWhat `conformance COMMAND --help` prints.\n"]
+    for name in COMMANDS:
+        parts.append(f"## conformance {name}\n\n```text\n{help_of(name)}\n```\n")
+    return "\n".join(parts)
+
+
+def python_page() -> str:
+    """The public interface, from its docstrings."""
+    lead = "What `conformance` exports. All else may change in any release: [what stays stable](stability.md)."
+    return f"# Python interface\n\n{lead}\n\n" + "\n".join(f"::: {name}\n" for name in PUBLIC)
+
+
+def _in_the_report(case: str) -> str | None:
+    address: Callable[[str], Any] = pages_of_report("")
+    return f"{REPORT}:{str(address(case)).lstrip('/')}" if case in _report().matrix.cases else None
+
+
+@cache
+def _report() -> Report:
+    return Report.of(published_results(), discovery.load())
+
+
+@cache
+def _specification() -> Specification:
+    return Specification.of(_report())
