@@ -67,7 +67,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 def on_nav(nav: Navigation, *, config: MkDocsConfig, files: Files) -> Navigation:  # noqa: ARG001
     """The report is the last entry of the first part."""
-    nav.items[0].children.append(Link("The report", f"{REPORT}/index.html"))  # type: ignore[union-attr]
+    nav.items[0].children.append(Link("The report", f"{REPORT}/index.html"))
     return nav
 
 
