@@ -47,6 +47,8 @@ class KafkaSource(Frozen):
     """The TIMESTAMP column that is the record's own timestamp; None if every column is in the record's value."""
     max_offsets_per_trigger: int | None = None
     """How many records a micro-batch reads at most; None for all that are there."""
+    fail_on_data_loss: bool | None = None
+    """Whether the query fails if records that it has not read are gone; None for Spark's default, which is true."""
 
 
 class Partitioned(Frozen):
@@ -111,6 +113,8 @@ class Restart(Frozen):
     """What is damaged in the checkpoint while no engine runs."""
     repartition: int | None = None
     """Into how many partitions the state is divided while no query runs; None leaves them as they are."""
+    aged_out: bool = False
+    """Whether the topics lose all their records while no engine runs, as when their time is over."""
 
 
 Action: TypeAlias = Start | Add | Backlog | Idle | Restart

@@ -11,12 +11,12 @@ from conformance.core.spark_types import Schema, parse_schema
 from conformance.language.compound_shapes import ByKind, Key, MapOf, Record
 from conformance.language.node import Entries, Node, child, entries_of, text_of
 from conformance.language.problem import Report
-from conformance.language.shape import Choice, Definitions, Integer, Json, Shape, Text
+from conformance.language.shape import Boolean, Choice, Definitions, Integer, Json, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME, Ddl
 from conformance.language.suggest import unknown
 
 KAFKA = "kafka"
-_OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger")
+_OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger", "failOnDataLoss")
 """Keys that only a stream from Kafka has."""
 
 
@@ -77,6 +77,9 @@ _DECLARED = _Declared(
             ),
             "maxOffsetsPerTrigger": Key(
                 Integer(minimum=1), "Of `source: kafka`: how many records a micro-batch reads at most; all if absent."
+            ),
+            "failOnDataLoss": Key(
+                Boolean(), "Of `source: kafka`: whether the query fails if records that it has not read are gone."
             ),
         },
     )

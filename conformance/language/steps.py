@@ -30,7 +30,7 @@ from conformance.language.compound_shapes import (
 )
 from conformance.language.expectations import EXPECTATION
 from conformance.language.pipelines import PIPELINE
-from conformance.language.shape import Choice, ConfValue, Converted, Integer, Text
+from conformance.language.shape import Choice, ConfValue, Constant, Converted, Integer, Text
 from conformance.language.streams import ARRIVAL, ARRIVING, NAME
 
 _CONF = MapOf(
@@ -91,6 +91,9 @@ _RESTART = Record(
         "repartition": Key(
             Integer(minimum=1),
             "Into how many partitions Spark divides the state before the query starts again (4.2+, an experimental API).",
+        ),
+        "agedOut": Key(
+            Constant(True), "Whether the topics lose all their records before the query starts again.", field="aged_out"
         ),
     },
 )

@@ -126,6 +126,9 @@ def _check_topics(case: Node, declared: Entries, report: Report) -> None:
         for grown in entries_of(child(child(restart, "change"), "partitions")):
             if grown.key.value not in topics:
                 report.add(grown.key, f"{grown.key.value!r} is not a stream with `source: kafka`")
+        aged = child(restart, "agedOut")
+        if aged is not None and not topics:
+            report.add(aged, "no stream has `source: kafka`, whose records could be gone")
 
 
 def _partitions(case: Node, stream: str, declared: Node | None) -> int:

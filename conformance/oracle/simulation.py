@@ -113,6 +113,8 @@ class CaseSimulation:
             self._checkpoint = self._query.checkpoint
         if action.how == "crash-before-commit":
             self._checkpoint = self._checkpoint.without_newest_commit()
+        if action.aged_out and action.how != "graceful":
+            raise Unpredictable("a replay of records that may be gone")
         for damage, part in action.damage.items():
             self._damaged(damage, part)
         if action.repartition is not None:

@@ -81,6 +81,9 @@ class Arrivals(Protocol):
     def grow(self, stream: str, partitions: int) -> None:
         """Give the topic of a stream more partitions."""
 
+    def age_out(self) -> None:
+        """Remove all records of topics, whether they are read or not."""
+
     def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
         """How many records of each partition a source of a progress entry read; None if it does not read a topic."""
 

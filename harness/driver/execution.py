@@ -197,6 +197,8 @@ class Execution:
             self._checkpoint.damage(how, part)
         for stream, partitions in (step.change.partitions or {}).items():
             self._arrivals.grow(stream, partitions)
+        if step.aged_out:
+            self._arrivals.age_out()
         self._conf.update(step.change.conf or {})
         self._output_mode = step.change.output_mode or self._output_mode
         self._trigger = step.change.trigger or self._trigger

@@ -42,6 +42,9 @@ class JobArrivals:
     def grow(self, stream: str, partitions: int) -> None:
         raise NotImplementedError("{} has no topic".format(stream))
 
+    def age_out(self) -> None:
+        raise NotImplementedError("there is no topic")
+
     def records(self, _source: dict[str, Any]) -> None:
         """A file is not a record."""
 

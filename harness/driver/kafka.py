@@ -56,6 +56,20 @@ class Broker:
             self._admin.createPartitions({topic: more}).all().get()
         self._wait_for(topic, partitions)
 
+    def age_out(self, topic: str) -> None:
+        """Remove every record that a topic has."""
+        from py4j.java_gateway import JavaMember
+
+        common = self._jvm.org.apache.kafka.common
+        # py4j finds no static method that has the name of another method.
+        static = "z:org.apache.kafka.clients.admin.RecordsToDelete"
+        all_of_them = JavaMember("beforeOffset", None, static, self._jvm._gateway_client)(-1)
+        with _told("remove the records of {}".format(topic)):
+            partitions = self._jvm.java.util.HashMap()
+            for partition in range(self._partitions(topic)):
+                partitions.put(common.TopicPartition(topic, partition), all_of_them)
+            self._admin.deleteRecords(partitions).all().get()
+
     def send(self, records: List[Record]) -> None:
         """Send records; when this returns, every reader sees them."""
         if not records:

@@ -58,6 +58,7 @@ class Step:
     change: Change = Change()
     damage: Optional[Dict[str, str]] = None
     repartition: Optional[int] = None
+    aged_out: bool = False
     at: Optional[str] = None
     nth: int = 1
     plan: bool = False

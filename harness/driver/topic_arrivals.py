@@ -78,6 +78,10 @@ class TopicArrivals:
     def grow(self, stream: str, partitions: int) -> None:
         self._broker.grow(self._topics[stream], partitions)
 
+    def age_out(self) -> None:
+        for topic in self._topics.values():
+            self._broker.age_out(topic)
+
     def records(self, source: dict[str, Any]) -> list[int] | None:
         stream = self.stream_of(source["description"])
         if stream is None:
@@ -126,6 +130,9 @@ class MixedArrivals:
 
     def grow(self, stream: str, partitions: int) -> None:
         self._topics.grow(stream, partitions)
+
+    def age_out(self) -> None:
+        self._topics.age_out()
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
         return self._topics.records(source)

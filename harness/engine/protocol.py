@@ -83,6 +83,8 @@ class StepRequest(Message):
     """Of a restart: ``gone``, ``empty`` or ``truncated`` → which part of the checkpoint."""
     repartition: int | None = None
     """Of a restart: the new number of partitions of the state."""
+    aged_out: bool = False
+    """Of a restart: whether the topics lose all their records before."""
     at: Literal["rest", "planned", "running", "emitted", "committed"] | None = None
     """Of ``kill``: the point."""
     nth: int = 1

@@ -109,8 +109,8 @@ def _stream(name: str, case: Case) -> StreamRequest:
 
 def _options(topic: KafkaSource) -> dict[str, str]:
     """https://spark.apache.org/docs/latest/structured-streaming-kafka-integration.html"""
-    limit = topic.max_offsets_per_trigger
-    return {"maxOffsetsPerTrigger": str(limit)} if limit is not None else {}
+    given = {"maxOffsetsPerTrigger": topic.max_offsets_per_trigger, "failOnDataLoss": topic.fail_on_data_loss}
+    return {name: str(value).lower() for name, value in given.items() if value is not None}
 
 
 def _step(step: Step, case: Case) -> StepRequest:
@@ -124,13 +124,14 @@ def _step(step: Step, case: Case) -> StepRequest:
             return StepRequest(action="add", batches=_batches(step.action, case), plan=plan)
         case Backlog():
             return StepRequest(action="backlog", batches=_batches(step.action, case), plan=plan)
-        case Restart(how=how, change=change, damage=damage, repartition=partitions):
+        case Restart(how=how, change=change, damage=damage, repartition=partitions, aged_out=aged_out):
             return StepRequest(
                 action="restart",
                 how=how,
                 change=_change(change),
                 damage=dict(damage) or None,
                 repartition=partitions,
+                aged_out=aged_out,
                 plan=plan,
             )
 

@@ -117,9 +117,12 @@ def test_files_and_records_arrive_together(broker, tmp_path):
     assert arrivals.stream_of(f"FileStreamSource[file:{tmp_path}/b]") == "b"
 
 
-def test_a_topic_grows(broker):
+def test_a_topic_grows_and_loses_its_records(broker):
     broker.grow = lambda topic, partitions: broker.topics.update({topic: partitions})
+    gone = []
+    broker.age_out = gone.append
     arrivals = TopicArrivals("/cases/1", {"a": stream()}, broker)
     (topic,) = broker.topics
     arrivals.grow("a", 3)
-    assert broker.topics == {topic: 3}
+    arrivals.age_out()
+    assert (broker.topics, gone) == ({topic: 3}, [topic])
