@@ -193,7 +193,9 @@ def _check_join(node: Join, mode: OutputMode, rules: Rules) -> None:
                 if mode == "update" and node.how == "inner"
                 else "join in update or complete mode"
             )
-            raise rules.refusal(name, mode.capitalize())
+            # Before 3.0 the check covered inner joins only (SPARK-28223).
+            if name in rules.refusals or node.how == "inner":
+                raise rules.refusal(name, mode.capitalize())
     kind = {"fullOuter": "full outer join", "leftSemi": "left semi join"}.get(node.how)
     if kind is not None and kind in rules.refusals:
         raise rules.refusal(kind)

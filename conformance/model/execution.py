@@ -219,7 +219,8 @@ class _BatchRun:
         """
         if any(isinstance(one, Join) for one in walk(node.child)):
             raise Unpredictable("a limit above a join with static rows")
-        return [row for part in self._partitions(node.child) for row in islice(part, node.rows)]
+        read = node.rows + (self._rules.limit_reads == "one row more")
+        return [row for part in self._partitions(node.child) for row in list(islice(part, read))[: node.rows]]
 
     def _static_join(self, node: Join) -> list[Row]:
         if node.how != "inner":

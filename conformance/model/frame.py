@@ -338,6 +338,8 @@ def _delay_ms(text: str, rules: Rules) -> int:
         rules.require("ANSI delay", text)
     if interval.delay_us < 0:
         raise rules.refusal("negative delay", text)
+    if min(interval.months, interval.days, interval.micros) < 0:
+        rules.require("delay with a negative part", text)
     return interval.delay_ms
 
 

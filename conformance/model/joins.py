@@ -85,6 +85,8 @@ def join(
         late += [compared_row(row, plan.columns, time, context.late_ms) for row in behind]
         fresh[name] = [row for row in rows if row not in behind]
     emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
+    if context.rules.outer_emits_null_row == "once, if no partner is in the state":
+        run.match_with_what_is_stored()
     gone = []
     for name in ("left", "right"):
         for row, matched, instant in run.evict(name):
@@ -228,6 +230,23 @@ class _JoinRun:
     def _store(self, name: str, key: Key, row: Row, *, matched: bool) -> None:
         values = tuple(row[one.id] for one in self.side(name).columns)
         self._sides[name].setdefault(key, []).append(StoredRow(values, matched))
+
+    def match_with_what_is_stored(self) -> None:
+        """Take a row for matched if it has a partner in the state now, not if it ever had one."""
+        sides = {name: {key: list(rows) for key, rows in side.items()} for name, side in self._sides.items()}
+        for name, other in (("left", "right"), ("right", "left")):
+            for key, stored_rows in self._sides[name].items():
+                stored_rows[:] = [
+                    replace(
+                        stored,
+                        matched=None not in key
+                        and any(
+                            evaluate(self._condition.rest, {**self.row(other, theirs), **self.row(name, stored)})
+                            for theirs in sides[other].get(key, [])
+                        ),
+                    )
+                    for stored in stored_rows
+                ]
 
     def evict(self, name: str) -> list[tuple[Row, bool, Attribute | None]]:
         """Evict rows: each with whether it had matched, and the column that decided."""

@@ -21,6 +21,7 @@ from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.rules import Rules
 from conformance.model.sql_names import AGGREGATE_FUNCTIONS, CALLS, CASTS, OPERATORS
 
+_TO_SECOND = re.compile(r"(HOUR|MINUTE) TO SECOND", re.IGNORECASE)
 _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
 """Functions that some versions lack, each a feature of its name."""
 
@@ -126,7 +127,10 @@ class _ExpressionParser:
     def _call(self, name: str, *operands: exp.Expr) -> Expression:
         args = tuple(self.read(operand) for operand in operands)
         if name == "-" and all(arg.type.name == "timestamp" for arg in args):
+            self._rules.require("difference of two times")
             name = "time difference"
+        if name == "now":
+            self._rules.require("now() apart from current_timestamp()")
         refused = "comparison of intervals"
         if name in ORDERINGS and all(arg.type == INTERVAL for arg in args) and refused in self._rules.refusals:
             raise self._rules.refusal(refused, "interval")
@@ -235,6 +239,8 @@ class _ExpressionParser:
             value = parse_interval(f"{tree.this.name} {unit.sql() if unit else ''}")
         except NotAnInterval:
             raise Unpredictable(f"the interval {tree.sql('spark')}") from None
+        if (found := _TO_SECOND.search(unit.sql() if unit else "")) is not None:
+            self._rules.require("interval from hours or minutes to seconds", found[1].lower())
         return Expression("literal", INTERVAL, value=value)
 
     def _cast(self, tree: exp.Cast) -> Expression:

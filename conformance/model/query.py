@@ -292,14 +292,13 @@ class Query:
     def _check_formats(self) -> None:
         joins = [node for node in stateful(self.plan) if isinstance(node, Join)]
         outer = [node.how for node in joins if node.how != "inner"]
-        if outer and self._settings.conf.get(JOIN_FORMAT) == "1":
-            raise self._rules.refusal("join state format 1", outer[0])
-        name = "join state format 1 of any join"
-        if joins and self._settings.conf.get(JOIN_FORMAT) == "1" and name in self._rules.refusals:
-            raise self._rules.refusal(name)
-        name = "join state format 4 under development"
-        if joins and self._settings.conf.get(JOIN_FORMAT) == "4" and name in self._rules.refusals:
-            raise self._rules.refusal(name)
+        for name, concerned, state_format in (
+            ("join state format 1", outer, "1"),
+            ("join state format 1 of any join", joins, "1"),
+            ("join state format 4 under development", joins, "4"),
+        ):
+            if concerned and self._settings.conf.get(JOIN_FORMAT) == state_format and name in self._rules.refusals:
+                raise self._rules.refusal(name, outer[0] if outer else "")
 
 
 def _optimized(plan: Plan, rules: Rules) -> Plan:

@@ -38,6 +38,8 @@ class Rules:
     """``multipleWatermarkPolicy`` in lower case → the function that combines the watermarks of several inputs."""
     nodes_known_by: Literal["themselves", "position"]
     filters_go_below_the_watermark: bool
+    limit_reads: Literal["its rows", "one row more"]
+    """What a limit without state below it reads of each partition."""
     struct_fields_keep_the_watermark: bool
 
     # Which rows are late.
@@ -104,7 +106,9 @@ class Rules:
     join_state_goes: Boundary
     stores_rows_that_go_at_once: bool
     semi_forgets_matched_rows: bool
-    outer_emits_null_row: Literal["once, if unmatched", "if unmatched, each batch", "always"]
+    outer_emits_null_row: Literal[
+        "once, if unmatched", "once, if no partner is in the state", "if unmatched, each batch", "always"
+    ]
     evicted_rows_share_a_buffer: bool
     rows_that_cannot_match: Literal["come out at once", "are stored"]
 
