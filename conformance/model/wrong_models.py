@@ -32,6 +32,11 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         event_time_ms=lambda us: 0 if us is None else -(-us // 1000),
     ),
     misreading(
+        "the watermark sees a row more than a limit lets through",
+        "late-drops/limit-hides-the-rows-it-does-not-read-from-the-watermark",
+        limit_reads="one row more",
+    ),
+    misreading(
         "a null event time counts as the far future",
         "session-windows/a-null-event-time-makes-no-session",
         event_time_ms=lambda us: 10**14 if us is None else us // 1000,
