@@ -64,7 +64,7 @@ def test_cases_answer_through_topics_as_through_files(results):
 
 
 def test_the_header_names_connector_and_broker(results, broker):
-    (target,) = results.targets
+    (target,) = results.header.targets
     assert target.kafka.startswith("spark-sql-kafka-0-10 ")
     assert target.kafka.endswith(f", broker {broker.servers}")
 
