@@ -8,7 +8,6 @@ from functools import cache
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.core.state_stores import StateStore
-from conformance.core.versions import VersionRange
 from conformance.language.suggest import unknown
 from conformance.language.variant_names import DESCRIPTIONS
 from conformance.variants.arrivals import Rearranged, reversed_rows, spread_rows
@@ -17,6 +16,7 @@ from conformance.variants.restarted import Restarted
 from conformance.variants.rows_for_pandas import RowsForPandas
 from conformance.variants.settings import Settings
 from conformance.variants.shifted_epoch import ShiftedEpoch
+from conformance.variants.since import versions_of
 from conformance.variants.variant import Variant, VariedCase
 
 _STORE = "spark.sql.streaming.stateStore"
@@ -47,20 +47,20 @@ def variants() -> tuple[Variant, ...]:
         Settings(
             "changelog-checkpoints",
             {**rocksdb.conf, f"{_STORE}.rocksdb.changelogCheckpointing.enabled": "true"},
-            VersionRange.parse(">=3.5"),
+            versions_of("changelog-checkpoints"),
         ),
         Settings(
             "checkpoint-format-2",
             {**rocksdb.conf, f"{_STORE}.checkpointFormatVersion": "2"},
-            VersionRange.parse(">=4.0"),
+            versions_of("checkpoint-format-2"),
         ),
         Settings(
             "avro-state",
             {**rocksdb.conf, f"{_STORE}.encodingFormat": "avro"},
-            VersionRange.parse(">=4.0"),
+            versions_of("avro-state"),
             only="transformWithState",
         ),
-        Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, VersionRange.parse(">=4.1")),
+        Settings("row-checksum", {f"{_STORE}.rowChecksum.enabled": "true"}, versions_of("row-checksum")),
         RowsForPandas(),
         Settings(
             "no-codegen", {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}

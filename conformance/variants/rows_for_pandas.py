@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from conformance.core.case import Case, Restart, Step
 from conformance.core.query import Operation, Pipeline
-from conformance.core.versions import VersionRange
+from conformance.variants.since import versions_of
 from conformance.variants.variant import VariantOutput
 
 _OPERATION = "transformWithState"
-_SPARK = VersionRange.parse(">=4.1")
 
 
 @dataclass(frozen=True)
@@ -23,10 +22,11 @@ class RowsForPandas:
     def of(self, case: Case) -> Iterator[VariantOutput]:
         if all(_over_rows(operation) is operation for operation in case.operations()):
             return
+        versions = versions_of(self.name)
         changed = {
             "query": _pipeline(case.query),
             "steps": tuple(_step(step) for step in case.steps),
-            "spark": _SPARK if case.spark is None else case.spark & _SPARK,
+            "spark": versions if case.spark is None else case.spark & versions,
         }
         yield VariantOutput(self.name, case.model_copy(update=changed))
 

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from conformance.core.data import read_data
 from harness.environments.environment import Environment
 from harness.environments.maven import Coordinate, fetch
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
-VERSION = "3.9.1"
-"""The newest that runs on every Java that some Spark runs on, and that the clients of Spark 3.0 understand."""
-_MODULE = Coordinate("org.apache.kafka", "kafka_2.13", VERSION)
+_MODULE = Coordinate(**read_data("harness.runtimes", "kafka_broker.yaml"))
+VERSION = _MODULE.version
 
 _HOST = "127.0.0.1"
 _SECONDS_TO_START = 180.0

@@ -16,6 +16,12 @@ CASES = {case.id: case for case in whole_suite().cases}
 INTERRUPTED = {id: whole for id, case in CASES.items() if (whole := uninterrupted(case)) is not None}
 NEWEST = {one.line: one for one in releases()}.values()
 """Of each line."""
+NOT_PREDICTED = {
+    "recovery/records-aged-out-before-a-replay-are-lost-if-tolerated",
+    "recovery/state-may-be-divided-into-other-partitions.1",
+    "recovery/state-may-be-divided-into-other-partitions.3",
+}
+"""The model has no topics whose records age out, and no partitions of state."""
 FIRST, SECOND = window("12:00", "12:10", 1), window("12:10", "12:20", 1)
 
 
@@ -35,7 +41,7 @@ def test_nothing_lost_and_nothing_twice(id):
             continue
         assert same_rows(CASES[id], over, without), f"{version}: {emitted(over)} over it, {emitted(without)} without"
         compared += 1
-    assert compared or id.startswith("arbitrary-state/")
+    assert compared or id.startswith("arbitrary-state/") or id in NOT_PREDICTED
 
 
 def test_rows_that_arrive_in_an_interruption_arrive_all_the_same():
