@@ -68,8 +68,9 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
 
 
 def _nearest(version: SparkVersion) -> Iterator[str]:
-    line = version.line
-    yield from (str(version), f"[{line}.0,{version}]", f"{line}.+", f"[{version.major}.0.0,{version}]")
+    # One by one, because a release may be there while one that it needs is not.
+    yield from (f"{version.line}.{patch}" for patch in range(version.patch, -1, -1))
+    yield from (f"{version.line}.+", f"[{version.major}.0.0,{version}]")
 
 
 def _scala(environment: Environment) -> str:
