@@ -147,11 +147,17 @@ def _not_in_a_topic(arriving: Node, stream: Node | None, schema: Schema, partiti
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"
         yield placed[partitions], f"{has}, these rows are in {len(placed)}; write `partitions: {len(placed)}`"
+    names = [field.name for field in schema.fields]
     column = text_of(child(stream, "timestamp"))
-    for row in rows_of(arriving) if column else ():
-        names = [field.name for field in schema.fields]
-        value = child(row, str(column)) if isinstance(row, Entries) else items_of(row)[names.index(str(column))]
-        micros = canonical(value.plain(), schema.fields[names.index(str(column))].type) if value else None
+    if column not in names:
+        return
+    place = names.index(column)
+    for row in rows_of(arriving):
+        value = child(row, column) if isinstance(row, Entries) else next(iter(items_of(row)[place:]), None)
+        try:
+            micros = canonical(value.plain(), schema.fields[place].type) if value else None
+        except NotAValue:  # reported where values are checked
+            continue
         if not isinstance(micros, int) or micros < 0 or micros % 1000:
             yield value or row, "a record's timestamp is a whole number of milliseconds from 1970 on"
 
