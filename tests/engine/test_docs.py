@@ -65,7 +65,7 @@ def test_commands_of_the_documentation(lines, tmp_path):
             assert "<!-- the test command -->" in (ROOT / ".ci" / "run").read_text()
             continue
         # The package is installed where this test runs, and the clone must not be littered.
-        command = command.removeprefix("pip install -e . && ")
+        command = command.removeprefix("pip install -e . && ").replace(" cases/", f" {ROOT / 'cases'}/")
         if run_of_the_suite := NO_CASES_NAMED.fullmatch(command):
             command = f"conformance run{run_of_the_suite['more']}" + ("" if FULL else f" {CASE}")
         elif not FULL:

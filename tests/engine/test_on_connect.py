@@ -153,11 +153,11 @@ def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest,
 
 
 def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
-    runtime = ConnectRuntime(tmp_path, Endpoint.parse(f"{server.address}/;token=wrong-4711"))
+    runtime = ConnectRuntime(tmp_path, Endpoint.parse(f"{server.address}/;token=wrong-sesame"))
     with pytest.raises(EndpointFailed) as raised:
         runtime.start(newest, on_progress=ignore_progress)
     assert server.address in str(raised.value)
-    assert "4711" not in str(raised.value)
+    assert "sesame" not in str(raised.value)
 
 
 def test_another_version_is_not_judged(tmp_path, newest, server):
