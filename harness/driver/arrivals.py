@@ -29,10 +29,38 @@ NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
-class FileArrivals:
-    """``Arrivals`` as files; those in the directories already arrived before."""
+class DirectoryArrivals:
+    """What ``Arrivals`` as files share, whoever writes them: each stream has a directory, and none a topic."""
 
     paced = True
+    _streams: dict[str, Stream]
+
+    def directory(self, stream: str) -> str:
+        raise NotImplementedError
+
+    def stream_of(self, description: str) -> str | None:
+        return stream_at(description, self.directory, self._streams)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        declared = self._streams[stream]
+        reader = reader.format("json").schema(declared.ddl).option("maxFilesPerTrigger", declared.files)
+        return reader.options(**JSON_OPTIONS).load(self.directory(stream))
+
+    def grow(self, stream: str, partitions: int) -> None:
+        raise NotImplementedError("{} has no topic".format(stream))
+
+    def age_out(self) -> None:
+        raise NotImplementedError("there is no topic")
+
+    def records(self, _source: dict[str, Any]) -> None:
+        """A file is not a record."""
+
+    def close(self) -> None:
+        """The files lie in the case's directory."""
+
+
+class FileArrivals(DirectoryArrivals):
+    """``Arrivals`` as files; those in the directories already arrived before."""
 
     def __init__(self, root: str, streams: dict[str, Stream], files: Files) -> None:
         self._root = root
@@ -52,24 +80,6 @@ class FileArrivals:
 
     def directory(self, stream: str) -> str:
         return self._root + "/" + stream
-
-    def stream_of(self, description: str) -> str | None:
-        return stream_at(description, self.directory, self._streams)
-
-    def read(self, reader: Any, stream: str) -> Any:
-        return read_files(reader, self._streams[stream], self.directory(stream))
-
-    def grow(self, stream: str, partitions: int) -> None:
-        raise NotImplementedError("{} has no topic".format(stream))
-
-    def age_out(self) -> None:
-        raise NotImplementedError("there is no topic")
-
-    def records(self, _source: dict[str, Any]) -> None:
-        """A file is not a record."""
-
-    def close(self) -> None:
-        """The files lie in the case's directory."""
 
     def stage(self, batches: list[Batch]) -> Staged:
         staged = []
@@ -94,12 +104,6 @@ class FileArrivals:
         self._files.write(hidden, "".join(line + "\n" for line in content).encode("utf-8"))
         self._files.set_modified(hidden, self._clock)
         return self._clock, hidden, self.directory(stream) + "/" + name
-
-
-def read_files(reader: Any, stream: Stream, directory: str) -> Any:
-    """The streaming DataFrame of a stream whose rows arrive as files. ``reader``: a ``DataStreamReader``."""
-    reader = reader.format("json").schema(stream.ddl).option("maxFilesPerTrigger", stream.files)
-    return reader.options(**JSON_OPTIONS).load(directory)
 
 
 def files_of(batch: Batch, streams: dict[str, Stream]) -> Iterator[tuple[str, list[str]]]:

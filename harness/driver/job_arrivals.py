@@ -6,19 +6,17 @@ import functools
 import time
 from typing import Any
 
-from .arrivals import NEXT_SECOND_S, files_of, read_files, stream_at
+from .arrivals import NEXT_SECOND_S, DirectoryArrivals, files_of
 from .request import Batch, Stream
 from .spark_files import SparkFiles, one_file
 
 
-class JobArrivals:
+class JobArrivals(DirectoryArrivals):
     """``Arrivals`` through the session of an engine.
 
     One job writes the files of one micro-batch. Its commit shows them one after another within milliseconds; the host has to check that
     no micro-batch was planned in between.
     """
-
-    paced = True
 
     def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
         """``root``: a URL."""
@@ -32,24 +30,6 @@ class JobArrivals:
 
     def directory(self, stream: str) -> str:
         return "{}/stream={}".format(self._root, stream)
-
-    def stream_of(self, description: str) -> str | None:
-        return stream_at(description, self.directory, self._streams)
-
-    def read(self, reader: Any, stream: str) -> Any:
-        return read_files(reader, self._streams[stream], self.directory(stream))
-
-    def grow(self, stream: str, partitions: int) -> None:
-        raise NotImplementedError("{} has no topic".format(stream))
-
-    def age_out(self) -> None:
-        raise NotImplementedError("there is no topic")
-
-    def records(self, _source: dict[str, Any]) -> None:
-        """A file is not a record."""
-
-    def close(self) -> None:
-        """The files lie in the case's directory."""
 
     def stage(self, batches: list[Batch]) -> list[list[tuple[str, list[str]]]]:
         """The stream and lines of each file, by micro-batch; nothing is written before ``place``."""
