@@ -184,11 +184,23 @@ class Report:
         return tuple(_split_by_verdict(self.behaviours.get(case, ())))
 
     @cached_property
+    def _compared(self) -> dict[tuple[str, str], Changes]:
+        """What ``changes`` has found, by the names of both versions."""
+        return {}
+
+    def changes(self, before: Target, after: Target) -> Changes:
+        """The changes from one version to another; each pair is compared once."""
+        names = before.name, after.name
+        if names not in self._compared:
+            self._compared[names] = changes(self.matrix, before, after)
+        return self._compared[names]
+
+    @cached_property
     def pairs(self) -> tuple[Changes, ...]:
         """The changes from an older to a newer version, for each pair that has a page."""
         last = len(self.versions) - 1
         return tuple(
-            changes(self.matrix, before, after)
+            self.changes(before, after)
             for at, before in enumerate(self.versions)
             for to, after in enumerate(self.versions)
             if at < to

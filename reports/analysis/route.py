@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from reports.analysis.change import changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.report import Report
@@ -42,7 +41,7 @@ class Route:
 def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
     """Apache's releases after the earlier version, up to the later one, oldest first."""
     for target in _between(report, before, after):
-        found = changes(report.matrix, before, target)
+        found = report.changes(before, target)
         met = sum(fails(change, None, "running") for change in found.changes)
         cells = (report.matrix.cells.get((case, target.name)) for case in report.matrix.cases)
         bugs = sum(cell is not None and cell.status == "bug" for cell in cells)
