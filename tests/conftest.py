@@ -3,12 +3,16 @@
 import gc
 import os
 import re
+from functools import cache
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.support.effort import number
+
+ROOT = Path(__file__).parents[1]
 
 _NUMBERS = count(1)
 
@@ -29,11 +33,21 @@ settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("suite")
 
 
-ON_ONE_WORKER = re.compile(
-    r"tests/browser/|tests/engine/test_(adopter|docs|driver|kafka|on_a_cluster|on_a_storage|on_connect|policy_engines|soak)\.py"
-    r"|tests/container/test_(build|confinement)\.py"
-)
-"""Modules whose tests share what takes long to start: a browser and its pages, a cluster, a server, an image, an engine's answers."""
+ON_ONE_WORKER = re.compile(r"tests/browser/|tests/engine/test_(docs|driver)\.py|tests/container/test_build\.py")
+"""Modules whose tests share what takes long to start, by other means than a fixture of the module: a browser, an image, answers."""
+
+OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
+
+
+@cache
+def group(path: str) -> str | None:
+    """What runs on one worker, one after the other, with the tests of this module: two workers would each make its fixtures, and
+    take away what the other one still uses where both make the same thing, an image for one."""
+    if found := ON_ONE_WORKER.match(path):
+        return found[0]
+    if path.startswith("tests/unit/") or not (module := ROOT / path).is_file():
+        return None
+    return path if OF_A_MODULE.search(module.read_text(encoding="utf-8")) else None
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -42,7 +56,7 @@ def pytest_xdist_make_scheduler():
     scheduler = yield
     if hasattr(scheduler, "_split_scope"):
         otherwise = scheduler._split_scope
-        scheduler._split_scope = lambda id: found[0] if (found := ON_ONE_WORKER.match(id)) else otherwise(id)
+        scheduler._split_scope = lambda id: group(id.partition("::")[0]) or otherwise(id)
     return scheduler
 
 
