@@ -118,13 +118,16 @@ def links_on_the_site(markdown: str, origin: str) -> str:
 
     Args:
         markdown: its text.
-        origin: its path in the repository; its page is at the top of the site.
+        origin: its path in the repository. The page of a file in ``docs`` is where it is below it, others are at the top of the site.
     """
+
+    folder = posixpath.dirname(origin.removeprefix("docs/")) or "."
 
     def link(found: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), found[1]))
-        on_site = path.removeprefix("docs/") if path.startswith("docs/") else MOVED.get(path, SOURCE + path)
-        return f"]({on_site}{found[2] or ''})"
+        on_site = path.removeprefix("docs/") if path.startswith("docs/") else MOVED.get(path)
+        address = SOURCE + path if on_site is None else posixpath.relpath(on_site, folder)
+        return f"]({address}{found[2] or ''})"
 
     return "".join(part if _CODE.fullmatch(part) else _LINK.sub(link, part) for part in _CODE.split(markdown))
 

@@ -16,7 +16,7 @@ from harness.runtimes.containers.daemon import NoDaemon, connect
 from tests.support.effort import FULL
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runtime)|-o) \S+)*)$")
 TAGGED = re.compile(r"conformance run (?=--tag smoke)")
@@ -41,7 +41,7 @@ def blocks():
             continue
         for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             lines = [line.strip() for line in block.strip().splitlines()]
-            yield pytest.param(lines, id=f"{page.name}: {lines[0][:60]}")
+            yield pytest.param(lines, id=f"{page.relative_to(ROOT)}: {lines[0][:60]}")
 
 
 def run(command, folder):
@@ -90,4 +90,4 @@ def test_the_ten_lines_of_tox_work_in_a_repository_of_ones_own(tmp_path):
 def test_every_link_between_pages_leads_somewhere():
     for page in DOCS:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)}: {target}"

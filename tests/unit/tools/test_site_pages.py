@@ -38,6 +38,11 @@ def settings():
         ("docs/ci.md", "[a](../cases/a.yaml)", f"[a]({site_pages.SOURCE}cases/a.yaml)"),
         ("docs/ci.md", "[a](../CONTRIBUTING.md)", "[a](contributing.md)"),
         ("docs/ci.md", "[a](gate-your-upgrade.md)", "[a](gate-your-upgrade.md)"),
+        ("docs/ci.md", "[a](case-language/steps.md#x)", "[a](case-language/steps.md#x)"),
+        ("docs/case-language/steps.md", "[a](../ci.md#x)", "[a](../ci.md#x)"),
+        ("docs/case-language/steps.md", "[a](values.md)", "[a](values.md)"),
+        ("docs/case-language/steps.md", "[a](../../CONTRIBUTING.md)", "[a](../contributing.md)"),
+        ("docs/case-language/steps.md", "[a](../../cases/a.yaml)", f"[a]({site_pages.SOURCE}cases/a.yaml)"),
         ("docs/ci.md", "[a](#x) [b](https://x.y/z.md) [c](report:cases/a.html)", None),
         ("docs/ci.md", "`[a](../b)`\n\n```text\n[c](../d)\n```", None),
     ],
@@ -61,9 +66,18 @@ def test_the_help_of_every_command_is_there():
         assert f"Usage: conformance {name}" in page
 
 
+def pages_of(entry):
+    """The pages of an entry of the navigation and of its parts, at any depth."""
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for part in entry.values() if isinstance(entry, dict) else entry:
+            yield from pages_of(part)
+
+
 def test_every_page_of_the_documentation_stands_in_the_navigation(settings):
-    listed = {page for part in settings["nav"] for pages in part.values() for page in pages if isinstance(page, str)}
-    written = {path.name for path in (ROOT / "docs").glob("*.md")}
+    listed = {*pages_of(settings["nav"])}
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert written <= listed
     assert listed - written == {
         "index.md",
