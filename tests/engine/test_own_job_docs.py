@@ -1,13 +1,16 @@
-"""The page on one's own job, followed to the letter with real Sparks."""
+"""The pages on one's own job, followed to the letter with real Sparks, each in a folder of its own."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import pytest
 
 from tests.support.transcript import follow
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_your_own_job(tmp_path):
-    follow(ROOT / "docs" / "your-own-job.md", tmp_path)
+@pytest.mark.parametrize("page", ["your-own-job", "your-job-as-a-case", "your-job-in-pytest", "your-job-needs"])
+def test_your_own_job(page, tmp_path):
+    follow(ROOT / "docs" / f"{page}.md", tmp_path)

@@ -32,9 +32,9 @@ def test_they_lead_somewhere(page: Path) -> None:
 
 
 def test_a_link_that_leads_nowhere_would_be_seen() -> None:
-    text = "[a](docs/report.md#the-matrix) ![b](gone.png) [c](https://x.y/z) `[d](e)`"
-    assert links(text) == [("docs/report.md", "the-matrix"), ("gone.png", "")]
-    assert "the-matrix" in anchors(ROOT / "docs" / "report.md")
+    text = "[a](docs/report-pages.md#the-matrix) ![b](gone.png) [c](https://x.y/z) `[d](e)`"
+    assert links(text) == [("docs/report-pages.md", "the-matrix"), ("gone.png", "")]
+    assert "the-matrix" in anchors(ROOT / "docs" / "report-pages.md")
     assert not (ROOT / "gone.png").exists()
 
 

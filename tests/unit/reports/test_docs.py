@@ -145,6 +145,8 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writing_cases(tmp_path: Path) -> None:
-    assert Follower(tmp_path).follow(ROOT / "docs" / "writing-cases.md") == 2
+    reader = Follower(tmp_path)
+    assert reader.follow(ROOT / "docs" / "writing-cases.md") == 2
+    assert reader.follow(ROOT / "docs" / "example-cases.md") == 1
     families = {path.parent.name for path in (tmp_path / "my" / "cases").rglob("*.yaml")}
     assert families == {path.name for path in (ROOT / "cases").iterdir() if path.is_dir()} - {"policies"}
