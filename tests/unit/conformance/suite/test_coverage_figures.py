@@ -1,4 +1,4 @@
-"""The figures of coverage in the README are those of the suite, and every gap of Spark's tests has its reason."""
+"""The figures of coverage in the documentation are those of the suite, and every gap of Spark's tests has its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.suite import discovery
 from conformance.suite.coverage import Category, coverage
 from tests.support.whole_suite import whole_suite
 
-README = Path(__file__).parents[4] / "README.md"
+PAGE = Path(__file__).parents[4] / "docs" / "specification.md"
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,8 @@ def spark_tests() -> Category:
     return next(one for one in coverage(suite.all_cases, catalogue) if one.in_part)
 
 
-def test_the_readme_tells_the_coverage_of_sparks_tests(spark_tests: Category) -> None:
-    text = " ".join(README.read_text(encoding="utf-8").split())
+def test_the_page_tells_the_coverage_of_sparks_tests(spark_tests: Category) -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
     told = re.search(
         r"Of the (\d+) tests .* carry (\d+) faithfully and (\d+) in part; (\d+) have no case\. "
         r"(\d+) of the (\d+) test an API of Scala.* (\d+) more are listed apart",
