@@ -1,6 +1,6 @@
 """Metrics that only some Spark versions report, listed in ``metrics.yaml`` instead of in every case.
 
-See "Expectations" in ``docs/case-language.md``.
+See ``docs/case-language/expectations.md``.
 """
 
 from __future__ import annotations

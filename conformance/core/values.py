@@ -3,7 +3,7 @@
 A canonical value is hashable and equal for all notations of the same value: an instant is an int of microseconds since the
 epoch, a number an int or a ``Decimal`` (which Python compares and hashes by value), a struct and an array a tuple, a map a
 frozenset of pairs, a date its ISO text, BINARY bytes, NaN and the infinities their names, null None. The notations are those
-under "Values" in ``docs/case-language.md`` and the wire format of ``conformance.core.observation``.
+under "Values" in ``docs/case-language/streams.md`` and the wire format of ``conformance.core.observation``.
 """
 
 from __future__ import annotations

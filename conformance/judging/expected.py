@@ -1,6 +1,6 @@
 """What a case expects of one Spark version: its steps, overlaid with the ``differs`` entry of that version.
 
-The rules are in ``docs/case-language.md``, «Expectations» and «Versions that differ».
+The rules are in ``docs/case-language/``: ``expectations.md`` and ``versions-that-differ.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compares one step of a case with what an engine showed: one function per key of the expectation.
 
-The rules are in ``docs/case-language.md``, «Expectations».
+The rules are in ``docs/case-language/expectations.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The verdict on a cell of the matrix: what one engine showed, judged by what the case expects of its version.
 
-The statuses are those of ``docs/case-language.md``, «What a cell of the matrix can say».
+The statuses are those of ``docs/case-language/statuses.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A policy case: a trace, the rules to replay it under, the expected result of each entry, and the check of both.
 
 Such a case says nothing about Spark and is never sent to an engine: its target is this package. See
-``docs/case-language.md``, "Cases on watermark policies".
+``docs/case-language/policy-cases.md``.
 """
 
 from __future__ import annotations

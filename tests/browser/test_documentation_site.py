@@ -25,6 +25,7 @@ PAGES = [
     "questions.html",
     "your-own-job.html",
     "case-language.html",
+    "case-language/queries.html",
     "commands.html",
     "python-api.html",
     "specification/index.html",

@@ -1,4 +1,4 @@
-"""Without --allow-code, nothing in a case runs a program, reads a file or names a class: docs/case-language.md says what needs it."""
+"""Without --allow-code, nothing in a case runs a program, reads a file or names a class (docs/case-language/allow-code.md)."""
 
 from __future__ import annotations
 
