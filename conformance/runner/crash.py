@@ -130,7 +130,7 @@ class Restarts:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._record(point, folders)
-            except (RecordingIncomplete, MisalignedBatches) as error:
+            except (RecordingIncomplete, MisalignedBatches, TooBusy) as error:
                 if attempt == ATTEMPTS:
                     raise
                 folders |= error.folders if isinstance(error, RecordingIncomplete) else frozenset()
@@ -139,7 +139,9 @@ class Restarts:
     def _record(self, point: CrashPoint, folders: frozenset[str]) -> Recorded:
         """``folders``: those to make before the query does: a recorder sees all that happens in them."""
         case, saved = point.case, self.folder / "before"
-        shutil.rmtree(saved, ignore_errors=True)
+        # An attempt that failed, of this case or of another, leaves its files.
+        for left in (saved, self.directory):
+            shutil.rmtree(left, ignore_errors=True)
         seen: list[Observation] = []
         if point.step > 1:
             request = self._request(case, Segment(1, point.step - 1))
@@ -204,20 +206,28 @@ class Restarts:
             EngineFailed: there is no answer.
         """
         for attempt in range(1, ATTEMPTS + 1):
-            content = image.content
-            replayed: tuple[Observation, ...] = ()
-            if image.overlay is not None:
-                replay, content = self._replayed(image.content, point)
-                if replay.error is not None:
-                    return (replay,)
-                replayed = (replay,)
-                for path, file in image.overlay.files.items():
-                    content = content.with_file(path, file)
-            self._place(content)
-            seen = self._observe(self._resuming(point, len(point.case.steps)))
-            if _aligned(point, seen) or attempt == ATTEMPTS:
-                return (*replayed, seen)
-        raise AssertionError("unreachable: the last attempt returns")
+            try:
+                seen = self._resumed(image, point)
+            except TooBusy:
+                if attempt == ATTEMPTS:
+                    raise
+            else:
+                if seen[-1].error is not None or _aligned(point, seen[-1]) or attempt == ATTEMPTS:
+                    return seen
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
+        """One attempt of ``_resume``, from a directory that nothing has touched."""
+        if image.overlay is None:
+            self._place(image.content)
+            return (self._observe(self._resuming(point, len(point.case.steps))),)
+        replay, content = self._replayed(image.content, point)
+        if replay.error is not None:
+            return (replay,)
+        for path, file in image.overlay.files.items():
+            content = content.with_file(path, file)
+        self._place(content)
+        return replay, self._observe(self._resuming(point, len(point.case.steps)))
 
     def _replayed(self, content: FolderContent, point: CrashPoint) -> tuple[Observation, FolderContent]:
         """Start the query and stop it before the next step: what it did, and what it left."""
@@ -235,13 +245,7 @@ class Restarts:
         return request_for(case, str(self.directory), segment=segment, conf=self.conf)
 
     def _observe(self, request: CaseRequest) -> Observation:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self.engine().observe(request, step_timeout=self.step_timeout)
-            except TooBusy:
-                if attempt == ATTEMPTS:
-                    raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return self.engine().observe(request, step_timeout=self.step_timeout)
 
     def _place(self, content: FolderContent) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -2,12 +2,14 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from conformance.core.case import Idle, Restart, Step
 from conformance.runner import crash
 from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Restarts
+from harness.engine.engine import TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
 from tests.support import observations
 from tests.support.crash_engine import CrashEngine
@@ -168,3 +170,45 @@ def test_rows_in_other_micro_batches_are_not_judged_at_the_first_attempt(tmp_pat
     judged = list(restarts.judged(restarts.record(CrashPoint.of(CASE))))
     assert engine.split == 1
     assert statuses(judged, "killed").keys() == {"continues"}
+
+
+class Overloaded(CrashEngine):
+    """Gives up on some requests once it has carried them out, and leaves what it did."""
+
+    def __init__(self, gives_up):
+        super().__init__()
+        self.gives_up = gives_up
+        self.left = 0
+
+    def observe(self, request, *, step_timeout):
+        if not self.gives_up(self, request):
+            return super().observe(request, step_timeout=step_timeout)
+        self.left += 1
+        kept = f"{request.directory}.kept"
+        super().observe(request.model_copy(update={"save": kept}), step_timeout=step_timeout)
+        Path(kept).rename(request.directory)
+        raise TooBusy("no time to start a Python worker")
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_an_overloaded_engine_records_again_from_the_beginning(tmp_path, first):
+    engine = Overloaded(lambda self, request: request.first == first and not self.left)
+    recorded = Restarts(lambda: engine, tmp_path, {}, 60).record(CrashPoint.of(CASE))
+    assert engine.left == 1
+    assert recorded.emitted == {2: ('["total", 3]',), 3: ('["total", 4]',)}
+
+
+def test_an_overloaded_engine_is_restarted_again_from_the_same_image(tmp_path):
+    engine = Overloaded(lambda self, request: len(self.requests) == 5 and not self.left)
+    restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+    judged = list(restarts.judged(restarts.record(CrashPoint.of(CASE))))
+    assert (engine.left, engine.requests[5].steps[0].action) == (1, "start")
+    assert statuses(judged, "killed").keys() == {"continues"}
+
+
+def test_a_case_that_is_not_recorded_leaves_nothing_to_the_next(tmp_path):
+    engine = Overloaded(lambda self, request: request.case == "busy")
+    restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+    with pytest.raises(TooBusy):
+        restarts.record(CrashPoint.of(CASE.model_copy(update={"id": "busy"})))
+    assert restarts.record(CrashPoint.of(CASE)).emitted == {2: ('["total", 3]',), 3: ('["total", 4]',)}
