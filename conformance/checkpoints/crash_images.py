@@ -6,6 +6,7 @@ storage without atomic renames may lose a rename that the query took for done.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +15,18 @@ from typing import Literal, TypeAlias, get_args
 
 from conformance.checkpoints.file_operations import FileOperation, FolderContent, checksum_of
 
-Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "stale"]
+Fault: TypeAlias = Literal["killed", "torn", "empty", "lost", "unsynced", "failed", "late", "stale"]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 """What the crash did.
 
 ``killed``: nothing else, every operation before it is done. ``torn``: the last file has half of its bytes; ``empty``: it has none.
 ``lost``: the micro-batch is committed, but one of its files is not there, nor is its checksum: a rename was lost. ``unsynced``: it is
-committed, but one of its files has half of its bytes. ``stale``: after the replay, a file of the state is as the first attempt wrote it:
-the rename of the second did not overwrite it, or the first was closed late. Spark's own ``FailureInjectionCheckpointFileManager``
-(SPARK-51714) does the same to RocksDB's files.
+committed, but one of its files has half of its bytes.
+
+The others are what Spark's own ``FailureInjectionCheckpointFileManager`` (SPARK-51714) does to files of the state, and which it tests with
+RocksDB. ``failed``: one of them was not created, so that the micro-batch failed; what ran beside it is done. ``late``: one was not closed,
+and once the replay is over, it is there as the first attempt wrote it. ``stale``: the same, but the file was there all the time: the rename
+of the replay did not overwrite it.
 """
 
 _CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
@@ -49,7 +53,7 @@ class CrashImage:
     emitted: frozenset[int]
     """Micro-batches whose rows the sink has got: the query began to commit them."""
     overlay: FolderContent | None = None
-    """Of ``stale``: the files that are put in the place of those that the replay writes."""
+    """Of ``late`` and ``stale``: the files that are put in the place of those that the replay writes."""
 
     @property
     def name(self) -> str:
@@ -134,7 +138,7 @@ def _all(recording: Recording, window: slice) -> Iterator[CrashImage]:
             lost = content.with_file(path, None).with_file(checksum_of(path), None)
             yield CrashImage("lost", number, str(operation), lost, emitted)
             yield CrashImage("unsynced", number, str(operation), content.with_file(path, half), emitted)
-    yield from _stale(recording, window)
+    yield from _of_first_attempt(recording, window)
 
 
 def _may_tear(operation: FileOperation) -> bool:
@@ -143,17 +147,20 @@ def _may_tear(operation: FileOperation) -> bool:
 
 
 def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
-    """Whether the operation gives a file of the checkpoint its place, where it still is at the end; checksums do not count."""
+    """Whether the operation gives a file of the checkpoint its place, where it still is at the end.
+
+    Hadoop's checksums go with their files. Those of Spark (4.1 and newer) are files like others.
+    """
     path = operation.result
     return (
         operation.kind in ("rename", "write")
         and path.startswith(_CHECKPOINT)
-        and not path.endswith(".crc")
+        and not posixpath.basename(path).startswith(".")
         and path in complete.files
     )
 
 
-def _stale(recording: Recording, window: slice) -> Iterator[CrashImage]:
+def _of_first_attempt(recording: Recording, window: slice) -> Iterator[CrashImage]:
     """The crash comes just before the last commit; then the replay writes the files of the state again."""
     last = max(_committing(recording.operations[window]), default=None)
     at = next((at for at in range(window.stop) if last in _committing(recording.operations[at : at + 1])), window.stop)
@@ -163,6 +170,9 @@ def _stale(recording: Recording, window: slice) -> Iterator[CrashImage]:
         path = operation.result
         if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/"):
             old = {name: content.files[name] for name in (path, checksum_of(path)) if name in content.files}
+            without = content.with_file(path, None).with_file(checksum_of(path), None)
+            yield CrashImage("failed", number, str(operation), without, emitted)
+            yield CrashImage("late", number, str(operation), without, emitted, FolderContent(old))
             yield CrashImage("stale", number, str(operation), content, emitted, FolderContent(old))
 
 

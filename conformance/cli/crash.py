@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from conformance.checkpoints.crash_images import FAULTS, Fault
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_error
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
@@ -33,6 +34,9 @@ Examples:
 
   # in the micro-batch of another step
   conformance crash my/case.yaml --step 4
+
+  # only files of the first attempt that come back after the replay
+  conformance crash my/case.yaml --fault late --fault stale
 
   # with two partitions of state
   conformance crash my/case.yaml --conf spark.sql.shuffle.partitions=2
@@ -63,6 +67,10 @@ def crash(
             "Restart from at most N images of a micro-batch, evenly spread; by default from all.", "N", SPEED, min=1
         ),
     ] = None,
+    fault: Annotated[
+        list[str] | None,
+        option(f"Only images of this fault: {', '.join(FAULTS)}. Repeatable.", "NAME", SPEED),
+    ] = None,
     spark: Annotated[
         list[str] | None,
         option(
@@ -81,7 +89,8 @@ def crash(
     """Restart a query from every checkpoint that a crash may leave.
 
     Records the file operations of one micro-batch and builds every image of a crash in it: each prefix of the operations, with the last
-    file torn or empty, with one file lost or cut off after the commit, or with a file of the first attempt in the place of the second's.
+    file torn or empty, with one file lost or cut off after the commit, or with a file of the state that was not created, or that comes back
+    from the first attempt after the second.
     The query is restarted from each. It must continue with the same rows, or refuse with an error that says what is wrong.
 
     Needs Linux. Exits with 0 if it never emits other rows and loses none, 1 if it does, 3 without an answer. An error that does not say
@@ -96,6 +105,7 @@ def crash(
             spark=spark or (),
             step=step,
             images=at_most,
+            faults=[_fault(text) for text in fault or ()],
             state_store=state_store,
             runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
             step_timeout=step_timeout,
@@ -106,6 +116,18 @@ def crash(
         records = run_crashes(plan, watcher)
     show(records, output_console())
     raise typer.Exit(records.exit_code)
+
+
+def _fault(text: str) -> Fault:
+    """A fault of a repeated ``--fault``: typer has no lists of literals.
+
+    Raises:
+        typer.BadParameter: there is no such fault.
+    """
+    for name in FAULTS:
+        if text == name:
+            return name
+    raise typer.BadParameter(f"{text!r} is not one of {', '.join(FAULTS)}", param_hint="--fault")
 
 
 class _ImageLines(Lines):

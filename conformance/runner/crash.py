@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.checkpoints.crash_images import CrashImage, Recording, crash_images, images_between
+from conformance.checkpoints.crash_images import CrashImage, Fault, Recording, crash_images, images_between
 from conformance.checkpoints.file_operations import FolderContent
 from conformance.core.case import Add, Backlog, Case, Restart, Start, Step
 from conformance.core.errors import WrongUsage
@@ -89,6 +89,10 @@ class Recorded:
     """What the sink got, from the micro-batch on."""
     operations: int
     """File operations of the micro-batch."""
+
+    def only(self, faults: Collection[Fault]) -> Recorded:
+        """The same with the images of these faults; of all if there are none."""
+        return replace(self, images=tuple(one for one in self.images if not faults or one.fault in faults))
 
     def with_at_most(self, images: int | None) -> Recorded:
         """The same with only so many images, evenly spread over all; None for all."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from conformance.checkpoints.crash_images import Fault
 from conformance.core.output_file import OutputFile
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
@@ -52,6 +53,8 @@ class CrashRequest:
     step: int | None = None
     images: int | None = None
     """The most images of a micro-batch; None for all."""
+    faults: Sequence[Fault] = ()
+    """Only these; all if empty."""
     state_store: StoreName | None = None
     runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
     step_timeout: float = STEP_TIMEOUT_S
@@ -169,7 +172,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
     with _restarts(plan.request, target, folder, watcher, maintenance="200ms") as restarts:
         for point in plan.by_target[target.name]:
             try:
-                recorded = restarts.record(point).with_at_most(plan.request.images)
+                recorded = restarts.record(point).only(plan.request.faults).with_at_most(plan.request.images)
             except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
                 yield CrashRecord.not_recorded(
                     point.case.id, target.name, plan.request.store.name, point.step, str(error)

@@ -105,8 +105,52 @@ def test_a_stale_file_takes_the_place_of_the_replays(recording):
     assert STATE in image.content.files
 
 
-def test_equal_directories_are_one_image(recording):
-    found = images(recording)
+OTHER = "checkpoint/state/0/1/2.delta"
+"""Of another partition, written after ``STATE``."""
+
+
+@pytest.fixture
+def two_partitions():
+    operations = batch(1, "bb")
+    at = next(number for number, one in enumerate(operations) if one.result == STATE) + 1
+    other = put(OTHER, "c", "checkpoint/state/0/1/.2.delta.1a2b.tmp")
+    return Recording(BEFORE, (*batch(0, "a"), *operations[:at], *other, *operations[at:]))
+
+
+def test_a_file_that_was_not_created_is_missed_before_the_commit(two_partitions):
+    (image,) = images(two_partitions, fault="failed")
+    assert {STATE, OTHER, COMMIT} & image.content.files.keys() == {OTHER}
+    # Without the last file of the state it is a prefix.
+    assert image.operation.endswith(f"to {STATE}")
+
+
+def test_a_file_that_is_closed_late_takes_the_place_of_the_replays(two_partitions):
+    late = {one.operation.rpartition(" ")[2]: one for one in images(two_partitions, fault="late")}
+    assert late.keys() == {STATE, OTHER}
+    assert late[STATE].overlay == FolderContent({STATE: file("bb")})
+    assert {STATE, OTHER, COMMIT} & late[STATE].content.files.keys() == {OTHER}
+
+
+def test_checksums_of_spark_are_files_of_their_own_and_those_of_hadoop_go_with_theirs(recording):
+    """Spark: ``2.delta.crc`` (``ChecksumCheckpointFileManager``); Hadoop: ``.2.delta.crc`` (``ChecksumFileSystem``)."""
+    folder = STATE.rpartition("/")[0]
+    of_spark, of_hadoop = f"{STATE}.crc", f"{folder}/.2.delta.crc"
+    operations = list(recording.operations)
+    at = next(number for number, one in enumerate(operations) if one.result == STATE) + 1
+    operations[at:at] = [
+        *put(of_hadoop, "h", f"{folder}/..2.delta.1a2b.tmp.crc"),
+        *put(of_spark, "s", f"{folder}/.2.delta.crc.3c4d.tmp"),
+    ]
+    found = Recording(BEFORE, tuple(operations))
+    stale = {one.operation.rpartition(" ")[2]: set(one.overlay.files) for one in images(found, fault="stale")}
+    assert stale == {STATE: {STATE, of_hadoop}, of_spark: {of_spark}}
+    lost = {one.operation.rpartition(" ")[2]: one.content.files for one in images(found, fault="lost")}
+    assert lost.keys() == {"checkpoint/offsets/1", STATE, of_spark}
+    assert {STATE, of_hadoop, of_spark} & lost[STATE].keys() == {of_spark}
+
+
+def test_equal_directories_are_one_image(two_partitions):
+    found = images(two_partitions)
     assert {one.fault for one in found} == set(FAULTS)
     assert len({(one.content.digest, one.overlay and one.overlay.digest) for one in found}) == len(found)
 

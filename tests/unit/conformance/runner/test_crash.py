@@ -212,3 +212,9 @@ def test_a_case_that_is_not_recorded_leaves_nothing_to_the_next(tmp_path):
     with pytest.raises(TooBusy):
         restarts.record(CrashPoint.of(CASE.model_copy(update={"id": "busy"})))
     assert restarts.record(CrashPoint.of(CASE)).emitted == {2: ('["total", 3]',), 3: ('["total", 4]',)}
+
+
+def test_only_some_faults(crashed):
+    recorded, _ = crashed("right")
+    assert {one.fault for one in recorded.only(("stale", "late")).images} == {"stale", "late"}
+    assert recorded.only(()) == recorded
