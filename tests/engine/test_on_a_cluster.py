@@ -22,7 +22,7 @@ from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "test-your-own-spark.md"
+PAGES = [ROOT / "docs" / "test-your-own-spark.md", ROOT / "docs" / "cluster.md"]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 KILLING = "recovery/killed-at-rest-goes-on-with-watermark-and-state"
 
@@ -84,7 +84,7 @@ def unpacked(target, tmp_path):
     return home
 
 
-def test_the_commands_of_the_page(tmp_path, cluster, hdfs, unpacked):
+def test_the_commands_of_the_pages(tmp_path, cluster, hdfs, unpacked):
     """As they stand, with one case, the places of this machine, and no YARN."""
     places = {
         "/opt/my-spark": unpacked,
@@ -92,10 +92,11 @@ def test_the_commands_of_the_page(tmp_path, cluster, hdfs, unpacked):
         "spark://host:7077": cluster.master,
         "hdfs://namenode:8020/tests": hdfs.url,
     }
-    commands = re.findall(r"^\$ (conformance .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    commands = re.findall(r"^\$ (conformance .*)$", text, re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        if "--master yarn" in command or "--connect" in command:  # test_on_connect has a server
+        if "--master yarn" in command:
             continue
         for there, here in places.items():
             command = command.replace(there, str(here))

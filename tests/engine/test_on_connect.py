@@ -26,7 +26,7 @@ from tests.support.effort import number
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "test-your-own-spark.md"
+PAGE = ROOT / "docs" / "connect.md"
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 
 
