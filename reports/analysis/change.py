@@ -84,19 +84,11 @@ class Change:
     """The first place where the two differ."""
     reasons: tuple[Reason, ...]
     """Empty if the case does not document the change."""
+    met_by_running_queries: bool
+    """Whether a query that runs on the earlier version can meet the change.
 
-    @property
-    def met_by_running_queries(self) -> bool:
-        """Whether a query that runs on the earlier version can meet the change.
-
-        It cannot if the earlier version never ran the query, or failed on it and the later one only fails otherwise.
-        """
-        if self.meaning == "accepted":
-            return False
-        before = self.before.observation
-        if before is None or before.error is None:
-            return True
-        return _ran(before) and any(found.what != "error" for found in all_differences(self.before, self.after))
+    It cannot if the earlier version never ran the query, or failed on it and the later one only fails otherwise.
+    """
 
     @property
     def brings_a_bug(self) -> bool:
@@ -138,7 +130,15 @@ class Changes:
 
 
 def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
-    """The changes from one target of the matrix to another."""
+    """The changes from one target of the matrix to another, which are found once."""
+    names = before.name, after.name
+    if names not in matrix.compared:
+        matrix.compared[names] = _changes(matrix, before, after)
+    found: Changes = matrix.compared[names]
+    return found
+
+
+def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     found: list[Change] = []
     same: list[str] = []
     outside: list[str] = []
@@ -164,8 +164,18 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
 
 def change(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference] = ()) -> Change:
     """The change between two cells of one case with different behaviour; ``bugs``: all that the case shows on some version."""
-    meaning, what = _meaning(a, b)
-    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after, bugs)))
+    (meaning, what), met = _meaning(a, b), _met_by_running_queries(a, b)
+    return Change(a.case, a, b, meaning, what, first_difference(a, b), tuple(_reasons(a, before, b, after, bugs)), met)
+
+
+@once_for_each_answer
+def _met_by_running_queries(before: Cell, after: Cell) -> bool:
+    if _meaning(before, after)[0] == "accepted":
+        return False
+    seen = before.observation
+    if seen is None or seen.error is None:
+        return True
+    return _ran(seen) and any(found.what != "error" for found in all_differences(before, after))
 
 
 def _reasons(a: Cell, before: Target, b: Cell, after: Target, bugs: Sequence[DocumentedDifference]) -> Iterator[Reason]:

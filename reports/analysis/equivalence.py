@@ -106,7 +106,8 @@ def behaviours(cells: Sequence[Cell]) -> tuple[Behaviour, ...]:
     """
     groups: list[list[Cell]] = []
     for cell in reversed([cell for cell in cells if has_behaviour(cell)]):
-        group = next((group for group in groups if same_behaviour(group[0], cell)), None)
+        # The older first, as everywhere: then each two answers are compared once.
+        group = next((group for group in groups if same_behaviour(cell, group[0])), None)
         if group is None:
             groups.append([cell])
         else:

@@ -145,6 +145,7 @@ def gate(
     accepted: Sequence[Acceptance] = (),
     baseline: Results | None = None,
     cases: Sequence[Case] = (),
+    matrix: Matrix | None = None,
 ) -> Gate:
     """Compare two versions and decide on every change.
 
@@ -161,12 +162,13 @@ def gate(
         needs: case id → the features that it needs; a missing case may need any.
         baseline: earlier results; changes that are in them pass.
         cases: those that may document what becomes of checkpoints which no result is about, if they ran.
+        matrix: of the results, if there is one already.
 
     Raises:
         NoSuchVersion: one of the versions is not in the results, or not in the baseline.
         SameVersion: there is only one.
     """
-    matrix = Matrix.of(results)
+    matrix = matrix or Matrix.of(results)
     pair = find_both(results, before, after)
     compared = changes(matrix, *pair)
     about = [entry for entry in accepted if entry.applies_to(pair[0].spark, pair[1].spark)]
@@ -197,7 +199,7 @@ def gate(
         stale,
         tuple(bug for bug in standing_bugs(matrix, compared) if _concerns(bug.case, uses, needs or {})),
         uses,
-        sum(_concerns(case, uses, needs or {}) for case in both),
+        sum(_concerns(case, uses, needs or {}) for case in both) if uses else len(both),
         _checkpoints(results, [case for case in cases if case.id in ran], pair, uses, needs or {}),
     )
 
@@ -224,7 +226,7 @@ def _concerns(case: str, uses: frozenset[str], needs: Mapping[str, Sequence[str]
 
 def standing_bugs(matrix: Matrix, compared: Changes) -> Iterator[StandingBug]:
     """The known bugs of cases that behave the same on both versions."""
-    for case in compared.same:
+    for case in filter(matrix.bugs.__contains__, compared.same):
         cell = matrix.cells[case, compared.after.name]
         bug = matrix.known_bug(case, compared.after)
         if bug is not None and cell.differs is not None:

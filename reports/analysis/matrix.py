@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
@@ -65,6 +66,11 @@ class Matrix:
             {(cell.case, cell.target): cell for cell in results.cells},
         )
 
+    @cached_property
+    def compared(self) -> dict[Any, Any]:
+        """What comparisons of its targets have found, for those who compare them again."""
+        return {}
+
     def status(self, case: str, target: str) -> Status:
         cell = self.cells.get((case, target))
         return "not-run" if cell is None else cell.status
@@ -98,7 +104,12 @@ class Matrix:
     @cached_property
     def totals(self) -> Counter[Status]:
         """Cells per status."""
-        return self.count(self.cases, (target.name for target in self.targets))
+        return sum(self.by_target.values(), Counter())
+
+    @cached_property
+    def by_target(self) -> Mapping[str, Counter[Status]]:
+        """Name of a target → its cells per status."""
+        return {target.name: self.count(self.cases, [target.name]) for target in self.targets}
 
     @cached_property
     def parts(self) -> tuple[Matrix, ...]:

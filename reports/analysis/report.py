@@ -183,17 +183,9 @@ class Report:
         """The behaviours of a case, split where the same behaviour is judged differently on different versions."""
         return tuple(_split_by_verdict(self.behaviours.get(case, ())))
 
-    @cached_property
-    def _compared(self) -> dict[tuple[str, str], Changes]:
-        """What ``changes`` has found, by the names of both versions."""
-        return {}
-
     def changes(self, before: Target, after: Target) -> Changes:
-        """The changes from one version to another; each pair is compared once."""
-        names = before.name, after.name
-        if names not in self._compared:
-            self._compared[names] = changes(self.matrix, before, after)
-        return self._compared[names]
+        """The changes from one version to another."""
+        return changes(self.matrix, before, after)
 
     @cached_property
     def pairs(self) -> tuple[Changes, ...]:

@@ -43,8 +43,7 @@ def releases_between(report: Report, before: Target, after: Target) -> Iterator[
     for target in _between(report, before, after):
         found = report.changes(before, target)
         met = sum(fails(change, None, "running") for change in found.changes)
-        cells = (report.matrix.cells.get((case, target.name)) for case in report.matrix.cases)
-        bugs = sum(cell is not None and cell.status == "bug" for cell in cells)
+        bugs = report.matrix.by_target[target.name]["bug"]
         tried = _tried(report, before, target)
         yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
 

@@ -64,6 +64,6 @@ def about_page(report: Report) -> AboutPage:
 def _engines(report: Report) -> Iterator[EngineRun]:
     for target in report.own:
         cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
-        counts = report.matrix.count(report.matrix.cases, [target.name])
+        counts = report.matrix.by_target[target.name]
         lasted = duration(sum(cell.duration_ms for cell in cells))
         yield EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))

@@ -165,7 +165,7 @@ def _section(
 ) -> CaseSection:
     target = targets[-1]
     version = target.version
-    differs = newest is not None and newest is not cell and not same_behaviour(newest, cell)
+    differs = newest is not None and newest is not cell and not same_behaviour(cell, newest)
     compared = newest if differs else None
     seen = cell.observation
     predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None

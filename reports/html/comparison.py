@@ -138,6 +138,7 @@ def _shared_bugs(report: Report, pair: Changes) -> Iterator[SharedBug]:
 
 def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterator[ReasonGroup]:
     """Changes without a reason first, then the reason with the most cases."""
+    places = report.targets.index(pair.before), report.targets.index(pair.after)
     by_reason: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         links = tuple(reason.link or reason.text for reason in change.reasons)
@@ -145,11 +146,11 @@ def _entries(report: Report, pair: Changes, changes: Sequence[Change]) -> Iterat
     for links, same_reason in sorted(by_reason.items(), key=lambda found: (bool(found[0]), -len(found[1]), found[0])):
         reasons = dict.fromkeys(reason for change in same_reason for reason in change.reasons)
         sources = dict.fromkeys(reason.link for reason in reasons if reason.link)
-        items = tuple(_item(report, pair, change) for change in same_reason)
+        items = tuple(_item(report, pair, places, change) for change in same_reason)
         yield ReasonGroup(tuple(reasons) if links else (), tuple(SourceLink.of(link) for link in sources), items)
 
 
-def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
+def _item(report: Report, pair: Changes, places: tuple[int, int], change: Change) -> ChangedCase:
     where = change.where
     bugs = report.matrix.bugs.get(change.case, ())
     return ChangedCase(
@@ -161,14 +162,9 @@ def _item(report: Report, pair: Changes, change: Change) -> ChangedCase:
         where=where.place,
         aspect=where.what.replace("_", " "),
         values=readable(where, report.cases.get(change.case)),
-        since=tuple(_since(report, pair, change.case)),
+        since=tuple(turn.since for turn in report.turns[change.case] if places[0] < turn.place <= places[1]),
         features=report.features.get(change.case, ()),
     )
-
-
-def _since(report: Report, pair: Changes, case: str) -> Iterator[Since]:
-    first, last = (report.targets.index(target) for target in (pair.before, pair.after))
-    yield from (turn.since for turn in report.turns[case] if first < turn.place <= last)
 
 
 def readable(where: Divergence, case: Case | None) -> tuple[str, str]:

@@ -91,7 +91,7 @@ def dossier(report: Report, before: str, after: str) -> Dossier:
     Raises:
         NoSuchVersion, SameVersion: see `reports.analysis.gate.find_both`.
     """
-    ruled = gate(report.results, before, after, cases=tuple(report.cases.values()))
+    ruled = gate(report.results, before, after, cases=tuple(report.cases.values()), matrix=report.matrix)
     pair = ruled.compared
     compared, handed = comparison(report, pair), checkpoint_section(report, pair)
     ends = (pair.before, pair.after)

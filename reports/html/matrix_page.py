@@ -75,7 +75,7 @@ def matrix_page(report: Report) -> MatrixPage:
     return MatrixPage(
         targets=targets,
         families=families,
-        totals=tuple(CellTotal.of_counts(matrix.count(matrix.cases, [name])) for name in names),
+        totals=tuple(CellTotal.of_counts(matrix.by_target[name]) for name in names),
         total=CellTotal.of_counts(matrix.parts[0].totals),
         legend=tuple(_legend(place.sign for row in rows for place in row.ribbon.cells)),
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),

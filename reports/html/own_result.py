@@ -48,7 +48,7 @@ def own_result(report: Report) -> OwnResult | None:
     if len(report.own) != 1:
         return None
     (target,) = report.own
-    counts = report.matrix.count(report.matrix.cases, [target.name])
+    counts = report.matrix.by_target[target.name]
     applying = sum(counts.values()) - counts["not-applicable"]
     return OwnResult(target, applying, counts["bug"], tuple(_listed(report, target)), bool(report.background))
 

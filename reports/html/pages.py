@@ -83,6 +83,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=visible,
+        auto_reload=False,
     )
     found.filters.update(
         released=released, capfirst=_capitalised, short=short, slug=slug, px=_pixels, cut=cut, source_link=SourceLink.of

@@ -14,6 +14,7 @@ from reports.analysis.releases import released
 from reports.analysis.report import Report
 from reports.analysis.route import releases_between, routes
 from reports.html.dossier import dossier, write_dossier
+from reports.results import stored
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, UpgradeCell
 from tests.support import cells as a
@@ -120,6 +121,13 @@ class TestDossier:
         assert [one.because for one in found.comparison.bugs] == ["it is late"]
         assert found.workarounds == (f"Checkpoints: {SETTING}", "Define a watermark on both inputs.")
         assert {bar.label[2:]: bar.count for bar in found.bars}["Known bugs that both have"] == 1
+
+    def test_what_the_report_has_compared_is_not_compared_again(self, tmp_path: Path) -> None:
+        made = report(tmp_path)
+        assert len(made.pairs) == 3
+        stored._read_again.cache_clear()
+        (tmp_path / "r.jsonl").unlink()
+        assert dossier(made, "3.5.9", "4.1.4").gate.compared is made.pairs[1]
 
     def test_a_version_without_results(self, tmp_path: Path) -> None:
         with pytest.raises(NoSuchVersion):
