@@ -133,18 +133,21 @@ def rules_predicting(case: Case, version: SparkVersion, seen: Observation) -> Ru
 
     Empty if the model predicts it anyway.
     """
-    if _predicts(case, version, rules_of(version), seen):
+    rules = rules_of(version)
+    try:
+        prediction = cached_prediction(case, version)
+    except Unpredictable:
+        prediction = None
+    if prediction is not None and equivalent(prediction.observation, seen, error_classes=False):
         return ()
     found = [
-        (rule.name, rule.source) for rule, altered in other_readings(version) if _predicts(case, version, altered, seen)
+        (rule.name, rule.source)
+        for rule, altered in other_readings(version)
+        if (prediction is None or prediction.read.tell_apart(rules, altered))
+        and _predicts(case, version, altered, seen)
     ]
-    try:
-        steps = cached_prediction(case, version).steps
-    except Unpredictable:
-        return tuple(found)
-    refused = steps[-1].error if steps else None
+    refused = prediction.steps[-1].error if prediction is not None and prediction.steps else None
     if refused is not None:
-        rules = rules_of(version)
         without = {name: wording for name, wording in rules.refusals.items() if name != refused.name}
         if _predicts(case, version, rules.altered(refusals=without), seen):
             found += [(one.name, one.source) for one in refusals() if one.name == refused.name]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from conformance.core.spark_types import DataType
@@ -37,12 +38,12 @@ class Expression:
         for arg in self.args:
             yield from arg.walk()
 
-    @property
+    @cached_property
     def references(self) -> frozenset[int]:
         """The ids of the columns it uses."""
         return frozenset(node.value for node in self.walk() if node.kind == "column")
 
-    @property
+    @cached_property
     def aggregates(self) -> tuple[Expression, ...]:
         """Its calls of aggregate functions."""
         return tuple(node for node in self.walk() if node.kind == "aggregate")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from conformance.model.columns import Attribute, Value
@@ -18,7 +19,18 @@ Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTim
 TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 
 
-class _Leaf:
+class _Node:
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        raise NotImplementedError
+
+    @cached_property
+    def below(self) -> tuple[Plan, ...]:
+        """Every node below this one, in pre-order; plans are walked several times in each micro-batch."""
+        return tuple(node for child in self.children for node in walk(child))
+
+
+class _Leaf(_Node):
     """A node without children."""
 
     @property
@@ -26,7 +38,7 @@ class _Leaf:
         return ()
 
 
-class _Unary:
+class _Unary(_Node):
     """A node with one child."""
 
     child: Plan
@@ -92,7 +104,7 @@ class Project(_Unary):
 
 
 @dataclass(frozen=True, eq=False)
-class Union:
+class Union(_Node):
     """All rows of all branches, with the names and watermarks of the first branch."""
 
     branches: tuple[Plan, ...]
@@ -178,7 +190,7 @@ class Sort(_WithColumnsOfChild):
 
 
 @dataclass(frozen=True, eq=False)
-class Join:
+class Join(_Node):
     """A join of two streams, or of a stream with static rows."""
 
     left: Plan
@@ -270,9 +282,7 @@ Stateful: TypeAlias = Aggregate | Deduplicate | Limit | Join | StateFunction | S
 
 def walk(plan: Plan) -> Iterator[Plan]:
     """Every node in pre-order, as Spark collects them."""
-    yield plan
-    for child in plan.children:
-        yield from walk(child)
+    return chain((plan,), plan.below)
 
 
 def with_children(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:

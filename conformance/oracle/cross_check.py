@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
-from conformance.model.catalogue import Rule, catalogue, other_readings
+from conformance.model.catalogue import Rule, catalogue, other_readings, rules_of
 from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.oracle.prediction import predict, verdict_on
+from conformance.oracle.prediction import Prediction, predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
 """Verdict statuses of a prediction that meets the expectations."""
@@ -99,16 +99,20 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
     missing: dict[str, dict[str, None]] = {}
     disagreements = []
     for case in checked:
-        verdicts = []
+        answers = []
         for version in ascending:
             if not_applicable(case, version) is not None:
                 continue
             try:
-                verdicts.append(verdict_on(case, predict(case, version)))
+                prediction = predict(case, version)
             except Unpredictable as unknown:
                 missing.setdefault(unknown.construct, {})[case.id] = None
-        cells += len(verdicts)
-        disagreements += _grouped(_disagreement(case, one) for one in verdicts if one.status not in AGREEING)
+            else:
+                answers.append((prediction, verdict_on(case, prediction)))
+        cells += len(answers)
+        disagreements += _grouped(
+            _disagreement(case, *answer) for answer in answers if answer[1].status not in AGREEING
+        )
     not_predicted = {name: tuple(ids) for name, ids in missing.items()}
     return CrossCheck(checked, ascending, cells, not_predicted, tuple(disagreements))
 
@@ -125,9 +129,13 @@ def _grouped(found: Iterable[ModelDisagreement]) -> list[ModelDisagreement]:
     return groups
 
 
-def _disagreement(case: Case, verdict: Verdict) -> ModelDisagreement:
+def _disagreement(case: Case, prediction: Prediction, verdict: Verdict) -> ModelDisagreement:
     version = verdict.version
-    settling = {rule.name: rule for rule, altered in other_readings(version) if _agrees(case, version, altered)}
+    settling = {
+        rule.name: rule
+        for rule, altered in other_readings(version)
+        if prediction.read.tell_apart(rules_of(version), altered) and _agrees(case, version, altered)
+    }
     return ModelDisagreement(verdict, (version,), tuple(settling.values()), tuple(_concerned(verdict)))
 
 

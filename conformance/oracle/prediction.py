@@ -6,8 +6,9 @@ The model gets the case without its expectations, so the code that judges an eng
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
+from typing import cast
 
 from conformance.core.case import Add, Backlog, Case, Expectation, Partitioned, Restart
 from conformance.core.observation import Column, Observation
@@ -17,6 +18,7 @@ from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
+from conformance.model.rules_read import RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress
 
 NOT_PREDICTED = frozenset({"plan"})
@@ -36,6 +38,8 @@ class Prediction:
     """Up to the step that fails, if one does."""
     columns: tuple[Column, ...]
     """Of the last query of the case."""
+    read: RulesRead = field(compare=False)
+    """The rules that decided it."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
         """What the query of the step with this number emits."""
@@ -68,23 +72,27 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
 def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
     if _limits(case) and _comes_in_partitions(case):
         raise Unpredictable("a limit over several partitions")
-    prediction = _simulated(case, version, rules)
+    read = RulesRead()
+    rules = cast(Rules, WatchedRules(rules, read))
+    prediction = _simulated(case, version, rules, read)
     digest = prediction.observation.behaviour_digest
     if _depends_on_order(case) and any(
-        _simulated(case, version, rules, order).observation.behaviour_digest != digest for order in _orders(case)
+        _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
     if rules.session_counts_late == "times" and _comes_in_partitions(case):
-        by_row = _simulated(case, version, rules.altered(session_counts_late="rows"))
+        by_row = _simulated(case, version, rules.altered(session_counts_late="rows"), read)
         if by_row.observation.behaviour_digest != digest:
             raise Unpredictable("late rows of one session and one time in several partitions")
     return prediction
 
 
-def _simulated(case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> Prediction:
+def _simulated(
+    case: Case, version: SparkVersion, rules: Rules, read: RulesRead, order: tuple[int, ...] = ()
+) -> Prediction:
     simulation = CaseSimulation(case, version, rules, order)
     steps = tuple(simulation.run())
-    return Prediction(version, simulation.observation, steps, simulation.columns)
+    return Prediction(version, simulation.observation, steps, simulation.columns, read)
 
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:

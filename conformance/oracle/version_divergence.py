@@ -86,6 +86,8 @@ def _responsible(case: Case, here: Prediction, there: Prediction, found: _Place)
         if change.name in refused:
             yield change
             continue
+        if not here.read.tell_apart(mine, altered):
+            continue
         try:
             other = predict(case, here.version, altered)
         except Unpredictable:
