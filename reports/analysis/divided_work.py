@@ -1,11 +1,12 @@
-"""Divides work over the processors of this machine: each part in a process of its own, which begins with what this one knows."""
+"""Divides work over the processors of this machine, among processes that begin with what this one knows."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
@@ -15,48 +16,83 @@ Result = TypeVar("Result")
 FEW = 200
 """Items that one process does in less time than several need to begin."""
 MOST_PROCESSES = 4
+MOST_PARTS = 1000
+"""The numbers of so many fit into the smallest pipe."""
+_NUMBER = 4
+"""Bytes of one number."""
 
 
-def divide(items: Sequence[Item], work: Callable[[Sequence[Item]], Result], *, few: int = FEW) -> tuple[Result, ...]:
+def divide(
+    items: Sequence[Item],
+    work: Callable[[Sequence[Item]], Result],
+    *,
+    few: int = FEW,
+    first: Callable[[], object] | None = None,
+) -> tuple[Result, ...]:
     """Do the work on all items, in any order.
 
-    A part whose process fails is done again in this one, which raises what went wrong.
+    Whichever process is free takes the next part. What a process that fails has taken is done again in this one, which raises
+    what went wrong.
 
     Args:
         items: each at least once, in this process or another.
         work: may be done twice on an item. Its result must be picklable.
         few: up to how many items this process does alone.
+        first: what this process does before it takes a part, while others work; nobody does it if there are no others.
 
     Returns:
-        the result of each part; every item is in one part, and keeps its place among the others of that part.
+        the result of each part, in the order of the items.
     """
     processes = min(_processors(), MOST_PROCESSES)
     if len(items) <= few or processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return (work(items),)
+    length = -(-len(items) // MOST_PARTS)
+    parts = [items[at : at + length] for at in range(0, len(items), length)]
     context = multiprocessing.get_context("fork")
-    parts = [items[number::processes] for number in range(processes)]
-    others = []
-    for part in parts[1:]:
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_attempt, args=(work, part, sender), daemon=True)
-        process.start()
-        # Only the other process may hold it open: then a process that dies ends the wait for its result.
-        sender.close()
-        others.append((process, receiver, part))
-    results = [work(parts[0])]
-    for process, receiver, part in others:
-        try:
-            results.append(receiver.recv())
-        except EOFError:
-            results.append(work(part))
-        process.join()
-    return tuple(results)
-
-
-def _attempt(work: Callable[[Sequence[Item]], object], part: Sequence[Item], sender: Connection) -> None:
-    """Do the work and send its result; without one, the process that is waiting finds what went wrong."""
+    numbers = _numbers(len(parts))
     try:
-        sender.send(work(part))
+        others = []
+        for _ in range(processes - 1):
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_attempt, args=(work, parts, numbers, sender), daemon=True)
+            process.start()
+            # Only the other process may hold it open: then a process that dies ends the wait for its results.
+            sender.close()
+            others.append((process, receiver))
+        if first is not None:
+            first()
+        results = dict(_taken(work, parts, numbers))
+    finally:
+        os.close(numbers)
+    for process, receiver in others:
+        with suppress(EOFError):
+            results |= receiver.recv()
+        process.join()
+    return tuple(results[number] if number in results else work(part) for number, part in enumerate(parts))
+
+
+def _numbers(count: int) -> int:
+    """A descriptor from which each process takes the number of the next part, until there is none."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as file:
+        file.write(b"".join(number.to_bytes(_NUMBER, "big") for number in range(count)))
+    return reading
+
+
+def _taken(
+    work: Callable[[Sequence[Item]], Result], parts: Sequence[Sequence[Item]], numbers: int
+) -> Iterator[tuple[int, Result]]:
+    while taken := os.read(numbers, _NUMBER):
+        number = int.from_bytes(taken, "big")
+        yield number, work(parts[number])
+
+
+def _attempt(
+    work: Callable[[Sequence[Item]], object], parts: Sequence[Sequence[Item]], numbers: int, sender: Connection
+) -> None:
+    """Do the work and send its results; without them, the process that is waiting finds what went wrong."""
+    try:
+        sender.send(dict(_taken(work, parts, numbers)))
     except Exception:
         sys.exit(1)
 

@@ -125,6 +125,7 @@ def model_agreement(
     targets: Iterable[Target],
     shown: frozenset[tuple[str, str]],
     predictor: Predictor,
+    first: Callable[[], object] | None = None,
 ) -> ModelAgreement:
     """Ask the model about every answer.
 
@@ -133,6 +134,7 @@ def model_agreement(
         cells: by case id and target name.
         targets: of released versions.
         shown: the cells whose prediction a page shows.
+        first: what this process may do while others ask.
     """
     asked = [
         _Question(cases[cell.case], target, version, cell)
@@ -141,9 +143,8 @@ def model_agreement(
         for id in cases
         if (cell := cells.get((id, target.name))) is not None and has_behaviour(cell)
     ]
-    order = {(one.cell.case, one.target.name): number for number, one in enumerate(asked)}
-    found = [one for part in divide(asked, partial(_answers, shown=shown, predictor=predictor)) for one in part]
-    found.sort(key=lambda one: order[one[0].case, one[0].target.name])
+    parts = divide(asked, partial(_answers, shown=shown, predictor=predictor), first=first)
+    found = [one for part in parts for one in part]
     return ModelAgreement(
         answers=tuple(answer for answer, _ in found),
         predictions={(answer.case, answer.target.name): one for answer, one in found if one is not None},

@@ -95,7 +95,8 @@ class Report:
             return replace(self, model=None)
         shown = frozenset((case, group.shown.target) for case in self.cases for group in self.sections(case))
         own = [target for target in self.versions if target in self.own]
-        found = model_agreement(self.cases, self.matrix.cells, own, shown, predictor)
+        # The pairs are compared while other processes ask the model.
+        found = model_agreement(self.cases, self.matrix.cells, own, shown, predictor, first=lambda: self.pairs)
         return replace(self, model=found)
 
     @property
@@ -182,6 +183,11 @@ class Report:
     def sections(self, case: str) -> tuple[Behaviour, ...]:
         """The behaviours of a case, split where the same behaviour is judged differently on different versions."""
         return tuple(_split_by_verdict(self.behaviours.get(case, ())))
+
+    def find_shared(self) -> None:
+        """Find what many pages ask for, before several processes make them."""
+        for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
+            pass
 
     def changes(self, before: Target, after: Target) -> Changes:
         """The changes from one version to another."""

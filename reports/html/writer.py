@@ -46,10 +46,10 @@ def write(report: Report, out: Path) -> Path:
     _make(out)
     addresses = InAFolder()
     rendered = [*renderings(report, addresses)]
-    # What many pages share is found while those of the tabs are rendered.
-    _write(rendered[: len(TABS)], out, addresses)
-    jobs = [partial(_write, [one], out, addresses) for one in rendered[len(TABS) :]]
-    divide([*jobs, *(partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs)], _do)
+    report.find_shared()
+    dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
+    # What takes longest comes first.
+    divide([*dossiers, *(partial(_write, [one], out, addresses) for one in rendered)], _do)
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))

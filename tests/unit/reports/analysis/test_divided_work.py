@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,49 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_item_is_done_by_one_of_several_processes() -> None:
+    here = os.getpid()
+    this_works, other_works = (get_context("fork").Event() for _ in range(2))
+
     def work(items: Sequence[int]) -> tuple[int, list[int]]:
+        own, others = (this_works, other_works) if os.getpid() == here else (other_works, this_works)
+        own.set()
+        assert others.wait(60)
         return os.getpid(), [*items]
 
-    assert dict(divide(range(10), work, few=5)).keys() > {os.getpid()}
-    assert [done for _, done in divide(range(10), work, few=5)] == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+    found = divide(range(10), work, few=5)
+    assert dict(found).keys() > {here}
+    assert [done for _, done in found] == [[number] for number in range(10)]
+
+
+def test_others_begin_before_what_this_process_does_first() -> None:
+    here, other_works = os.getpid(), get_context("fork").Event()
+
+    def work(items: Sequence[int]) -> list[int]:
+        if os.getpid() != here:
+            other_works.set()
+        return [*items]
+
+    waited: list[bool] = []
+    divide(range(10), work, few=5, first=lambda: waited.append(other_works.wait(60)))
+    assert waited == [True]
+
+
+def test_a_slow_item_keeps_no_other_waiting() -> None:
+    here, rest_done = os.getpid(), get_context("fork").Event()
+
+    def work(items: Sequence[int]) -> int:
+        if os.getpid() == here:
+            assert rest_done.wait(60)
+        elif {8, 9} & {*items}:
+            rest_done.set()
+        return os.getpid()
+
+    assert divide(range(10), work, few=5).count(here) <= 1
+
+
+def test_many_items_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(divided_work, "MOST_PARTS", 4)
+    assert divide(range(10), tuple, few=5) == ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9,))
 
 
 def test_few_items_are_done_here(tmp_path: Path) -> None:
@@ -49,4 +88,4 @@ def test_the_part_of_a_process_that_dies_is_done_here() -> None:
             os._exit(0)
         return [*items]
 
-    assert divide(range(10), work, few=5) == ([0, 2, 4, 6, 8], [1, 3, 5, 7, 9])
+    assert [one for part in divide(range(10), work, few=5) for one in part] == [*range(10)]
