@@ -27,6 +27,7 @@ PAGES = [
     "case-language.html",
     "case-language/queries.html",
     "commands.html",
+    "design/engines.html",
     "python-api.html",
     "specification/index.html",
     "specification/03-late-filtering.html",

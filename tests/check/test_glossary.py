@@ -1,4 +1,4 @@
-"""Every term of the glossary in docs/design.md names something that exists, and its old names are gone."""
+"""Every term of the glossary in docs/design/glossary.md names something that exists, and its old names are gone."""
 
 import ast
 import re
@@ -13,8 +13,7 @@ MOST_TERMS = 40
 
 def terms():
     """Term, what carries it in the code, and the words that are not used for it."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    table = text.partition("## Glossary")[2].partition("\n## ")[0]
+    table = (ROOT / "docs" / "design" / "glossary.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([\w.]+)` \|([^|]*)\|$", table, re.MULTILINE)
     assert len(rows) == len(re.findall(r"^\|", table, re.MULTILINE)) - 2, "a row of the glossary has another form"
     return [

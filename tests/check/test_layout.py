@@ -35,6 +35,24 @@ def test_the_design_shows_every_package():
     assert drawn() == packages()
 
 
+def seams():
+    """The dotted names of the Protocols that docs/design/seams.md lists."""
+    text = (ROOT / "docs" / "design" / "seams.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| [^|]+ \| `([\w.]+)` \| [^|]+ \|$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", seams())
+def test_a_seam_is_a_protocol(name):
+    module, _, protocol = name.rpartition(".")
+    text = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    # Its text tells, because at run time the driver's are plain classes: CPython 3.7 has no `Protocol`.
+    assert re.search(rf"^class {protocol}\(Protocol\b", text, re.MULTILINE)
+
+
+def test_the_seams_are_listed():
+    assert len(seams()) > 5
+
+
 def test_there_are_few_packages():
     assert len(packages()) <= MOST_PACKAGES
 
