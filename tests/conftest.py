@@ -50,6 +50,11 @@ def group(path: str) -> str | None:
     return path if OF_A_MODULE.search(module.read_text(encoding="utf-8")) else None
 
 
+def pytest_collection_finish():
+    """What is there now, modules and tests, stays until the end: the garbage collector need not look at it again."""
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_make_scheduler():
     """pytest-xdist 3.8 groups tests by a suffix to their ids, which pytest 9.2 no longer lets it give; the scheduler has the plain ids."""

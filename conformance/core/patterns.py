@@ -41,6 +41,7 @@ class PatternTooSlow(RuntimeError):
         self.pattern = pattern
 
 
+@lru_cache(maxsize=1024)
 def check(pattern: str) -> None:
     """Check that this is a regular expression.
 

@@ -108,6 +108,7 @@ class NotAType(ValueError):
         """The word that is not a type, for a suggestion."""
 
 
+@lru_cache(maxsize=4096)
 def parse_schema(ddl: str) -> Schema:
     """Read a DDL schema: ``event_time TIMESTAMP, count INT``.
 

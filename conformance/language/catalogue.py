@@ -7,8 +7,10 @@ cases.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -78,7 +80,16 @@ class Catalogue:
 
     def tests_of_group(self, id: str) -> tuple[str, ...]:
         """The tests that an id without a number within its group stands for: T194.1, T194.2 … of T194."""
-        return tuple(test for test in self.spark_tests or {} if test.partition(".")[0] == id != test)
+        return self._tests_by_group.get(id, ())
+
+    @cached_property
+    def _tests_by_group(self) -> Mapping[str, tuple[str, ...]]:
+        groups: dict[str, list[str]] = defaultdict(list)
+        for test in self.spark_tests or {}:
+            group = test.partition(".")[0]
+            if group != test:
+                groups[group].append(test)
+        return {group: tuple(tests) for group, tests in groups.items()}
 
 
 def _read(path: Path) -> Entries:

@@ -33,6 +33,9 @@ _INT = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hex>[0-9a
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _ENDLESS = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|(?P<nan>\.(?:nan|NaN|NAN))")
 
+_FIRST_OF_OTHERS = frozenset("~nNtTfF+-.0123456789")
+"""What a plain scalar that is no text begins with, where it is not empty."""
+
 
 def read_yaml(path: Path, report: Report) -> Node | None:
     """The one document in a file; problems go into the report.
@@ -52,6 +55,8 @@ def read_yaml(path: Path, report: Report) -> Node | None:
 
 def resolve(text: str) -> str | int | float | Decimal | bool | None:
     """The value of a plain scalar in the core schema; a number that a double cannot represent exactly is a ``Decimal``."""
+    if text and text[0] not in _FIRST_OF_OTHERS:
+        return text
     if _NULL.fullmatch(text):
         return None
     if found := _BOOL.fullmatch(text):

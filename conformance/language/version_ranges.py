@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -81,9 +82,15 @@ def _is_older(version: str) -> bool:
     return Version(version.removesuffix(".*")) < Version(str(oldest))
 
 
+@cache
+def _known_versions() -> frozenset[tuple[str, ...]]:
+    """The releases, and what they begin with: 3, 3.5 and 3.5.1, in their parts."""
+    return frozenset(tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3))
+
+
 def _unknown_versions(text: str) -> Iterator[tuple[str, str]]:
     """Operator and version of each bound that is not a release."""
-    known = {tuple(str(release).split("."))[:parts] for release in releases() for parts in (1, 2, 3)}
+    known = _known_versions()
     for specifier in sorted(SpecifierSet(text), key=str):
         if tuple(specifier.version.removesuffix(".*").split(".")) not in known:
             yield specifier.operator, specifier.version

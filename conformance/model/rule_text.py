@@ -89,12 +89,10 @@ def _items(table: ast.expr | None) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _readers_in(module: str, rule: str) -> Iterator[RuleReader]:
-    text, tree = _source(module)
-    if rule not in text:
-        return
+    text, _ = _source(module)
     seen: set[str] = set()
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        if function.name in seen or not any(_reads(node, rule) for node in ast.walk(function)):
+    for function, read in _rules_by_function(module):
+        if function.name in seen or rule not in read:
             continue
         seen.add(function.name)
         whole = _lines(text, function)
@@ -106,13 +104,24 @@ def _readers_in(module: str, rule: str) -> Iterator[RuleReader]:
         yield RuleReader(f"conformance/model/{module}", function.name, "\n# …\n".join(dict.fromkeys(statements)))
 
 
-def _reads(node: ast.AST, rule: str) -> bool:
-    """Whether it is ``rules.late_watermark``, ``context.rules.late_watermark`` or ``self._rules.late_watermark``."""
-    if not isinstance(node, ast.Attribute) or node.attr != rule:
-        return False
+@cache
+def _rules_by_function(module: str) -> tuple[tuple[ast.FunctionDef, frozenset[str]], ...]:
+    """Every function of a module, and the names of what it reads of the rules; asked for each rule."""
+    _, tree = _source(module)
+    return tuple(
+        (function, frozenset(name for node in ast.walk(function) if (name := _read(node)) is not None))
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+    )
+
+
+def _read(node: ast.AST) -> str | None:
+    """The rule that is read by ``rules.late_watermark``, ``context.rules.late_watermark`` or ``self._rules.late_watermark``."""
+    if not isinstance(node, ast.Attribute):
+        return None
     owner = node.value
     name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    return name.lstrip("_") == "rules"
+    return node.attr if name.lstrip("_") == "rules" else None
 
 
 def _smallest(function: ast.FunctionDef, rule: str) -> Iterator[ast.stmt]:
@@ -126,7 +135,7 @@ def _own(node: ast.AST, rule: str) -> bool:
     """Whether a statement, or a case of ``match``, reads the rule outside the statements that it contains."""
     below = [one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.stmt)]
     return any(
-        _own(part, rule) if isinstance(part, ast.match_case) else any(_reads(one, rule) for one in ast.walk(part))
+        _own(part, rule) if isinstance(part, ast.match_case) else any(_read(one) == rule for one in ast.walk(part))
         for part in below
     )
 

@@ -21,7 +21,7 @@ ADDRESS = "https://github.com/watermark-conformance/watermark-conformance"
 PART = (
     "tests/check/test_layout.py",
     "tests/unit/conformance/language/test_reading.py",
-    "tests/unit/conformance/suite",
+    "tests/unit/conformance/suite/test_discovery.py",
     "tests/unit/reports/results/test_compression.py",
     "tests/unit/test_links_of_the_docs.py",
     "tests/unit/test_release_notes.py",

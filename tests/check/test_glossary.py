@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_TERMS = 40
+IDENTIFIER = {ast.Name: "id", ast.FunctionDef: "name", ast.ClassDef: "name", ast.arg: "arg", ast.Attribute: "attr"}
+"""Where a node of the syntax tree has its identifier."""
 
 
 def terms():
@@ -27,10 +29,11 @@ def words_of_identifiers():
     for root in ("conformance", "harness", "reports"):
         for path in (ROOT / root).rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            names = {path.stem} | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-            names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-            names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+            names = {path.stem}
+            for node in ast.walk(tree):
+                attribute = IDENTIFIER.get(type(node))
+                if attribute is not None:
+                    names.add(getattr(node, attribute))
             for name in names:
                 for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name):
                     found.setdefault(word.lower(), f"{path.relative_to(ROOT)}: {name}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from conformance.suite import discovery
 from harness.environments import java as javas
 from harness.environments.installer import Uv
 from harness.environments.pythons import Python
+from reports.analysis.published import BASELINES
+from reports.results.reading import Results
 from tests.support import environments as fakes
 from tests.support.whole_suite import whole_suite
 
@@ -52,6 +55,23 @@ def _suite_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discovery, "load", read)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _published_results_read_once() -> Iterator[None]:
+    """The same for the published results, which are frozen, too."""
+    read = Results.read
+
+    @cache
+    def published(path: Path, condensed: bool) -> Results:
+        return read(path, condensed=condensed)
+
+    def reading(path: Path, *, condensed: bool = False) -> Results:
+        return published(path, condensed) if path.is_relative_to(BASELINES) else read(path, condensed=condensed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Results, "read", staticmethod(reading))
         yield
 
 

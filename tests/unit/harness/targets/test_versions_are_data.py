@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,26 +23,26 @@ _FOR_PEOPLE = frozenset({"help", "examples", "metavar", "epilog", "description"}
 
 def named(source: str) -> list[tuple[int, str]]:
     """Every Spark version the source names as data, with its line."""
-    tree = ast.parse(source)
-    prose = set(_docstrings(tree)) | set(_parts_of_sentences(tree))
+    nodes = tuple(ast.walk(ast.parse(source)))
+    prose = set(_docstrings(nodes)) | set(_parts_of_sentences(nodes))
     found = [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
         if _VERSION.fullmatch(node.value.strip()) or _IN_A_NAME.fullmatch(node.value.strip())
     ]
-    return sorted([*found, *_numbers(tree)])
+    return sorted([*found, *_numbers(nodes)])
 
 
-def _docstrings(tree: ast.AST) -> Iterator[int]:
+def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[int]:
     # Also the strings that document a field: any string that is a statement of its own.
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield id(node.value)
 
 
-def _parts_of_sentences(tree: ast.AST) -> Iterator[int]:
-    for node in ast.walk(tree):
+def _parts_of_sentences(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield from (id(part) for part in node.values)
         elif isinstance(node, ast.keyword) and node.arg in _FOR_PEOPLE:
@@ -53,16 +53,21 @@ def _parts_of_sentences(tree: ast.AST) -> Iterator[int]:
                     yield from (id(part) for part in ast.walk(value))
 
 
-def _numbers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _numbers(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """``SparkVersion(3, 5, 0)``, and ``version >= (3, 4)``; not ``sys.version_info >= (3, 9)``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("SparkVersion"):
+    for node in nodes:
+        if isinstance(node, ast.Call) and _name(node.func).endswith("SparkVersion"):
             if node.args and all(isinstance(argument, ast.Constant) for argument in node.args):
                 yield node.lineno, ast.unparse(node)
-        elif isinstance(node, ast.Compare) and "version_info" not in ast.unparse(node):
-            for side in (node.left, *node.comparators):
+        elif isinstance(node, ast.Compare):
+            tuples = [side for side in (node.left, *node.comparators) if isinstance(side, ast.Tuple)]
+            for side in tuples if tuples and "version_info" not in ast.unparse(node) else ():
                 if re.fullmatch(r"\([345], \d+(, \d+)?\)", ast.unparse(side)):
                     yield node.lineno, ast.unparse(node)
+
+
+def _name(called: ast.expr) -> str:
+    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
 
 
 @pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(_PROJECT)))

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
@@ -35,15 +36,28 @@ class Links(HTMLParser):
             self.heads.append(int(tag[1]))
 
 
+@cache
+def links_of(name):
+    """What a page of the specification links to; a page is rendered once for all tests."""
+    return Links(render(MARKDOWN[name]))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder of the specification, and its files."""
+    folder = tmp_path_factory.mktemp("specification")
+    return folder, write_specification(published_report(), folder)
+
+
 def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
     for chapter in published_specification().chapters:
-        found = Links(render(MARKDOWN[f"{chapter.name}.md"]))
+        found = links_of(f"{chapter.name}.md")
         assert {one.number for one in chapter.statements} <= found.places
         assert found.repeated == []
 
 
 def test_links_between_the_pages_lead_to_a_place():
-    pages = {name: Links(render(content)) for name, content in MARKDOWN.items()}
+    pages = {name: links_of(name) for name in MARKDOWN}
     checked = 0
     for name, page in pages.items():
         for target in page.targets:
@@ -55,7 +69,7 @@ def test_links_between_the_pages_lead_to_a_place():
 
 
 def test_every_case_is_linked_to_its_page_of_the_report():
-    found = Links(render(MARKDOWN["03-late-filtering.md"]))
+    found = links_of("03-late-filtering.md")
     assert "../report/cases/late-drops/window-still-open.html" in found.targets
 
 
@@ -64,9 +78,9 @@ def test_without_a_report_nothing_leads_there():
     assert not [target for page in pages.values() for target in Links(render(page)).targets if "cases/" in target]
 
 
-def test_the_page_to_print_is_whole_and_needs_nothing_else(tmp_path):
-    *_, page = write_specification(published_report(), tmp_path)
-    assert page == tmp_path / ONE_PAGE
+def test_the_page_to_print_is_whole_and_needs_nothing_else(written):
+    folder, (*_, page) = written
+    assert page == folder / ONE_PAGE
     found = Links(page.read_text(encoding="utf-8"))
     assert {one.number for one in published_specification().statements} <= found.places
     assert found.repeated == []
@@ -78,11 +92,12 @@ def test_the_page_to_print_is_whole_and_needs_nothing_else(tmp_path):
     assert {target[1:] for target in found.targets if target.startswith("#")} <= found.places
 
 
-def test_the_same_results_give_the_same_bytes(tmp_path):
-    for folder in ("a", "b"):
-        write_specification(published_report(), tmp_path / folder)
-    for one in (tmp_path / "a").iterdir():
-        assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes()
+def test_the_same_results_give_the_same_bytes(written, tmp_path):
+    folder, files = written
+    write_specification(published_report(), tmp_path)
+    assert files
+    for one in folder.iterdir():
+        assert one.read_bytes() == (tmp_path / one.name).read_bytes()
 
 
 def test_a_rule_is_shown_with_its_versions_and_as_it_is_executed():
@@ -115,7 +130,7 @@ def test_every_question_has_its_anchor_and_its_links_lead_to_statements():
     assert len(statements) >= len(found)
     for target in statements:
         file, _, place = posixpath.basename(target).partition("#")
-        assert place in Links(render(MARKDOWN[file])).places
+        assert place in links_of(file).places
 
 
 def test_programs_get_every_question_and_statement_with_its_versions():
