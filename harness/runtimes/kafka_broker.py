@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -63,10 +64,11 @@ class OwnBroker:
         java = environment.java_home / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-kafka-"))
         self._log = self._folder / "broker.log"
-        ports = _free_ports(2)
-        self.servers = f"{_HOST}:{ports[0]}"
-        start = _start([str(java), *_OPTIONS], jars, self._folder, ports)
         with ExitStack() as stack:
+            stack.callback(self._remove)
+            ports = _free_ports(2)
+            self.servers = f"{_HOST}:{ports[0]}"
+            start = _start([str(java), *_OPTIONS], jars, self._folder, ports)
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
             self._guard = subprocess.Popen(
                 [
@@ -90,6 +92,11 @@ class OwnBroker:
         if self._guard.stdin and not self._guard.stdin.closed:
             self._guard.stdin.close()
             self._guard.wait(_SECONDS_TO_END)
+        self._remove()
+
+    def _remove(self) -> None:
+        """Remove its data: a guard whose broker has ended by itself leaves the log, which is read first."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait(self, port: int) -> None:
         limit = time.monotonic() + _SECONDS_TO_START

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,22 @@ time.sleep(600)
     def test_one_that_ends_is_told_with_its_last_words(self, start):
         with pytest.raises(BrokerNotStarted, match=r"it ended with exit code 3\n.*\nUnsupported class file version"):
             start("echo Unsupported class file version; exit 3")
+
+    @pytest.mark.parametrize("script", ["exit 3", 'case "$*" in *format*) exit 0;; esac; exit 1'], ids=["format", "start"])
+    def test_one_that_ends_leaves_no_files(self, start, monkeypatch, tmp_path, script):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+        (tmp_path / "temporary").mkdir()
+        with pytest.raises(BrokerNotStarted):
+            start(script)
+        assert list((tmp_path / "temporary").iterdir()) == []
+
+    def test_one_whose_guard_cannot_start_leaves_no_files(self, start, monkeypatch, tmp_path):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+        (tmp_path / "temporary").mkdir()
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+        with pytest.raises(FileNotFoundError):
+            start("exit 0")
+        assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_the_guard_removes_a_broker_whose_host_was_killed(tmp_path):
