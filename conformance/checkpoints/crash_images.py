@@ -75,14 +75,18 @@ class Recording:
     def window(self, first: int, last: int) -> slice:
         """The operations of some micro-batches: from the arrival of their rows to that of the next rows.
 
+        Where no file tells of arrivals, because rows come from elsewhere, from the commit before to the next plan.
+
         Raises:
             NoSuchBatch: the offsets of the first or the commit of the last are not there.
         """
         planned = self._at(f"{_CHECKPOINT}offsets/{first}", first)
         committed = self._at(f"{_CHECKPOINT}commits/{last}", last)
         arrivals = [at for at, one in enumerate(self.operations) if one.result.startswith(_STREAMS)]
-        start = max((at + 1 for at in arrivals if at < planned), default=0)
-        end = min((at for at in arrivals if at > committed), default=len(self.operations))
+        earlier = [at for at, one in enumerate(self.operations) if one.result == f"{_CHECKPOINT}commits/{first - 1}"]
+        later = [at for at, one in enumerate(self.operations) if _plans(one)]
+        start = max((at + 1 for at in (*arrivals, *earlier) if at < planned), default=0)
+        end = min((at for at in (*arrivals, *later) if at > committed), default=len(self.operations))
         return slice(start, end)
 
     def _at(self, path: str, batch: int) -> int:

@@ -13,6 +13,7 @@ from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_error
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines, said
+from conformance.core.case import Source
 from conformance.core.wording import counted
 from conformance.runner.crash import CrashPoint
 from conformance.runner.crash_session import CrashRequest, plan_crashes, run_crashes
@@ -38,6 +39,9 @@ Examples:
   # only files of the first attempt that come back after the replay
   conformance crash my/case.yaml --fault late --fault stale
 
+  # while it reads a topic of Kafka, with a broker of its own
+  conformance crash cases/late-drops/window-still-open.yaml --source kafka
+
   # with two partitions of state
   conformance crash my/case.yaml --conf spark.sql.shuffle.partitions=2
 """
@@ -52,6 +56,14 @@ def crash(
         list[Path], typer.Argument(metavar="PATH", help="Cases or folders of cases, each without a restart.")
     ],
     tag: options.Tag = None,
+    source: Annotated[
+        Source,
+        option(
+            "Where rows come from: with kafka each case that can crashes while it reads a topic, as CASE@kafka.",
+            "files|kafka",
+            SELECT_CASES,
+        ),
+    ] = "files",
     step: Annotated[
         int | None,
         option(
@@ -102,6 +114,7 @@ def crash(
             command=command_line(),
             paths=paths,
             tags=tag or (),
+            source=source,
             spark=spark or (),
             step=step,
             images=at_most,

@@ -18,7 +18,7 @@ from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import Engine, EngineDied, EngineFailed, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
 from harness.engine.protocol import CaseRequest
-from harness.engine.request import request_for
+from harness.engine.request import broker_for, request_for
 from harness.engine.segments import Segment, join_segments
 from harness.errors import HarnessError
 
@@ -59,7 +59,9 @@ class CrashPoint:
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
         if any(isinstance(one.action, Restart) for one in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
-        data = [one.number for one in case.steps if isinstance(one.action, Add | Backlog)]
+        # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
+        arriving = Add if case.topics else Add | Backlog
+        data = [one.number for one in case.steps if isinstance(one.action, arriving)]
         if step is None:
             if not data:
                 raise NoMicroBatch(case, "no rows arrive in it")
@@ -148,7 +150,7 @@ class Restarts:
             shutil.rmtree(left, ignore_errors=True)
         seen: list[Observation] = []
         if point.step > 1:
-            request = self._request(case, Segment(1, point.step - 1))
+            request = self._request(case, Segment(1, point.step - 1), arrived=0)
             seen.append(self._observe(request.model_copy(update={"save": str(saved)})))
             _check_whole(case, seen)
         before = FolderContent.read(saved)
@@ -160,7 +162,7 @@ class Restarts:
         # Rows arrive from a folder that is made anew at each start.
         with FileRecorder(self.directory, keep, loose="streams") as recorder:
             # Kept aside, so that the recorder does not see its removal.
-            request = self._request(case, Segment(point.step, len(case.steps)))
+            request = self._request(case, Segment(point.step, len(case.steps)), arrived=0 if point.step == 1 else None)
             seen.append(self._observe(request.model_copy(update={"save": str(self.folder / "after")})))
         _check_whole(case, seen)
         recording = Recording(before, recorder.operations())
@@ -242,11 +244,13 @@ class Restarts:
 
     def _resuming(self, point: CrashPoint, last: int) -> CaseRequest:
         request = self._request(point.resumed, Segment(point.step, last))
-        # Each micro-batch has as many files as in the whole case.
-        return request.model_copy(update={"streams": self._request(point.case).streams, "tell": True})
+        # Each micro-batch has as many files as in the whole case, and topics have the records that arrived before the crash.
+        whole = self._request(point.case, arrived=point.step)
+        return request.model_copy(update={"streams": whole.streams, "arrived": whole.arrived, "tell": True})
 
-    def _request(self, case: Case, segment: Segment | None = None) -> CaseRequest:
-        return request_for(case, str(self.directory), segment=segment, conf=self.conf)
+    def _request(self, case: Case, segment: Segment | None = None, *, arrived: int | None = None) -> CaseRequest:
+        broker = broker_for(case, self.engine())
+        return request_for(case, str(self.directory), segment=segment, conf=self.conf, kafka=broker, arrived=arrived)
 
     def _observe(self, request: CaseRequest) -> Observation:
         return self.engine().observe(request, step_timeout=self.step_timeout)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from conformance.checkpoints.crash_images import Fault
+from conformance.core.case import Case, Source
 from conformance.core.output_file import OutputFile
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
@@ -24,9 +25,10 @@ from conformance.runner.resources import (
     open_runtime,
     working_folder,
 )
-from conformance.runner.session import choose_targets
+from conformance.runner.session import choose_targets, from_topics
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
+from conformance.variants.catalogue import KAFKA
 from harness.engine.engine import EngineFailed
 from harness.engine.file_recorder import RecordingIncomplete
 from harness.runtimes.options import RuntimeOptions
@@ -50,6 +52,8 @@ class CrashRequest:
     paths: Sequence[Path]
     tags: Sequence[str] = ()
     spark: Sequence[str] = ()
+    source: Source = "files"
+    """``kafka``: cases run from topics if they can."""
     step: int | None = None
     images: int | None = None
     """The most images of a micro-batch; None for all."""
@@ -110,13 +114,15 @@ def plan_crashes(request: CrashRequest) -> CrashPlan:
     Raises:
         InvalidCase: a case is invalid.
         NoMicroBatch: the only case cannot crash.
-        OptionsClash: no case is left.
+        OptionsClash: no case is left, or none has its rows come from a topic.
         NoSuchStore: no version has the state store.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
     loaded = discovery.load(request.paths or None)
     loaded.raise_for_problems()
-    cases = only_tagged(loaded.cases, request.tags)
+    cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
+    if request.source == KAFKA:
+        cases = from_topics(cases)
     points, left_out = [], 0
     for case in cases:
         try:
@@ -169,7 +175,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
         folder: for the directories of the queries; checkpoints hold absolute paths, so both engines use the same.
     """
     recordings: list[Recorded] = []
-    with _restarts(plan.request, target, folder, watcher, maintenance="200ms") as restarts:
+    with _restarts(plan, target, folder, watcher, maintenance="200ms") as restarts:
         for point in plan.by_target[target.name]:
             try:
                 recorded = restarts.record(point).only(plan.request.faults).with_at_most(plan.request.images)
@@ -180,7 +186,7 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
                 continue
             recordings.append(recorded)
             watcher.recorded(point, target, len(recorded.images))
-    with _restarts(plan.request, target, folder, watcher, maintenance="1d") as restarts:
+    with _restarts(plan, target, folder, watcher, maintenance="1d") as restarts:
         for recorded in recordings:
             for image, verdict in restarts.judged(recorded):
                 point = recorded.point
@@ -189,13 +195,15 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
 
 @contextmanager
 def _restarts(
-    request: CrashRequest, target: Target, folder: Path, watcher: CrashWatcher, *, maintenance: str
+    plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher, *, maintenance: str
 ) -> Iterator[Restarts]:
     """An engine for restarts. ``maintenance``: how often its state stores write snapshots and remove old files."""
+    request = plan.request
+    topics = any(point.case.topics for point in plan.by_target[target.name])
     conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
     with ExitStack() as stack:
         runtime = stack.enter_context(open_runtime(replace(request.runtime, conf=conf)))
-        slot = EngineSlot(runtime, target, watcher, memory_limit=ENGINE_MEMORY_LIMIT)
+        slot = EngineSlot(runtime, target, watcher, memory_limit=ENGINE_MEMORY_LIMIT, topics=topics)
         stack.callback(slot.close)
         with slot.use():
             yield Restarts(slot.engine, folder, request.store.conf, request.step_timeout)

@@ -104,6 +104,18 @@ class RunOptions(SessionOptions):
     repeat: int = 1
 
 
+def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases that can have their rows come from topics, so changed, and those that read topics anyway.
+
+    Raises:
+        OptionsClash: there is none.
+    """
+    found = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
+    if not found:
+        raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
+    return found
+
+
 @dataclass(frozen=True)
 class RunPlan:
     """What a run will do."""
@@ -202,9 +214,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         if not cases and not policy_cases:
             raise NothingChanged(options.since)
     if options.source == KAFKA:
-        cases = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
-        if not cases:
-            raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
+        cases = from_topics(cases)
     if options.variants:
         cases = (*cases, *varied(cases, [] if "all" in options.variants else options.variants))
     if shard is not None:

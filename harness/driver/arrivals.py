@@ -46,6 +46,9 @@ class DirectoryArrivals:
         reader = reader.format("json").schema(declared.ddl).option("maxFilesPerTrigger", declared.files)
         return reader.options(**JSON_OPTIONS).load(self.directory(stream))
 
+    def renew(self, arrived: list[Batch]) -> None:
+        raise NotImplementedError("there is no topic")
+
     def grow(self, stream: str, partitions: int) -> None:
         raise NotImplementedError("{} has no topic".format(stream))
 

@@ -78,6 +78,9 @@ class Arrivals(Protocol):
     def place(self, staged: Any) -> None:
         """Show to the sources what is prepared."""
 
+    def renew(self, arrived: List[Batch]) -> None:
+        """Make the topics anew, with what has arrived so far."""
+
     def grow(self, stream: str, partitions: int) -> None:
         """Give the topic of a stream more partitions."""
 

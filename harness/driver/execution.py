@@ -69,6 +69,8 @@ class Execution:
         self._conf = dict(request.conf)
         self._code = OwnCode(request.code, backend.sends_functions) if request.code is not None else None
         self._arrivals = backend.arrivals(request.directory + "/streams", request.streams, request.kafka)
+        if request.arrived is not None:
+            self._arrivals.renew(request.arrived)
         self._later: list[Any] = []
         """What arrives while the next micro-batches run."""
         self._checkpoint = Checkpoint(request.directory + "/checkpoint", backend.files)

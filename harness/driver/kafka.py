@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional
 
 from .failures import KafkaFailed
 
@@ -42,12 +42,23 @@ class Broker:
     def create(self, topic: str, partitions: int) -> None:
         """Make a topic that forgets nothing, unless it exists."""
         with _told("create the topic {}".format(topic)):
-            if topic in self._admin.listTopics().names().get():
+            if self._exists(topic):
                 return
             new = self._clients.admin.NewTopic(topic, partitions, 1)
             new.configs({"retention.ms": "-1", "retention.bytes": "-1"})
             self._admin.createTopics([new]).all().get()
         self._wait_for(topic, partitions)
+
+    def replace(self, topic: str, partitions: int) -> None:
+        """Make a topic anew, whose offsets begin at 0 again."""
+        with _told("remove the topic {}".format(topic)):
+            exists = self._exists(topic)
+            if exists:
+                self._admin.deleteTopics([topic]).all().get()
+        if exists:
+            # Records that are sent before the broker has removed it would be lost with it.
+            self._wait_until(lambda: not self._exists(topic), "did not remove the topic {}".format(topic))
+        self.create(topic, partitions)
 
     def grow(self, topic: str, partitions: int) -> None:
         """Give a topic more partitions."""
@@ -94,18 +105,26 @@ class Broker:
 
     def _wait_for(self, topic: str, partitions: int) -> None:
         """Return once the broker tells clients of the partitions: it knows them a moment after they are made."""
-        limit = time.monotonic() + _TIMEOUT_MS / 1000
-        while True:
+
+        def shown() -> bool:
             try:
-                if self._partitions(topic) == partitions:
-                    return
+                return self._partitions(topic) == partitions
             except Exception as error:
                 if not hasattr(error, "java_exception"):
                     raise
-                # it does not know the topic yet
+                return False  # it does not know the topic yet
+
+        self._wait_until(shown, "did not show the {} partitions of {}".format(partitions, topic))
+
+    def _wait_until(self, done: Callable[[], bool], failure: str) -> None:
+        limit = time.monotonic() + _TIMEOUT_MS / 1000
+        while not done():
             if time.monotonic() > limit:
-                raise KafkaFailed("Kafka did not show the {} partitions of {}".format(partitions, topic))
+                raise KafkaFailed("Kafka " + failure)
             time.sleep(0.02)
+
+    def _exists(self, topic: str) -> bool:
+        return topic in self._admin.listTopics().names().get()
 
     def _partitions(self, topic: str) -> int:
         described = self._admin.describeTopics([topic])

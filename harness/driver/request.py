@@ -91,6 +91,8 @@ class CaseRequest:
     """Folders of the modules that ``call`` names; None if calling is not allowed."""
     kafka: Optional[str] = None
     """``host:port`` of the broker that has the topics."""
+    arrived: Optional[List[Batch]] = None
+    """What the topics, made anew, have before the first step; None leaves them as they are."""
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> CaseRequest:

@@ -75,6 +75,11 @@ class TopicArrivals:
     def place(self, staged: list[Record]) -> None:
         self._broker.send(staged)
 
+    def renew(self, arrived: list[Batch]) -> None:
+        for name, stream in self._streams.items():
+            self._broker.replace(self._topics[name], _partitions(stream))
+        self.place(self.stage(arrived))
+
     def grow(self, stream: str, partitions: int) -> None:
         self._broker.grow(self._topics[stream], partitions)
 
@@ -127,6 +132,9 @@ class MixedArrivals:
     def place(self, staged: tuple[Any, list[Record]]) -> None:
         self._files.place(staged[0])
         self._topics.place(staged[1])
+
+    def renew(self, arrived: list[Batch]) -> None:
+        self._topics.renew(arrived)
 
     def grow(self, stream: str, partitions: int) -> None:
         self._topics.grow(stream, partitions)

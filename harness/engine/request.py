@@ -22,6 +22,7 @@ from conformance.core.case import (
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
+from harness.engine.engine import Engine
 from harness.engine.protocol import (
     CaseRequest,
     ChangeRequest,
@@ -32,6 +33,7 @@ from harness.engine.protocol import (
     TopicRequest,
 )
 from harness.engine.segments import Segment
+from harness.errors import HarnessError
 
 
 def request_for(
@@ -42,6 +44,7 @@ def request_for(
     segment: Segment | None = None,
     conf: Mapping[str, str] | None = None,
     kafka: str | None = None,
+    arrived: int | None = None,
 ) -> CaseRequest:
     """The request for a case.
 
@@ -52,6 +55,7 @@ def request_for(
         segment: which of its steps; by default all, if none of them kills the engine.
         conf: Spark settings for every case; the case's own override them.
         kafka: ``host:port`` of the broker for its topics.
+        arrived: if given, the topics are made anew with what arrives up to this step; a case without topics has none of it.
     """
     segment = segment or Segment(1, len(case.steps))
     query, output_mode, trigger, settings = case.query, case.output_mode, case.trigger, {**(conf or {}), **case.conf}
@@ -75,9 +79,23 @@ def request_for(
         sink=case.sink,
         code=code,
         kafka=kafka if case.topics else None,
+        arrived=_arrived(case, arrived) if case.topics and arrived is not None else None,
         first=segment.first,
         tell=segment.killed,
     )
+
+
+def broker_for(case: Case, engine: Engine) -> str | None:
+    """The broker for the topics of a case, if it has some.
+
+    Raises:
+        HarnessError: there is none.
+    """
+    if not case.topics:
+        return None
+    if isinstance(engine.kafka, HarnessError):
+        raise engine.kafka
+    return engine.kafka
 
 
 def has_operation(case: Case, operation: str) -> bool:
@@ -105,6 +123,11 @@ def _stream(name: str, case: Case) -> StreamRequest:
         TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=_options(topic)) if topic else None
     )
     return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic)
+
+
+def _arrived(case: Case, last: int) -> tuple[dict[str, Partitions], ...]:
+    """What arrives up to a step, one entry per arrival."""
+    return tuple(batch for step in case.steps[:last] for batch in _batches(step.action, case))
 
 
 def _options(topic: KafkaSource) -> dict[str, str]:

@@ -12,8 +12,8 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.wording import counted
 from harness.engine.alignment import MisalignedBatches, check_alignment
-from harness.engine.engine import DriverFailed, Engine, EngineDied, EngineFailed, ExecutorsLost, KillMissed, TooBusy
-from harness.engine.request import has_operation, request_for
+from harness.engine.engine import DriverFailed, EngineDied, EngineFailed, ExecutorsLost, KillMissed, TooBusy
+from harness.engine.request import broker_for, has_operation, request_for
 from harness.engine.segments import Segment, join_segments, segments_of
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot
@@ -248,19 +248,6 @@ def with_retries(slot: EngineSlot, segments: Sequence[Segment], run: Callable[[]
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def _broker(case: Case, engine: Engine) -> str | None:
-    """The broker for the topics of a case, if it has some.
-
-    Raises:
-        HarnessError: there is none.
-    """
-    if not case.topics:
-        return None
-    if isinstance(engine.kafka, HarnessError):
-        raise engine.kafka
-    return engine.kafka
-
-
 def _run_segments(
     case: Case,
     segments: Sequence[Segment],
@@ -282,7 +269,7 @@ def _run_segments(
         engine = slot.engine()
         first, last = segment is segments[0], segment is segments[-1]
         request = request_for(
-            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=_broker(case, engine)
+            case, directory, engine.code, segment=segment, conf=limits.conf, kafka=broker_for(case, engine)
         ).model_copy(
             update={
                 "restore": restore if first else None,

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Literal
 
-from conformance.core.observation import BatchSeen, Observation, StepSeen
+from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
 from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from tests.support import observations
@@ -23,17 +23,25 @@ class Refused(Exception):
 
 
 class CrashEngine:
-    """Emits, for each micro-batch, how many rows have come so far; one micro-batch for each file."""
+    """Emits, for each micro-batch, how many rows have come so far; one micro-batch for each file, or each arrival in a topic."""
+
+    kafka = "localhost:9092"
 
     def __init__(self, mode: Mode = "right") -> None:
         self.mode = mode
         self.requests: list[CaseRequest] = []
+        self.topic: list[Any] | None = None
+        """What has arrived in it; None where there is no topic."""
 
     def observe(self, request: CaseRequest, *, step_timeout: float) -> Observation:
         self.requests.append(request)
         root = Path(request.directory)
         for folder in ("streams/events", "checkpoint/offsets", "checkpoint/commits", "checkpoint/state/0/0"):
             (root / folder).mkdir(parents=True, exist_ok=True)
+        if request.arrived is not None:
+            self.topic = [arrival["events"] for arrival in request.arrived]
+        elif request.kafka is None:
+            self.topic = None
         steps: list[StepSeen] = []
         for number, step in enumerate(request.steps, request.first):
             batches: list[BatchSeen] = []
@@ -51,6 +59,7 @@ class CrashEngine:
             root.rename(request.save)
         else:
             shutil.rmtree(root)
+            self.topic = None
         return Observation.of(request.case, observations.COLUMNS, tuple(steps))
 
     def _failed(self, number: int, batches: list[BatchSeen], why: Refused) -> StepSeen:
@@ -59,6 +68,9 @@ class CrashEngine:
         return observations.failed(number, kind, message=message).model_copy(update={"batches": tuple(batches)})
 
     def _arrive(self, root: Path, partitions: Any) -> None:
+        if self.topic is not None:
+            self.topic.append(partitions)
+            return
         number = len(list((root / "streams" / "events").iterdir())) + 1
         rows = [row for partition in partitions for row in partition]
         _put(root / "streams" / "events" / f"{number:06d}.json", json.dumps(rows))
@@ -67,28 +79,33 @@ class CrashEngine:
         found = []
         while True:
             planned, committed = _newest(root / "checkpoint/offsets"), _newest(root / "checkpoint/commits")
-            files = sorted((root / "streams" / "events").iterdir())
+            arrived = [json.loads(file.read_text()) for file in sorted((root / "streams" / "events").iterdir())]
+            if self.topic is not None:
+                arrived = [[row for partition in arrival for row in partition] for arrival in self.topic]
             if planned < committed:
                 raise Refused(f"micro-batch {committed} is committed and has no offsets")
             if planned > committed:
                 batch = planned
-            elif planned + 1 < len(files):
+            elif planned + 1 < len(arrived):
                 batch = planned + 1
                 _put(root / "checkpoint/offsets" / str(batch), str(batch))
             else:
                 return found
             if (root / "checkpoint/offsets" / str(batch)).read_text() != str(batch):
                 raise Refused(f"Incomplete log file {batch}")
-            found.append(self._run(root / "checkpoint", batch, files[batch]))
+            found.append(self._run(root / "checkpoint", batch, arrived[batch]))
 
-    def _run(self, checkpoint: Path, batch: int, file: Path) -> BatchSeen:
+    def _run(self, checkpoint: Path, batch: int, rows: Any) -> BatchSeen:
         state = checkpoint / "state/0/0"
         again = self.mode == "counts-twice" and (state / f"{batch + 1}.delta").exists()
-        total = self._state(state, batch + 1 if again else batch) + len(json.loads(file.read_text()))
+        total = self._state(state, batch + 1 if again else batch) + len(rows)
         files = [(state / f"{batch + 1}.delta", f"total {total}"), (checkpoint / "commits" / str(batch), "{}")]
         for path, text in reversed(files) if self.mode == "commits-first" else files:
             _put(path, text)
-        return observations.batch(batch, ("total", total))
+        if self.topic is None:
+            return observations.batch(batch, ("total", total))
+        read = TopicRead(stream="events", rows=len(rows), moved=True, records=(len(rows),))
+        return observations.batch(batch, ("total", total), sources=(read,))
 
     def _state(self, folder: Path, version: int) -> int:
         if version == 0:

@@ -56,6 +56,19 @@ def test_a_window_reaches_from_the_arrival_of_its_rows_to_that_of_the_next(recor
     assert recording.window(2, 2).stop == len(recording.operations)
 
 
+def test_a_window_without_arrivals_reaches_from_the_commit_before_to_the_next_plan():
+    """Records of a topic leave no file."""
+    operations = [one for id in range(3) for one in batch(id, "r")[1:]]
+    recording = Recording(BEFORE, tuple(operations))
+    window = recording.window(1, 1)
+    assert [recording.operations[at].result for at in (window.start - 1, window.stop - 1)] == [
+        "checkpoint/commits/0",
+        COMMIT,
+    ]
+    assert recording.window(0, 1) == slice(0, window.stop)
+    assert recording.window(2, 2) == slice(window.stop, len(operations))
+
+
 def test_a_micro_batch_that_is_not_there_is_named(recording):
     with pytest.raises(NoSuchBatch, match="no micro-batch 9"):
         recording.window(1, 9)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Idle, Restart, Step
+from conformance.core.case import Backlog, Idle, KafkaSource, Restart, Step
 from conformance.runner import crash
 from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Restarts
 from harness.engine.engine import TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
+from harness.errors import HarnessError
 from tests.support import observations
 from tests.support.crash_engine import CrashEngine
 
@@ -77,6 +78,51 @@ def test_an_engine_that_dies_or_cannot_say_what_is_wrong_is_unclear(crashed):
         assert found["unclear"] > 0
         assert not found["violates"]
         assert {verdict.error for _, verdict in judged if verdict.status == "unclear"} == {error}
+
+
+TOPIC = CASE.model_copy(update={"topics": {"events": KafkaSource(partitions=1)}})
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 4])
+def test_a_query_that_reads_a_topic_continues_too(crashed, step):
+    recorded, judged = crashed("right", TOPIC, step)
+    assert recorded.emitted == {batch: (f'["total", {batch + 1}]',) for batch in range(step - 1, 4)}
+    assert statuses(judged, "killed").keys() == {"continues"}
+    assert statuses(judged).keys() <= {"continues", "refused"}
+    assert not any(path.startswith("streams/events/") for image in recorded.images for path in image.content.files)
+
+
+def test_an_engine_that_counts_records_of_a_topic_twice_is_found_out(crashed):
+    _, judged = crashed("counts-twice", TOPIC)
+    assert statuses(judged, "killed")["violates"] > 0
+
+
+def test_a_topic_has_what_arrived_before_the_crash_at_every_restart(tmp_path):
+    engine = CrashEngine()
+    restarts = Restarts(lambda: engine, tmp_path, {}, 60)
+    recorded = restarts.record(CrashPoint.of(TOPIC, 2))
+    assert [request.arrived and len(request.arrived) for request in engine.requests] == [(), None]
+    engine.requests.clear()
+    list(restarts.judged(recorded))
+    assert {len(request.arrived) for request in engine.requests} == {2}
+    assert {request.kafka for request in engine.requests} == {"localhost:9092"}
+
+
+def test_without_a_broker_no_topic_is_read(tmp_path):
+    engine = CrashEngine()
+    engine.kafka = HarnessError("the Kafka broker did not start")
+    with pytest.raises(HarnessError, match="did not start"):
+        Restarts(lambda: engine, tmp_path, {}, 60).record(CrashPoint.of(TOPIC))
+
+
+def test_a_backlog_of_a_topic_cannot_crash():
+    backlog = Step(number=3, action=Backlog(entries=(CASE.steps[0].action.streams,) * 2))
+    steps = (*CASE.steps[:2], backlog, CASE.steps[3])
+    assert CrashPoint.of(CASE.model_copy(update={"steps": steps})).step == 3
+    topic = TOPIC.model_copy(update={"steps": steps})
+    assert CrashPoint.of(topic).step == 2
+    with pytest.raises(NoMicroBatch, match="no rows arrive in step 3; steps with rows: 1, 2, 4"):
+        CrashPoint.of(topic, 3)
 
 
 def test_every_image_has_the_files_and_the_steps_that_are_left(tmp_path):

@@ -12,6 +12,7 @@ from conformance.runner.crash_session import CrashPlan, CrashRequest, as_users_r
 from conformance.runner.resources import Interrupted, OptionsClash
 from harness.engine.engine import EngineDied
 from harness.engine.file_recorder import RecordingIncomplete
+from harness.scheduling.engine_slot import EngineSlot
 from reports.results.crash import CrashRecords
 from tests.support import observations
 from tests.support.crash_engine import CrashEngine
@@ -50,9 +51,9 @@ def engines(monkeypatch):
 
     def use(recording, restarting):
         @contextmanager
-        def restarts(request, target, folder, watcher, *, maintenance):
+        def restarts(plan, target, folder, watcher, *, maintenance):
             engine = recording if maintenance == "200ms" else restarting
-            yield Restarts(lambda: engine, folder, request.store.conf, 60)
+            yield Restarts(lambda: engine, folder, plan.request.store.conf, 60)
 
         monkeypatch.setattr(crash_session, "_restarts", restarts)
 
@@ -119,6 +120,31 @@ def test_a_case_that_restarts_its_query_is_left_out_unless_it_is_alone(tmp_path)
     assert str(found).startswith("1 case on spark-3.5.9, state in hdfs; into ")
     with pytest.raises(NoMicroBatch, match="it restarts its query"):
         plan_crashes(request(tmp_path, RESTARTED))
+
+
+def test_cases_may_read_topics_instead_of_files(tmp_path):
+    (point,) = plan_crashes(request(tmp_path, WINDOW, source="kafka")).points
+    assert point.case.id == "late-drops/window-still-open@kafka"
+    assert point.case.topics
+    named = CASES / "recovery" / "named-sources-may-change-places.yaml"
+    with pytest.raises(OptionsClash, match="none of these cases can have its rows come from a topic"):
+        plan_crashes(request(tmp_path, named, source="kafka"))
+
+
+@pytest.mark.parametrize("source", ["files", "kafka"])
+def test_engines_reach_a_broker_if_a_case_reads_a_topic(tmp_path, monkeypatch, source):
+    asked = []
+
+    class Slot(EngineSlot):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            asked.append(self.topics)
+
+    monkeypatch.setattr(crash_session, "EngineSlot", Slot)
+    found = plan_crashes(request(tmp_path, WINDOW, source=source))
+    with crash_session._restarts(found, SPARK_359, tmp_path, Watching(), maintenance="1d"):
+        pass
+    assert asked == [source == "kafka"]
 
 
 def test_a_version_that_does_not_support_the_case_is_left_out(tmp_path):

@@ -7,6 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from harness.driver import kafka
 from harness.driver.failures import KafkaFailed, reason_of
 from harness.driver.kafka import Broker, Record
 
@@ -57,6 +58,28 @@ def test_a_topic_that_another_process_made_is_kept(admin, broker):
     admin.listTopics.return_value.names.return_value.get.return_value = {"t"}
     broker.create("t", 1)
     admin.createTopics.assert_not_called()
+
+
+def test_a_topic_is_made_anew_once_the_broker_no_longer_tells_of_it(admin, broker):
+    admin.listTopics.return_value.names.return_value.get.side_effect = [{"t"}, {"t"}, set(), set()]
+    done = []
+    admin.deleteTopics.side_effect = lambda topics: done.append(("delete", topics)) or MagicMock()
+    admin.createTopics.side_effect = lambda _: done.append(("create", admin.listTopics.call_count)) or MagicMock()
+    broker.replace("t", 1)
+    assert done == [("delete", ["t"]), ("create", 4)]
+
+
+def test_a_topic_that_is_not_there_is_only_made(admin, broker):
+    broker.replace("t", 1)
+    admin.deleteTopics.assert_not_called()
+    assert admin.createTopics.call_count == 1
+
+
+def test_a_topic_that_the_broker_does_not_remove_is_told(admin, broker, monkeypatch):
+    admin.listTopics.return_value.names.return_value.get.return_value = {"t"}
+    monkeypatch.setattr(kafka, "_TIMEOUT_MS", 0)
+    with pytest.raises(KafkaFailed, match=r"^Kafka did not remove the topic t$"):
+        broker.replace("t", 1)
 
 
 def test_a_new_topic_is_waited_for(admin, broker):

@@ -26,6 +26,10 @@ class Recorded:
     def send(self, records):
         self.sent.append(records)
 
+    def replace(self, topic, partitions):
+        self.sent = [[record for record in sent if record.topic != topic] for sent in self.sent]
+        self.topics[topic] = partitions
+
     def delete(self, topics):
         for topic in topics:
             del self.topics[topic]
@@ -47,6 +51,17 @@ def test_a_row_is_a_record_in_its_partition(broker):
     arrivals.place(arrivals.stage([{"a": [[{"v": 1}, {"v": 2}], [], [{"v": 3}]]}]))
     values = [(0, '{"v": 1}'), (0, '{"v": 2}'), (2, '{"v": 3}')]
     assert broker.sent == [[Record(topic, partition, None, value) for partition, value in values]]
+
+
+def test_topics_that_are_made_anew_have_what_has_arrived(broker, tmp_path):
+    files = FileArrivals(str(tmp_path), {"b": Stream("v INT", 1)}, LocalFiles())
+    arrivals = MixedArrivals(files, TopicArrivals("/cases/1", {"a": stream(2)}, broker))
+    (topic,) = broker.topics
+    arrivals.place(arrivals.stage([{"a": [[{"v": 9}]]}]))
+    arrivals.renew([{"a": [[{"v": 1}], []], "b": [[{"v": 5}]]}, {"a": [[], [{"v": 2}]]}])
+    kept = [record for sent in broker.sent for record in sent]
+    assert kept == [Record(topic, 0, None, '{"v": 1}'), Record(topic, 1, None, '{"v": 2}')]
+    assert list((tmp_path / "b").iterdir()) == []  # files come with the directory
 
 
 def test_an_arrival_without_rows_is_a_record_without_a_value(broker):

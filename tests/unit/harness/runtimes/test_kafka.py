@@ -189,7 +189,9 @@ time.sleep(600)
         with pytest.raises(BrokerNotStarted, match=r"it ended with exit code 3\n.*\nUnsupported class file version"):
             start("echo Unsupported class file version; exit 3")
 
-    @pytest.mark.parametrize("script", ["exit 3", 'case "$*" in *format*) exit 0;; esac; exit 1'], ids=["format", "start"])
+    @pytest.mark.parametrize(
+        "script", ["exit 3", 'case "$*" in *format*) exit 0;; esac; exit 1'], ids=["format", "start"]
+    )
     def test_one_that_ends_leaves_no_files(self, start, monkeypatch, tmp_path, script):
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
         (tmp_path / "temporary").mkdir()
