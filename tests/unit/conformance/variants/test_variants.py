@@ -22,6 +22,7 @@ from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
 from reports.results.records import Cell
+from tests.support.whole_suite import whole_suite
 
 NEWEST = next(one for one in Targets.load().choose(["4.3.0"]).targets)
 
@@ -348,6 +349,21 @@ class TestFromKafka:
         (from_kafka,) = made(written, "kafka")
         reasons = [one.differs_on(NEWEST.version) for one in (written, from_kafka)]
         assert [entry and entry.because for entry in reasons] == ["it reads files", "it reads topics"]
+
+    @pytest.mark.parametrize(
+        ("id", "ticket"),
+        [
+            ("several-watermarks/silent-streams-do-not-lend-their-watermark", "SPARK-50046"),
+            ("recovery/inner-join-goes-on-while-one-input-is-silent", "SPARK-57003"),
+        ],
+    )
+    def test_bugs_that_show_with_files_only_are_not_expected_of_topics(self, id: str, ticket: str) -> None:
+        written = next(one for one in whole_suite().cases if one.id == id)
+        (from_kafka,) = made(written, "kafka")
+        of_files = written.differs_on(SparkVersion(3, 5, 9))
+        assert of_files is not None
+        assert (of_files.bug, of_files.link) == (True, ticket)
+        assert from_kafka.differs_on(SparkVersion(3, 5, 9)) is None
 
     def test_a_verdict_is_that_of_the_source(self, tmp_path: Path) -> None:
         differs = 'differs:\n  - {spark: ">=3.0", source: files, because: of files, bug: SPARK-50046, steps: {3: {dropped: 0}}}\n'
