@@ -144,7 +144,9 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
             check_errors(node, report)
     if node is None or report.problems:
         raise InvalidCase(report.problems)
-    return _case(node, report.path, id)
+    case = _case(node, report.path, id)
+    shared = catalogue.upgrades_of(id) if catalogue is not None else ()
+    return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
 
 
 def digest(content: Json) -> str:

@@ -1,8 +1,8 @@
 """The catalogues of a suite, which list the ids that its cases may name.
 
 They are at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
-``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry. Cases name nothing in ``questions.yaml``: its questions name
-cases.
+``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry. Cases name nothing in ``questions.yaml`` and ``upgrades.yaml``:
+their entries name cases.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from conformance.core.case import Upgrade
 from conformance.language.node import Entries as Nodes
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.source import read_yaml
+from conformance.language.version_differences import REFUSED_UPGRADES
 
 Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -26,6 +28,7 @@ FILES = {
     "spark_tests": "spark-tests.yaml",
     "tags": "tags.yaml",
     "questions": "questions.yaml",
+    "upgrades": "upgrades.yaml",
 }
 """Field of ``Catalogue`` → its file."""
 
@@ -47,6 +50,9 @@ class Catalogue:
     tags: Entries | None = None
     questions: Entries | None = None
     """Questions that people ask, each answered by cases."""
+    upgrades: Entries | None = None
+    """Why versions reject the checkpoints of many cases: entries of ``upgrades`` that the cases need not repeat, and that their digests
+    leave out."""
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:
@@ -58,6 +64,20 @@ class Catalogue:
         if not (root / FILES["behaviours"]).is_file():
             return None
         return cls(root, **{name: _read(root / file) for name, file in FILES.items() if (root / file).is_file()})
+
+    def names_upgrades_in(self, file: str) -> bool:
+        """Whether ``upgrades.yaml`` names a case of the file with this id."""
+        named = (case for entry in (self.upgrades or {}).values() for case in entry["cases"])
+        return any(case == file or case.startswith(f"{file}.") for case in named)
+
+    def upgrades_of(self, case: str) -> tuple[Upgrade, ...]:
+        """What ``upgrades.yaml`` says of the case with this id."""
+        entries = (self.upgrades or {}).values()
+        return tuple(
+            Upgrade.model_validate({name: value for name, value in entry.items() if name != "cases"})
+            for entry in entries
+            if case in entry["cases"]
+        )
 
     def reachable_behaviours(self) -> frozenset[str]:
         """The behaviours that a case can pin: all without ``reachable: false``."""
@@ -92,6 +112,12 @@ class Catalogue:
         return {group: tuple(tests) for group, tests in groups.items()}
 
 
+def _refused_upgrades(content: Nodes, report: Report) -> Entries:
+    if not REFUSED_UPGRADES.check(content, report):
+        raise InvalidCase(report.problems)
+    return REFUSED_UPGRADES.value(content.plain())
+
+
 def _read(path: Path) -> Entries:
     report = Report(path)
     content = read_yaml(path, report)
@@ -99,5 +125,7 @@ def _read(path: Path) -> Entries:
         report.add(content, "a catalogue must be a mapping from id to entry")
     if not isinstance(content, Nodes) or report.problems:
         raise InvalidCase(report.problems)
+    if path.name == FILES["upgrades"]:
+        return _refused_upgrades(content, report)
     entries = content.plain().items()
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}

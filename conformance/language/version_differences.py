@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from conformance.core.case import Source
-from conformance.language.compound_shapes import Key, ListOf, Record, one_or_many
+from conformance.language.compound_shapes import Key, ListOf, MapOf, Record, one_or_many
 from conformance.language.expectations import CHANGE, ERROR, EXPECTATION, REFUSAL
 from conformance.language.node import Entries, Node
 from conformance.language.problem import Report
@@ -173,22 +173,26 @@ DIFFERS = ListOf(
     "a list of entries, each with a version range and what differs there",
 )
 
+_UPGRADE = {
+    "from": Key(RANGE, "The versions that wrote the checkpoint; any if absent."),
+    "to": Key(RANGE, "The versions that resume it; any if absent."),
+    "cuts": Key(
+        one_or_many(Integer(minimum=2), "the number of a step from 2, or a list of such numbers"),
+        "The steps before which the version changes; any if absent.",
+    ),
+    "because": Key(_REASON, "why the result differs", required=True),
+    "link": Key(LINK, "The ticket or page that documents it."),
+    "bug": _BUG,
+    "wayRound": Key(Text("a workaround"), "The documented workaround."),
+    "refused": Key(ERROR, "The resuming version rejects the checkpoint with this error.", field="error"),
+}
+
 UPGRADES = ListOf(
     Converted(
         Record(
             "an entry of `upgrades`",
             {
-                "from": Key(RANGE, "The versions that wrote the checkpoint; any if absent."),
-                "to": Key(RANGE, "The versions that resume it; any if absent."),
-                "cuts": Key(
-                    one_or_many(Integer(minimum=2), "the number of a step from 2, or a list of such numbers"),
-                    "The steps before which the version changes; any if absent.",
-                ),
-                "because": Key(_REASON, "why the result differs", required=True),
-                "link": Key(LINK, "The ticket or page that documents it."),
-                "bug": _BUG,
-                "wayRound": Key(Text("a workaround"), "The documented workaround."),
-                "refused": Key(ERROR, "The resuming version rejects the checkpoint with this error.", field="error"),
+                **_UPGRADE,
                 "steps": Key(_CHANGES, "Step number or name → the keys of its expectation that differ."),
             },
             description="Pairs of versions where the second rejects, or does not simply resume, the checkpoint of the first.",
@@ -197,6 +201,25 @@ UPGRADES = ListOf(
     ),
     "a list of entries, each with a pair of version ranges and what differs there",
 )
+
+
+REFUSED_UPGRADES = MapOf(
+    Text("an id"),
+    Converted(
+        Record(
+            "an entry of `upgrades.yaml`",
+            {
+                "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
+                **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link", "refused")},
+                "link": replace(_UPGRADE["link"], required=True),
+                "refused": replace(_UPGRADE["refused"], required=True),
+            },
+        ),
+        _with_bug,
+    ),
+    "a mapping from id to entry",
+)
+"""What stands in ``upgrades.yaml`` of a suite: a version rejects the checkpoints of many cases for one reason."""
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:

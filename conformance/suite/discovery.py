@@ -180,11 +180,13 @@ class _Wanted:
         self._files = {id[:at] for id in ids for at, letter in enumerate(id) if letter == "."} | ids
         self._key = key.encode() if key is not None else None
 
-    def may_be_in(self, file: Path, id: str) -> bool:
+    def may_be_in(self, file: Path, id: str, catalogue: Catalogue | None) -> bool:
         """Whether a file with this id has to be read."""
         if id not in self._files:
             return False
-        if self._key is None:
+        if self._key is None or (
+            self._key == b"upgrades" and catalogue is not None and catalogue.names_upgrades_in(id)
+        ):
             return True
         try:
             with file.open("rb") as opened:
@@ -215,9 +217,12 @@ class _Reader:
             self._problems.append(Problem(path, 0, 0, f"no cases found: a case is a file ending in {SUFFIXES[0]}"))
         for file in cases:
             root = self._root(file, top)
-            if file not in self._seen and (self._wanted is None or self._wanted.may_be_in(file, id_of(file, root))):
+            if file not in self._seen and self._may_be_wanted(file, root):
                 self._seen.add(file)
                 self._cases_in(file, root)
+
+    def _may_be_wanted(self, file: Path, root: Path) -> bool:
+        return self._wanted is None or self._wanted.may_be_in(file, id_of(file, root), self._catalogue(root))
 
     def _read_one_of_matrix(self, path: Path) -> None:
         """For ``x.left-outer.yaml``, which does not exist: read that case of ``x.yaml``."""

@@ -1,0 +1,92 @@
+"""``upgrades.yaml`` of a suite: one reason for which a version rejects the checkpoints of many cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.core.versions import SparkVersion
+from conformance.judging.handoff_verdict import VersionPair, handoffs, not_applicable
+from conformance.language import InvalidCase
+from conformance.suite import discovery
+from tests.support.whole_suite import whole_suite
+
+CASE = """title: A title
+behaviour: [one]
+strength: observed
+streams: {events: event_time TIMESTAMP}
+query: [from: events, dropDuplicates: [event_time]]
+steps: [add: {events: [["12:00"]]}, idle: {}]
+"""
+OWN = """upgrades:
+  - {from: "==2.4.*", to: "==3.1.*", because: of this case, link: SPARK-1, steps: {2: {watermark: "11:00"}}}
+"""
+SHARED = """many:
+  from: "<3.0"
+  because: of all
+  link: SPARK-26154
+  refused: {class: IllegalArgumentException, message: version 1, stage: run}
+  cases: [f/a, f/b.two]
+"""
+BEFORE, AFTER = SparkVersion(2, 4, 8), SparkVersion(3, 0, 3)
+
+
+def suite(folder: Path, shared: str | None = SHARED) -> discovery.Suite:
+    (folder / "f").mkdir(exist_ok=True)
+    (folder / "behaviours.yaml").write_text("one: a sentence\n")
+    (folder / "f" / "a.yaml").write_text(CASE + OWN)
+    (folder / "f" / "b.yaml").write_text(CASE.replace("A title", "Title $(which)") + "matrix: {which: [one, two]}\n")
+    (folder / "upgrades.yaml").unlink(missing_ok=True)
+    if shared is not None:
+        (folder / "upgrades.yaml").write_text(shared)
+    return discovery.load([folder])
+
+
+def because(found: discovery.Suite, id: str, to: SparkVersion = AFTER) -> str | None:
+    (case,) = (one for one in found.cases if one.id == id)
+    entry = case.upgrade_between(BEFORE, to, 2)
+    return entry.because if entry else None
+
+
+def test_an_entry_holds_of_its_cases_after_what_they_say_themselves(tmp_path: Path) -> None:
+    found = suite(tmp_path)
+    found.raise_for_problems()
+    assert because(found, "f/a") == because(found, "f/b.two") == "of all"
+    assert because(found, "f/a", SparkVersion(3, 1, 3)) == "of this case"
+    assert because(found, "f/b.one") is None
+
+
+def test_digests_do_not_change(tmp_path: Path) -> None:
+    digests = [{case.id: case.digest for case in suite(tmp_path, shared).cases} for shared in (None, SHARED)]
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("  refused", "  refusd"), "unknown key 'refusd'"),
+        (("  link: SPARK-26154\n", ""), "needs the key `link`"),
+        (('from: "<3.0"', 'from: "3.x.y"'), "3.x.y"),
+        (("  cases: [f/a, f/b.two]\n", ""), "needs the key `cases`"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in SHARED
+    with pytest.raises(InvalidCase, match=message) as raised:
+        suite(tmp_path, SHARED.replace(*change)).raise_for_problems()
+    assert all(problem.path.name == "upgrades.yaml" and problem.line for problem in raised.value.problems)
+
+
+def test_every_case_that_the_suite_names_leaves_such_a_checkpoint() -> None:
+    """The outer joins that run on 2.4, and no other case: SPARK-26154."""
+    (catalogue,) = whole_suite().catalogues.values()
+    (entry,) = (catalogue.upgrades or {}).values()
+    pair = VersionPair(BEFORE, AFTER)
+    outer = {
+        handoff.case.id
+        for handoff in handoffs(case for case in whole_suite().cases if not case.topics)
+        if not_applicable(handoff, pair) is None
+        and any("outer" in str(one.arguments.get("how", "")).lower() for one in handoff.case.operations())
+    }
+    assert set(entry["cases"]) == outer
