@@ -2,10 +2,11 @@
 
     python -m tools.publish_upgrades upgrades-*.jsonl
 
-Each file may cover other cases and other versions. Every answer is judged by the cases of today; one that is not as its case says
-is named, and published like the others: a refusal that no case documents is what a reader must know first. What was observed is
-left out: statuses, error classes and reasons remain. Every case of the suite that leaves a checkpoint is announced for every pair
-of versions; where no run covers it, it is ``not-run``.
+Each file may cover other cases and other versions; later files win. What is published already stays where its case has not changed,
+unless a file has it again. Every answer is judged by the cases of today; one that is not as its case says is named, and published like
+the others: a refusal that no case documents is what a reader must know first. What was observed is left out: statuses, error classes
+and reasons remain. Every case of the suite that leaves a checkpoint is announced for every pair of versions; where no run covers it,
+it is ``not-run``.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ from reports.results.records import Header, Target, UpgradeCell
 from reports.results.upgrades import EXPECTED
 from reports.results.writing import ResultsWriter
 
+_OBSERVED = frozenset({"resumes", "differs", "refused", "unsupported", "violates"})
+"""Statuses that say what an engine did."""
+
 
 def main(arguments: Sequence[str]) -> None:
     suite = discovery.load()
     suite.raise_for_problems()
-    runs = [Results.read(Path(argument)) for argument in arguments]
+    before = [Results.read(UPGRADES, condensed=True)] if UPGRADES.is_file() else []
+    runs = [*before, *(Results.read(Path(argument)) for argument in arguments)]
     cases = {case.id: case for case in suite.cases}
-    cells = {cell.key: cell for cell in _of_today(runs, cases)}
+    cells = {cell.key: cell for cell in of_today(runs, cases)}
     publish(cells.values(), runs, cases, suite.digest, UPGRADES)
     print(f"{UPGRADES}: {len(cells)} cells")
 
@@ -72,21 +77,28 @@ def publish(
         writer.finish(max(run.footer.finished for run in runs))
 
 
-def _of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[UpgradeCell]:
+def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[UpgradeCell]:
+    """The answers of all runs as the cases of today judge them, without what was observed."""
     for run in runs:
         for cell in run.upgrades:
             case = cases.get(cell.case)
-            found = cell if case is None or case.digest == cell.case_digest else judged_again(cell, case)
             if case is None:
                 print(f"left out, as there is no such case any more: {cell.case}", file=sys.stderr)
                 continue
+            if cell.status == "not-run":
+                continue
+            if cell.observation is None and cell.status in _OBSERVED and cell.case_digest != case.digest:
+                print(f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.to}", file=sys.stderr)
+                continue
+            # Entries of ``upgrades.yaml`` are not in the digest of a case.
+            found = judged_again(cell, case)
             if found.status not in EXPECTED:
                 print(f"not as the case says: {cell.case}, {cell.origin} to {cell.to}: {found.status}", file=sys.stderr)
             yield slim(found)
 
 
 def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell:
-    """The cell as the case of today judges it."""
+    """The cell as the case of today judges it; as it is if nothing was observed."""
     pair = VersionPair(*(SparkVersion.parse(name.removeprefix("spark-")) for name in (cell.origin, cell.to)))
     handoff = CheckpointHandoff(case, cell.cut)
     if cell.observation is None:

@@ -12,12 +12,13 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import ContradictoryCell
 from reports.results.reading import Results
-from reports.results.records import Header, Target, UpgradeCell
+from reports.results.records import Footer, Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 from tests.support.observations import batch, case, expect, failed, observed, step, window
 from tests.support.runs import FINISHED, STARTED
-from tools.publish_upgrades import judged_again, publish, slim
+from tools.publish_upgrades import judged_again, of_today, publish, slim
 
+FOOTER = Footer(counts={}, finished=FINISHED)
 PAIR = VersionPair(SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0"))
 NAMES = ("spark-3.5.9", "spark-4.3.0")
 REFUSAL = Upgrade(because="another schema", link="SPARK-1", error=ExpectedError(classes=("Incompatible",), stage="run"))
@@ -37,9 +38,8 @@ def cell(of_case: Case) -> UpgradeCell:
     return UpgradeCell.of(of_case, NAMES, verdict, seen)
 
 
-def run(path: Path, *cells: UpgradeCell) -> Results:
-    """The results of one run of ``conformance upgrade``."""
-    about = Header(
+def header(*cells: UpgradeCell) -> Header:
+    return Header(
         suite="5" * 64,
         cases=(),
         targets=tuple(Target(name=name, spark=name.removeprefix("spark-")) for name in NAMES),
@@ -47,7 +47,11 @@ def run(path: Path, *cells: UpgradeCell) -> Results:
         pairs=(NAMES,),
         cuts={one.case: (one.cut,) for one in cells},
     )
-    with ResultsWriter(path, about) as writer:
+
+
+def run(path: Path, *cells: UpgradeCell) -> Results:
+    """The results of one run of ``conformance upgrade``."""
+    with ResultsWriter(path, header(*cells)) as writer:
         for one in cells:
             writer.write(one)
         writer.finish(FINISHED)
@@ -82,6 +86,23 @@ def test_an_answer_is_judged_by_the_case_of_today() -> None:
     today = of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64})
     found = judged_again(seen, today)
     assert (found.status, found.case_digest) == ("refused", "1" * 64)
+
+
+def test_an_answer_is_judged_again_though_its_case_has_the_same_digest() -> None:
+    """What ``upgrades.yaml`` says is not in it."""
+    seen = cell(of("f/a"))
+    (found,) = of_today([Results(header(), (), FOOTER, upgrades=(seen,))], {"f/a": of("f/a", REFUSAL)})
+    assert (seen.status, found.status, found.observation) == ("violates", "refused", None)
+
+
+def test_what_is_published_stays_unless_its_case_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    same, changed = (slim(cell(of(id, REFUSAL))) for id in ("f/same", "f/changed"))
+    cases = {
+        "f/same": of("f/same", REFUSAL),
+        "f/changed": of("f/changed", REFUSAL).model_copy(update={"digest": "1" * 64}),
+    }
+    assert tuple(of_today([Results(header(), (), FOOTER, upgrades=(same, changed))], cases)) == (same,)
+    assert "left out, as the case has changed: f/changed, spark-3.5.9 to spark-4.3.0" in capsys.readouterr().err
 
 
 def test_a_green_answer_without_what_was_observed_is_only_read_as_published(tmp_path: Path) -> None:
