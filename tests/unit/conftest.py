@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from conformance.core.case import Case
 from conformance.suite import discovery
 from harness.environments import java as javas
 from harness.environments.installer import Uv
@@ -47,14 +48,21 @@ def _suite_read_once() -> Iterator[None]:
 
     ``whole_suite`` is what ``discovery.load`` gives; all its values are frozen.
     """
-    load, shipped = discovery.load, discovery.shipped
+    load, some, shipped = discovery.load, discovery.some, discovery.shipped
 
     def read(paths: Iterable[Path] | None = None) -> discovery.Suite:
         # A test may put another suite in its place.
         return load(paths) if paths or discovery.shipped is not shipped else whole_suite()
 
+    def chosen(ids: Iterable[str], paths: Iterable[Path] | None = None, *, key: str | None = None) -> tuple[Case, ...]:
+        if paths or discovery.shipped is not shipped:
+            return some(ids, paths, key=key)
+        wanted = frozenset(ids)
+        return tuple(case for case in whole_suite().cases if case.id in wanted and (key is None or getattr(case, key)))
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discovery, "load", read)
+        patch.setattr(discovery, "some", chosen)
         yield
 
 
