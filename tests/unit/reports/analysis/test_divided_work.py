@@ -56,7 +56,8 @@ def test_a_slow_item_keeps_no_other_waiting() -> None:
             rest_done.set()
         return os.getpid()
 
-    assert divide(range(10), work, few=5).count(here) <= 1
+    # When the other process does its last but one, this one may take the last.
+    assert divide(range(10), work, few=5).count(here) <= 2
 
 
 def test_many_items_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
