@@ -24,7 +24,7 @@ from reports.analysis.questions import questions
 from reports.analysis.report import Report
 from reports.analysis.specification import Specification
 from reports.html.questions_page import llms_text, questions_markdown
-from reports.html.specification_pages import INDEX, SpecificationPages, pages_of_report
+from reports.html.specification_pages import APPENDIX, INDEX, SpecificationPages, pages_of_report
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "https://github.com/watermark-conformance/watermark-conformance/blob/main/"
@@ -50,7 +50,8 @@ _IN_LIST = re.compile(r"^( {2,3})```.*?^\1```$", re.MULTILINE | re.DOTALL)
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the chapters into the navigation."""
-    names = [f"{CHAPTERS}/{INDEX}", *(f"{CHAPTERS}/{chapter.name}.md" for chapter in _specification().chapters)]
+    chapters = (f"{chapter.name}.md" for chapter in _specification().chapters)
+    names = [f"{CHAPTERS}/{name}" for name in (INDEX, *chapters, APPENDIX)]
     for entry in config.nav or ():
         for part in entry.get("Reference", ()):
             if isinstance(part, dict) and "Specification" in part:

@@ -40,13 +40,13 @@ class _FrameBuilder:
     def pipeline(self, pipeline: Pipeline) -> Frame:
         first, *rest = pipeline.operations
         if first.name != "from":
-            raise Unpredictable(first.name)
+            raise Unpredictable(f"the operation {first.name}")
         stream = first.arguments["from"]
         frame = Frame.read(stream, self._case.streams[stream], self._rules, self._ids, first.arguments.get("name"))
         for operation in rest:
             step = OPERATIONS.get(operation.name)
             if step is None:
-                raise Unpredictable(operation.name)
+                raise Unpredictable(f"the operation {operation.name}")
             frame = step(self, frame, operation)
         return frame
 

@@ -15,6 +15,8 @@ from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
 from conformance.model.catalogue import catalogue as model_rules
 from conformance.model.rule_text import RuleReader, readers, value_text
+from conformance.model.versioned_data import Wording, features
+from conformance.oracle.unpredicted import VARIES, UnpredictedConstruct, unpredicted
 from reports.analysis.report import Report
 from reports.analysis.standing import Evidence
 from reports.results.records import Target
@@ -98,10 +100,36 @@ class Chapter:
 
 
 @dataclass(frozen=True)
+class StatedFeature:
+    """A construct that some versions lack, as the model has it."""
+
+    name: str
+    spark: str
+    """The versions that have it."""
+    link: str
+    """The ticket."""
+    error: tuple[str, str] | None
+    """Class and message on the other versions; None if they ignore it or refuse it elsewhere."""
+
+
+@dataclass(frozen=True)
 class Specification:
     chapters: tuple[Chapter, ...]
     targets: tuple[Target, ...]
     """The versions with results, oldest first."""
+
+    @property
+    def features(self) -> tuple[StatedFeature, ...]:
+        """What some versions lack."""
+        return tuple(
+            StatedFeature(name, str(one.spark), one.link, None if one.missing is None else _error(one.missing))
+            for name, one in features().items()
+        )
+
+    @property
+    def unpredicted(self) -> tuple[UnpredictedConstruct, ...]:
+        """What the model does not predict."""
+        return unpredicted()
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -134,6 +162,10 @@ class Specification:
             ),
             report.versions,
         )
+
+
+def _error(missing: Wording) -> tuple[str, str]:
+    return missing.classes[0], missing.text.replace("{what}", VARIES)
 
 
 def _place(id: str, entry: Mapping[str, Any]) -> tuple[int, int]:

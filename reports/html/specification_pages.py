@@ -14,7 +14,15 @@ from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.report import Report
-from reports.analysis.specification import TITLE, Chapter, RuleVersion, Specification, StatedRule, Statement
+from reports.analysis.specification import (
+    TITLE,
+    Chapter,
+    RuleVersion,
+    Specification,
+    StatedFeature,
+    StatedRule,
+    Statement,
+)
 from reports.analysis.standing import GLYPHS, WORDS, Evidence, Variation
 from reports.html.addresses import InAFolder, case_key
 from reports.html.markdown_text import block, code, link, sources, text
@@ -22,6 +30,7 @@ from reports.html.standalone_page import write_standalone
 from reports.results.status import MARKS
 
 INDEX = "index.md"
+APPENDIX = "appendix.md"
 ONE_PAGE = "specification.html"
 _MARKDOWN = FileKind("a page of the specification", any_content)
 _MANY = 4
@@ -53,14 +62,15 @@ class SpecificationPages:
     def markdown(self) -> Mapping[str, str]:
         """Name of a file → its content: the index, and a page for each chapter."""
         chapters = {f"{chapter.name}.md": self._chapter(chapter) for chapter in self.specification.chapters}
-        return {INDEX: self._index(), **chapters}
+        return {INDEX: self._index(), **chapters, APPENDIX: self._appendix()}
 
     def one_page(self) -> str:
         """All of it, as Markdown with nothing folded."""
         chapters = self.specification.chapters
         contents = "\n".join(f"- [{one.number} {one.title}](#chapter-{one.number})" for one in chapters)
         body = "\n".join(self._chapter(chapter, 2, folded=False) for chapter in chapters)
-        return f"# {TITLE}\n\n{self._preface()}\n## Contents\n\n{contents}\n\n{body}"
+        contents += f"\n- [{_APPENDIX_TITLE}](#appendix)"
+        return f"# {TITLE}\n\n{self._preface()}\n## Contents\n\n{contents}\n\n{body}\n{self._appendix(2)}"
 
     def _preface(self) -> str:
         specification, results = self.specification, self.report.results
@@ -83,7 +93,34 @@ class SpecificationPages:
             lines += [
                 f"- {link(one.number, f'{page}#{one.number}')} {text(one.sentence)}" for one in chapter.statements
             ]
+        lines += [
+            f"\n## {link(_APPENDIX_TITLE, APPENDIX)}\n",
+            f"- {link(_FEATURES, f'{APPENDIX}#features')}",
+            f"- {link(_UNPREDICTED, f'{APPENDIX}#not-predicted')}",
+        ]
         return "\n".join(lines) + "\n"
+
+    def _appendix(self, level: int = 1) -> str:
+        """The features that some versions lack, and what the model does not predict."""
+        marks = "#" * level
+        rows = [
+            f"| {text(one.name)} | {code(one.spark)} | {_without(one)} | {sources([one.link])} |"
+            for one in self.specification.features
+        ]
+        items = [f"- {text(one.name)} ({code(one.module)})" for one in self.specification.unpredicted]
+        return "\n".join(
+            [
+                f'<a id="appendix"></a>\n\n{marks} {_APPENDIX_TITLE}\n',
+                f'<a id="features"></a>\n\n{marks}# {_FEATURES}\n',
+                "| feature | Spark | other versions | source |\n|---|---|---|---|",
+                *rows,
+                f'\n<a id="not-predicted"></a>\n\n{marks}# {_UNPREDICTED}\n',
+                "The model has no opinion on a case that contains one of these; … stands for what depends on the query. "
+                "Such a case is judged by its own expectations alone.\n",
+                *items,
+                "",
+            ]
+        )
 
     def _chapter(self, chapter: Chapter, level: int = 1, *, folded: bool = True) -> str:
         head = f'<a id="chapter-{chapter.number}"></a>\n\n{"#" * level} {chapter.number} {text(chapter.title)}\n'
@@ -111,6 +148,20 @@ class SpecificationPages:
         first, rest = (items[:_MANY], items[_MANY:]) if folded else (items, [])
         more = _fold(f"{counted(len(rest), 'more case')}", "\n".join(rest)) if rest else ""
         return f"*Tested by {counted(len(items), 'case')}:*\n\n" + "\n".join(first) + f"\n\n{more}"
+
+
+_APPENDIX_TITLE = "Appendix: versions of features, and limits of the model"
+_FEATURES = "Features that some versions lack"
+_UNPREDICTED = "What the reference model does not predict"
+
+
+def _without(feature: StatedFeature) -> str:
+    """What versions without a feature do."""
+    return (
+        "ignored, or refused elsewhere"
+        if feature.error is None
+        else f"{code(feature.error[0])}: {text(feature.error[1])}"
+    )
 
 
 _LEGEND = " · ".join(f"{GLYPHS[standing]} {words}" for standing, words in WORDS.items()) + "\n"

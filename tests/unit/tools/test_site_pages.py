@@ -115,7 +115,8 @@ def test_the_chapters_are_put_into_the_navigation(settings):
     found = site_pages.on_config(Config()).nav
     (chapters,) = (part["Specification"] for part in found[-1]["Reference"] if "Specification" in part)
     assert chapters[0] == "specification/index.md"
-    assert len(chapters) == len(published_specification().chapters) + 1
+    assert chapters[-1] == "specification/appendix.md"
+    assert len(chapters) == len(published_specification().chapters) + 2
 
 
 def page(uri):

@@ -8,10 +8,19 @@ from html.parser import HTMLParser
 import pytest
 
 from conformance.cli.main import main
+from conformance.model.versioned_data import features
+from conformance.oracle.unpredicted import unpredicted
 from reports.analysis.questions import questions
 from reports.html.markdown_text import code, link, text
 from reports.html.questions_page import llms_text, questions_markdown
-from reports.html.specification_pages import ONE_PAGE, SpecificationPages, pages_of_report, render, write_specification
+from reports.html.specification_pages import (
+    APPENDIX,
+    ONE_PAGE,
+    SpecificationPages,
+    pages_of_report,
+    render,
+    write_specification,
+)
 from tests.support.published import published_report, published_specification
 
 PAGES = SpecificationPages(published_report(), published_specification(), pages_of_report("../report"))
@@ -54,6 +63,13 @@ def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
         found = links_of(f"{chapter.name}.md")
         assert {one.number for one in chapter.statements} <= found.places
         assert found.repeated == []
+
+
+def test_the_appendix_has_every_feature_and_all_that_the_model_does_not_predict():
+    page = MARKDOWN[APPENDIX]
+    assert [name for name in features() if f"\n| {text(name)} | " not in page] == []
+    assert [one for one in unpredicted() if f"\n- {text(one.name)} (`{one.module}`)" not in page] == []
+    assert {"appendix", "features", "not-predicted"} <= Links(render(PAGES.one_page())).places
 
 
 def test_links_between_the_pages_lead_to_a_place():
