@@ -1,8 +1,8 @@
 """What the commands that read results take for many cells: ``python benchmarks/results_at_scale.py [--cells 100000]``.
 
 The cells are the published ones, repeated under other names, so all but the first of each has no case in the suite. For each
-command a line with its seconds and the most memory its process held. Seconds are those of the processor, which others on the
-machine do not lengthen. With ``--before FOLDER``, another checkout of this
+command a line with its seconds, those by the clock in brackets, and the most memory that one of its processes held. Seconds are
+those of the processors, which others on the machine hardly lengthen. With ``--before FOLDER``, another checkout of this
 repository runs each command too, by turns with this one, and each line has the ratios.
 """
 
@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,11 +32,14 @@ class Cost:
     """Of one command."""
 
     seconds: float
+    """Of all processors."""
+    took: float
+    """Seconds by the clock."""
     most_bytes: int
     exit_code: int
 
     def __str__(self) -> str:
-        return f"{self.seconds:6.1f} s, {self.most_bytes / _MB:5.0f} MB"
+        return f"{self.seconds:6.1f} s ({self.took:.1f} s), {self.most_bytes / _MB:5.0f} MB"
 
 
 def main() -> None:
@@ -74,6 +78,7 @@ def main() -> None:
 
 def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
     """Run a command of a checkout in a process of its own."""
+    begun = time.monotonic()
     run = subprocess.Popen(
         [sys.executable, "-m", "conformance.cli.main", *arguments],
         cwd=folder,
@@ -83,7 +88,7 @@ def cost(tree: Path, arguments: Sequence[str], folder: Path) -> Cost:
     _, status, used = os.wait4(run.pid, 0)
     # Kilobytes, except on macOS.
     most = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return Cost(used.ru_utime + used.ru_stime, most, os.waitstatus_to_exitcode(status))
+    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - begun, most, os.waitstatus_to_exitcode(status))
 
 
 def write(path: Path, source: Path, at_least: int, *, half: int | None = None, **changed: Any) -> int:

@@ -6,11 +6,12 @@ The model gets the case without its expectations, so the code that judges an eng
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import cast
 
 from conformance.core.case import Add, Backlog, Case, Expectation, Partitioned, Restart
+from conformance.core.metrics import missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
@@ -41,11 +42,42 @@ class Prediction:
     read: RulesRead = field(compare=False)
     """The rules that decided it."""
 
+    def on(self, version: SparkVersion) -> Prediction | None:
+        """The same on another version; None if that may do otherwise.
+
+        Made with the rules of its own version.
+        """
+        if missing_of_operators(version) != missing_of_operators(self.version):
+            return None
+        if self.read.tell_apart(rules_of(self.version), rules_of(version)):
+            return None
+        return replace(self, version=version)
+
     def columns_of(self, step: int) -> tuple[Column, ...]:
         """What the query of the step with this number emits."""
         return next(
             (self.observation.columns_of(one) for one in self.observation.steps if one.number == step), self.columns
         )
+
+
+class CasePredictions:
+    """The predictions for one case, version after version. The model runs again only where a version may do otherwise."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self._made: list[Prediction] = []
+
+    def on(self, version: SparkVersion) -> Prediction:
+        """As ``predict``.
+
+        Raises:
+            Unpredictable, ModelDefect: as ``predict``.
+        """
+        known = next((same for made in self._made if (same := made.on(version)) is not None), None)
+        if known is not None:
+            return known
+        self._made.append(predict(self.case, version))
+        return self._made[-1]
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:

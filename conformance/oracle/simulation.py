@@ -29,6 +29,7 @@ from conformance.oracle.plan_builder import frame_of
 Json: TypeAlias = Any
 
 _EPOCH = datetime(1970, 1, 1)
+_DROPPED = "numRowsDroppedByWatermark"
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class CaseSimulation:
     def __init__(self, case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> None:
         self._case = case
         self._order = order
-        self._version = version
+        self._missing = metrics.missing_of_operators(version)
         self._rules = rules
         self._settings = QuerySettings(case.output_mode, case.trigger, case.conf)
         self._pipeline = case.query
@@ -227,7 +228,7 @@ class CaseSimulation:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
-        counts = metrics.missing(metrics.DROPPED, self._version) is None or not batch.operators
+        counts = _DROPPED not in self._missing or not batch.operators
         statistics = batch.event_time
         return BatchSeen(
             id=batch.id,
@@ -279,7 +280,7 @@ class CaseSimulation:
             "numRowsTotal": one.state_rows,
             "numRowsUpdated": one.updated,
             "numRowsRemoved": one.removed,
-            "numRowsDroppedByWatermark": one.dropped,
+            _DROPPED: one.dropped,
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)
@@ -292,11 +293,7 @@ class CaseSimulation:
                 "numRegisteredTimers": one.timers.registered,
                 "numDeletedTimers": one.timers.deleted,
             }
-        return {
-            key: value
-            for key, value in known.items()
-            if metrics.missing(f"stateOperators.{key}", self._version) is None
-        }
+        return {key: value for key, value in known.items() if key not in self._missing}
 
 
 STATE_STORES = {"symmetricHashJoin": 4}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -50,6 +51,8 @@ def divide(
     parts = [items[at : at + length] for at in range(0, len(items), length)]
     context = multiprocessing.get_context("fork")
     numbers = _numbers(len(parts))
+    # What there is by now is shared as long as no process looks through it for garbage.
+    gc.freeze()
     try:
         others = []
         for _ in range(processes - 1):
@@ -64,6 +67,7 @@ def divide(
         results = dict(_taken(work, parts, numbers))
     finally:
         os.close(numbers)
+        gc.unfreeze()
     for process, receiver in others:
         with suppress(EOFError):
             results |= receiver.recv()

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
+from reports.analysis.equivalence import Behaviour, behaviours
 from reports.results.evidence import answers_policies
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
@@ -87,6 +88,12 @@ class Matrix:
         for case in self.cases:
             found.setdefault(case.rpartition("/")[0], []).append(case)
         return {family: tuple(cases) for family, cases in found.items()}
+
+    @cached_property
+    def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
+        """Case → its distinct behaviours."""
+        rows = ((case, [self.cells.get((case, target.name)) for target in self.targets]) for case in self.cases)
+        return {case: behaviours([cell for cell in cells if cell is not None]) for case, cells in rows}
 
     @cached_property
     def bugs(self) -> Mapping[str, tuple[DocumentedDifference, ...]]:

@@ -5,7 +5,7 @@ Computed once, when the report is made; pages only show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -20,13 +20,16 @@ from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
 from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.mutation_score import detected
-from conformance.oracle.prediction import Prediction, predict, verdict_on
+from conformance.oracle.prediction import CasePredictions, Prediction, verdict_on
 from reports.analysis.divided_work import divide
 from reports.analysis.equivalence import has_behaviour
 from reports.analysis.model_fates import BatchFates, batch_fates
 from reports.results.records import Cell, Target
 
 ToneAndLine: TypeAlias = tuple[str, str]
+
+_FEW_CASES = 20
+"""About so many the model is asked in one process."""
 
 
 class Predicted(Protocol):
@@ -122,7 +125,7 @@ class ModelAgreement:
 def model_agreement(
     cases: Mapping[str, Case],
     cells: Mapping[tuple[str, str], Cell],
-    targets: Iterable[Target],
+    targets: Sequence[Target],
     shown: frozenset[tuple[str, str]],
     predictor: Predictor,
     first: Callable[[], object] | None = None,
@@ -136,15 +139,20 @@ def model_agreement(
         shown: the cells whose prediction a page shows.
         first: what this process may do while others ask.
     """
+    places = {target.name: place for place, target in enumerate(targets)}
+    # All about one case in one process: where versions do the same, the model runs once.
     asked = [
-        _Question(cases[cell.case], target, version, cell)
-        for target in targets
-        if (version := target.version) is not None
-        for id in cases
-        if (cell := cells.get((id, target.name))) is not None and has_behaviour(cell)
+        [
+            _Question(case, target, version, cell)
+            for target in targets
+            if (version := target.version) is not None
+            and (cell := cells.get((id, target.name))) is not None
+            and has_behaviour(cell)
+        ]
+        for id, case in cases.items()
     ]
-    parts = divide(asked, partial(_answers, shown=shown, predictor=predictor), first=first)
-    found = [one for part in parts for one in part]
+    parts = divide(asked, partial(_answers, shown=shown, predictor=predictor), few=_FEW_CASES, first=first)
+    found = sorted((one for part in parts for one in part), key=lambda one: places[one[0].target.name])
     return ModelAgreement(
         answers=tuple(answer for answer, _ in found),
         predictions={(answer.case, answer.target.name): one for answer, one in found if one is not None},
@@ -164,12 +172,13 @@ class _Question:
 
 
 def _answers(
-    asked: Iterable[_Question], *, shown: frozenset[tuple[str, str]], predictor: Predictor
+    asked: Iterable[Iterable[_Question]], *, shown: frozenset[tuple[str, str]], predictor: Predictor
 ) -> list[tuple[ThreeAnswers, ModelPrediction | None]]:
     """Of each question the three answers, and the prediction if a page shows it; none where the engine gave no answer."""
     return [
         _answer(one, observation, predictor, is_shown=(one.cell.case, one.target.name) in shown)
-        for one in asked
+        for about_case in asked
+        for one in about_case
         if (observation := one.cell.observation) is not None
     ]
 
@@ -214,9 +223,19 @@ class _ByTheReferenceModel:
         return verdict_on(self.case, self.prediction).status in AGREEING
 
 
-def reference_model(case: Case, version: SparkVersion) -> Predicted | None:
-    """The prediction of the reference model; None if the case uses something it does not support."""
-    try:
-        return _ByTheReferenceModel(case, predict(case, version))
-    except Unpredictable:
-        return None
+class ReferenceModel:
+    """The reference model as a ``Predictor``; it remembers the case that it was asked about last."""
+
+    def __init__(self) -> None:
+        self._last: CasePredictions | None = None
+
+    def __call__(self, case: Case, version: SparkVersion) -> Predicted | None:
+        if self._last is None or self._last.case is not case:
+            self._last = CasePredictions(case)
+        try:
+            return _ByTheReferenceModel(case, self._last.on(version))
+        except Unpredictable:
+            return None
+
+
+reference_model = ReferenceModel()

@@ -15,7 +15,7 @@ from conformance.suite.discovery import Suite
 from conformance.variants.variant import MARK
 from reports.analysis.change import Changes, changes
 from reports.analysis.columns import BesideApache, Column, beside_apache
-from reports.analysis.equivalence import Behaviour, behaviours
+from reports.analysis.equivalence import Behaviour
 from reports.analysis.features import features
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
@@ -131,14 +131,10 @@ class Report:
         """Case id → the features of its query; without cases that were not found or changed since."""
         return {id: features(case) for id, case in self.cases.items()}
 
-    @cached_property
+    @property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:
         """Case id → its distinct behaviours."""
-        found = {}
-        for case in self.matrix.cases:
-            cells = [self.matrix.cells.get((case, target.name)) for target in self.targets]
-            found[case] = behaviours([cell for cell in cells if cell is not None])
-        return found
+        return self.matrix.behaviours
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:

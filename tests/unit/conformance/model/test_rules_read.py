@@ -10,7 +10,9 @@ from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Unpredictable
 from conformance.model.rules_read import RulesRead, WatchedRules
-from conformance.oracle.prediction import predict
+from conformance.oracle import prediction
+from conformance.oracle.explanation import explanation_lines
+from conformance.oracle.prediction import CasePredictions, predict
 from tests.support.whole_suite import whole_suite
 
 V334, V430 = map(SparkVersion.parse, ("3.3.4", "4.3.0"))
@@ -74,12 +76,30 @@ def test_a_rule_that_was_not_read_changes_no_prediction(version: SparkVersion) -
     unread = 0
     for case in whole_suite().cases[::80]:
         try:
-            prediction = predict(case, version)
+            found = predict(case, version)
         except Unpredictable:
             continue
         for _, altered in other_readings(version):
-            if not prediction.read.tell_apart(rules_of(version), altered):
+            if not found.read.tell_apart(rules_of(version), altered):
                 unread += 1
                 other = predict(case, version, altered).observation
-                assert other.behaviour_digest == prediction.observation.behaviour_digest
+                assert other.behaviour_digest == found.observation.behaviour_digest
     assert unread > 100
+
+
+def test_a_version_takes_the_prediction_of_another_that_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[SparkVersion] = []
+    monkeypatch.setattr(prediction, "predict", lambda case, version: runs.append(version) or predict(case, version))
+    asked = 0
+    for case in whole_suite().cases[::80]:
+        predictions = CasePredictions(case)
+        for version in map(SparkVersion.parse, ("3.0.3", "3.3.4", "3.5.9", "4.1.4", "4.2.1", "4.3.0")):
+            try:
+                own = predict(case, version)
+            except Unpredictable:
+                continue
+            found = predictions.on(version)
+            asked += 1
+            assert (found.version, found.columns, found.observation) == (version, own.columns, own.observation)
+            assert [*map(str, explanation_lines(case, found))] == [*map(str, explanation_lines(case, own))]
+    assert 10 < len(runs) < asked
