@@ -9,12 +9,12 @@ import typer
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
-from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
+from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.core.case import Source
 from conformance.runner.project import Project
-from conformance.runner.session import RunOptions, plan_run, run_plan
+from conformance.runner.session import RunOptions, Witness, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """
@@ -45,6 +45,9 @@ Examples:
 
   # also run each case in every way that must not change its result
   conformance run cases/late-drops --variant all
+
+  # does the checkpoint have as many rows of state as the progress says?
+  conformance run cases/deduplication --spark 4.3 --witness statestore
 
   # with the rows as records of Kafka instead of files
   conformance run --spark 3.5 --source kafka
@@ -150,6 +153,14 @@ def run(
     code: Code,
     cluster: engine_options.Cluster,
     state_store: engine_options.StateStore = None,
+    witness: Annotated[
+        Witness | None,
+        option(
+            "After each step, count the rows of the state with Spark's data source too (4.0 or newer).",
+            "statestore",
+            ENGINES,
+        ),
+    ] = None,
     speed: engine_options.Speed,
     fresh: engine_options.Fresh = False,
     repeat: Annotated[int, option("Run each cell N times; results that disagree are flaky.", "N", SPEED, min=1)] = 1,
@@ -178,6 +189,7 @@ def run(
             policy_engines=policy_engine or (),
             state_store=state_store,
             repeat=repeat,
+            witness=witness,
             fresh=fresh,
             runtime=engine_options.runtime_options(engines, cluster, connect=connect, code=code),
             work=engines.work,

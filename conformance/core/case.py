@@ -28,7 +28,7 @@ KillPoint: TypeAlias = Literal["rest", "planned", "running", "emitted", "committ
 """When the engine is killed: while nothing runs; after the offsets of a micro-batch are logged; after one of its partitions has
 run; after its rows are out; after it is committed and before the next one is planned."""
 Damage: TypeAlias = Literal["gone", "empty", "truncated"]
-CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "state"]
+CheckpointPart: TypeAlias = Literal["metadata", "offsets", "commit", "delta", "snapshot", "state"]
 """``offsets`` and ``commit``: the newest entry of that log. ``delta``: the newest version of every state store. ``state``: the folder."""
 
 

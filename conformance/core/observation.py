@@ -203,6 +203,15 @@ class BatchSeen(_Frozen):
         return self.id, self.kind, self.watermark, self.next_watermark, rows, self.dropped, self.state
 
 
+class StoredState(_Frozen):
+    """The state of one operator in the checkpoint, as Spark's data source ``statestore`` reads it."""
+
+    operator: str
+    """As in the metadata of the state: ``stateStoreSave``, ``symmetricHashJoin``, ``dedupe`` …"""
+    rows: int | None
+    """None if it keeps variables of a processor, which are not counted."""
+
+
 class Interrupted(_Frozen):
     """A micro-batch that had emitted its rows, but was not committed, when the engine was killed."""
 
@@ -226,6 +235,8 @@ class StepSeen(_Frozen):
     """What the query of this step emits; empty if that is what the last query of the case emits."""
     interrupted: Interrupted | None = None
     """For a step in which the engine was killed. ``batches`` has those that ran before the kill and those of the next engine."""
+    stored: tuple[StoredState, ...] | None = None
+    """The state after the last micro-batch, of each stateful operator in the order of ids; None if it was not read."""
 
     @property
     def behaviour(self) -> StepBehaviour:

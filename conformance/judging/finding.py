@@ -256,21 +256,19 @@ class StaleEntry(_Finding):
 
 
 class WitnessesDisagree(_Finding):
-    """Progress, offset log and commit log disagree on the watermark of a micro-batch."""
+    """Independent sources disagree on the watermark of a micro-batch, or on the state after it."""
 
     kind: Literal["witness"] = "witness"
-    aspect: Literal["watermark"] = "watermark"
+    aspect: Literal["watermark", "state"] = "watermark"
     expected: Json
-    """The watermark in the checkpoint's offset log."""
+    """The watermark in the checkpoint's offset log; the state rows of each operator in the progress."""
     observed: Json
-    """The watermark in the other source."""
-    witness: Literal["progress", "commit log of the batch before"]
+    """The same in the other source."""
+    witness: Literal["progress", "commit log of the batch before", "data source statestore"]
 
     def body(self) -> Iterator[str]:
-        yield (
-            f"watermark: the offset log says the batch ran with {cell(self.expected)}, "
-            f"the {self.witness} says {cell(self.observed)}"
-        )
+        source = "the progress says" if self.aspect == "state" else "the offset log says the batch ran with"
+        yield f"{self.aspect}: {source} {cell(self.expected)}, the {self.witness} says {cell(self.observed)}"
 
 
 class ReplayDiffers(_Finding):

@@ -14,7 +14,7 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import ticket
 from conformance.judging.expected import Steps, Unsupported
 from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
-from conformance.judging.log_consistency import disagreements, lost_or_doubled
+from conformance.judging.log_consistency import disagreements, lost_or_doubled, state_disagreements
 from conformance.judging.rows import OutputSchema
 from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
 from conformance.judging.unread_streams import why_unread
@@ -60,7 +60,8 @@ def judgement(case: Case, observation: Observation, results: StepResults, stale:
     """
     if results.broken is not None:
         return Judgement("broken", results.findings, (results.broken, *results.notes))
-    wrong = (*results.findings, *disagreements(case, observation), *lost_or_doubled(case, observation))
+    witnesses = (disagreements, state_disagreements, lost_or_doubled)
+    wrong = (*results.findings, *(found for compared in witnesses for found in compared(case, observation)))
     # Findings about the same step and micro-batches stand together.
     findings = (*stale, *sorted(wrong, key=lambda found: (found.place.step or 0, found.place.batches)))
     return Judgement("violates" if findings else None, findings, results.notes)

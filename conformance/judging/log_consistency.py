@@ -1,7 +1,8 @@
-"""Compares the three records of a watermark: progress, offset log and commit log. A disagreement is a finding.
+"""Compares the records of a watermark (progress, offset log, commit log) and of the state. A disagreement is a finding.
 
 The offset log has the watermark that a micro-batch was planned with, the progress the one it ran with, and the commit log of
-the previous micro-batch the one it should run with: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``.
+the previous micro-batch the one it should run with: Spark's ``OffsetSeqMetadata`` and ``CommitMetadata``. The progress counts the rows
+of the state while they change; the data source ``statestore``, where it was asked, has read them from the checkpoint.
 """
 
 from __future__ import annotations
@@ -42,6 +43,27 @@ def disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDis
                     witness="commit log of the batch before",
                 )
             before = batch
+
+
+def state_disagreements(case: Case, observation: Observation) -> Iterator[WitnessesDisagree]:
+    """Every step after which the state in the checkpoint does not have as many rows as the progress says."""
+    for step in observation.steps:
+        if step.stored is None:
+            continue
+        last = step.batches[-1]
+        counted = last.state
+        stored = tuple(one.rows for one in step.stored)
+        # What a processor keeps in variables is not counted.
+        if len(stored) == len(counted):
+            counted = tuple(rows if other is not None else None for rows, other in zip(counted, stored, strict=True))
+        if counted != stored:
+            yield WitnessesDisagree(
+                aspect="state",
+                place=FindingLocation.of_step(case, step.number, (last.id,)),
+                expected=counted,
+                observed=stored,
+                witness="data source statestore",
+            )
 
 
 def lost_or_doubled(case: Case, observation: Observation) -> Iterator[ReplayDiffers]:

@@ -64,8 +64,8 @@ _DAMAGE = Record(
     {
         how: Key(
             _PART,
-            f"The part to {what}: the newest entry of a log, the newest version of each state store, the metadata file, "
-            "or the state folder.",
+            f"The part to {what}: the newest entry of a log, the newest version of each state store or its newest snapshot, "
+            "the metadata file, or the state folder.",
         )
         for how, what in zip(get_args(Damage), ("remove", "empty", "truncate to half its length"), strict=True)
     },

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from conformance.core.case import Case, Source
 from conformance.core.observation import Identity
@@ -27,6 +27,7 @@ from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
 from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import EngineLocation
+from harness.engine.request import READ_STATE
 from harness.environments import readiness
 from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
@@ -44,6 +45,8 @@ from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
 
 V = TypeVar("V")
+Witness: TypeAlias = Literal["statestore"]
+"""``statestore``: Spark's data source for the state in a checkpoint."""
 Record: TypeAlias = Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
 """A judged cell as it stands in a results file; without a run if it needed none."""
 
@@ -102,6 +105,8 @@ class RunOptions(SessionOptions):
     policy_engines: Sequence[str] = ()
     """Names of real engines that cases on watermark policies run on, or ``all``."""
     repeat: int = 1
+    witness: Witness | None = None
+    """What else is asked after each step."""
 
 
 def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
@@ -239,6 +244,8 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
     limits = options.concurrency.limits(
         len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
     )
+    if options.witness is not None:
+        limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
     names = [target.name for target in plan.targets]
     if not plan.policy_cases:
         return run_and_write(options, plan.header, cells, JudgeCases(), limits, display, cell_record)

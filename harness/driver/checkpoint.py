@@ -8,6 +8,10 @@ from typing import Any, cast
 
 from .backend import Files, ReadableFiles
 
+_SNAPSHOTS = ("snapshot", "zip")
+_CHANGES = ("delta", "changelog")
+"""How the names of files of the state end."""
+
 
 class NothingToDamage(Exception):
     """The checkpoint lacks the part that the case damages."""
@@ -58,7 +62,8 @@ class Checkpoint:
         """Damage a part of the checkpoint, as a crash on storage without atomic renames or a user might.
 
         ``how``: ``gone``, ``empty`` (zero bytes) or ``truncated`` (half of it). ``part``: ``metadata``; the newest entry of the
-        ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``state``, the directory of all stores.
+        ``offsets`` or of the ``commit`` log; ``delta``, the newest version of every state store; ``snapshot``, the newest of them that is
+        whole and not a change; ``state``, the directory of all stores.
 
         Raises:
             NothingToDamage: the checkpoint has no such part.
@@ -85,10 +90,11 @@ class Checkpoint:
             newest = self._newest(log)
             return [] if newest is None else [self._file(log, newest)]
         # state/<operator>/<partition>[/<store>]/<version>.delta (.changelog, .zip: RocksDB, flat whatever the store)
+        kinds = _SNAPSHOTS if part == "snapshot" else _SNAPSHOTS + _CHANGES
         stores: dict[str, dict[int, list[str]]] = {}
         for path in self._writable.files_below(posixpath.join(self.path, "state")):
             number, _, kind = posixpath.basename(path).partition(".")
-            if number.split("_")[0].isdigit() and kind in ("delta", "snapshot", "changelog", "zip"):
+            if number.split("_")[0].isdigit() and kind in kinds:
                 versions = stores.setdefault(posixpath.dirname(path), {})
                 versions.setdefault(int(number.split("_")[0]), []).append(path)
         return [path for versions in stores.values() for path in versions[max(versions)]]

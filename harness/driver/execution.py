@@ -20,6 +20,7 @@ from .permission import check_frame
 from .progress import batch_seen, executed
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
+from .stored_state import ASKED, stored_state
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
@@ -107,7 +108,10 @@ class Execution:
                     batches = self._batches(tolerant=error is not None)
                 self._executors |= self._backend.executors()
                 seen = self._step_seen(number, batches, error, started)
-                yield {**seen, "plan": self._plan() if step.plan and error is None else None}
+                if error is None:
+                    seen["plan"] = self._plan() if step.plan else None
+                    seen["stored"] = self._stored(batches)
+                yield seen
                 if error is not None:
                     break
         except KillPointReached:
@@ -380,6 +384,10 @@ class Execution:
 
     def _plan(self) -> str:
         return self._backend.plan(self._query, self._frame, self._has_executed)
+
+    def _stored(self, batches: list[dict[str, Any]]) -> Any:
+        asked = self._conf.get(ASKED) == "true"
+        return stored_state(self._session, self._checkpoint.path, batches) if asked else None
 
     def _close(self) -> None:
         self._stop_own_queries()

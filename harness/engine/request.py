@@ -35,6 +35,9 @@ from harness.engine.protocol import (
 from harness.engine.segments import Segment
 from harness.errors import HarnessError
 
+READ_STATE = "spark.conformance.readState"
+"""The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/stored_state.py``)."""
+
 
 def request_for(
     case: Case,

@@ -1,4 +1,4 @@
-"""Progress, offset log and commit log: witnesses of the same watermark."""
+"""Progress, offset log and commit log: witnesses of the same watermark. Progress and data source: of the same state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.core.case import Change, Restart, Step
-from conformance.core.observation import Interrupted
+from conformance.core.observation import Interrupted, StoredState
 from conformance.judging.finding import ReplayDiffers, WitnessesDisagree
 from conformance.judging.verdict import judge
 from tests.support.observations import NEWEST, batch, case, ms, observed, step, window
@@ -86,3 +86,38 @@ def test_what_the_sink_had_before_a_kill_comes_again_and_nothing_else() -> None:
 
 def test_another_query_after_the_kill_may_emit_something_else() -> None:
     assert after_a_kill(batch(4), conf={"spark.sql.x": "1"}) == ()
+
+
+def state_found(counted: tuple[int, ...], *stored: int | None) -> list[tuple[Any, Any]]:
+    """What the progress and the data source say where they differ, of two operators or more."""
+    operators = tuple(StoredState(operator="dedupe", rows=rows) for rows in stored)
+    seen = observed(step(1, batch(0, state=(9,)), batch(1, state=counted), stored=operators))
+    findings = judge(case(None), NEWEST, seen).findings
+    assert all(isinstance(one, WitnessesDisagree) and one.place.batches == (1,) for one in findings)
+    return [(list(one.expected), list(one.observed)) for one in findings if isinstance(one, WitnessesDisagree)]
+
+
+def test_the_state_in_the_checkpoint_has_as_many_rows_as_the_progress_says_after_the_last_micro_batch() -> None:
+    assert state_found((3, 5), 3, 5) == []
+    assert state_found((3, 5), 3, 4) == [([3, 5], [3, 4])]
+    assert state_found((3, 5), 5, 3) == [([3, 5], [5, 3])]
+
+
+def test_operators_that_are_not_counted_are_not_compared_and_others_are() -> None:
+    assert state_found((7, 5), None, 5) == []
+    assert state_found((7, 5), None, 4) == [([None, 5], [None, 4])]
+
+
+def test_an_operator_more_or_fewer_is_a_difference() -> None:
+    assert state_found((3,), 3, 0) == [([3], [3, 0])]
+    assert state_found((3, 0), None) == [([3, 0], [None])]
+
+
+def test_state_that_was_not_read_is_not_compared() -> None:
+    assert judge(case(None), NEWEST, observed(step(1, batch(0, state=(9,))))).findings == ()
+
+
+def test_it_reads_of_state() -> None:
+    seen = observed(step(1, batch(0, state=(2,)), stored=(StoredState(operator="dedupe", rows=1),)))
+    (finding,) = judge(case(None), NEWEST, seen).findings
+    assert finding.describe().endswith("  state: the progress says [2], the data source statestore says [1]")

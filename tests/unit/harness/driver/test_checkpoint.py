@@ -63,6 +63,15 @@ def test_the_newest_version_of_every_state_store(checkpoint):
     }
 
 
+def test_the_newest_snapshot_of_every_state_store(checkpoint):
+    (Path(checkpoint.path) / "state/0/0/1.snapshot").write_text("12345678")
+    (Path(checkpoint.path) / "state/1/0/left-keyToNumValues/9.zip").write_text("12345678")
+    assert damaged(checkpoint, "truncated", "snapshot") == {
+        "state/0/0/1.snapshot": 4,
+        "state/1/0/left-keyToNumValues/10.zip": 4,
+    }
+
+
 def test_all_state_and_nothing_else(checkpoint):
     before = files(checkpoint)
     gone = damaged(checkpoint, "gone", "state")
