@@ -51,7 +51,7 @@ def state_disagreements(case: Case, observation: Observation) -> Iterator[Witnes
         if step.stored is None:
             continue
         last = step.batches[-1]
-        counted = last.state
+        counted: tuple[int | None, ...] = last.state
         stored = tuple(one.rows for one in step.stored)
         # What a processor keeps in variables is not counted.
         if len(stored) == len(counted):

@@ -28,7 +28,8 @@ def stored_state(session: Any, checkpoint: str, batches: List[Dict[str, Any]]) -
     entries = session.read.format("state-metadata").option("batchId", batch).load(checkpoint).collect()
     operators = {entry.operatorId: entry.operatorName for entry in entries}
     return [
-        {"operator": name, "rows": _rows(session, checkpoint, batch, id, name)} for id, name in sorted(operators.items())
+        {"operator": name, "rows": _rows(session, checkpoint, batch, id, name)}
+        for id, name in sorted(operators.items())
     ]
 
 
