@@ -165,3 +165,9 @@ def test_wrong_usage_is_answered_in_few_lines(arguments, said):
     first, *rest = done.output.splitlines()
     assert first.startswith(said), done.output
     assert len(rest) <= 2
+
+
+def test_a_fault_that_is_none_is_named_with_those_that_there_are():
+    done = CliRunner().invoke(app, ["crash", "cases/late-drops/window-still-open.yaml", "--fault", "torm"])
+    assert done.exit_code == 2
+    assert "'torm' is not one of killed, torn, empty, lost, unsynced, failed, late, stale" in done.output

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from conformance.cli.main import app
 from conformance.runner import resources
 from conformance.suite import discovery
+from harness.engine.request import request_for
+from harness.scheduling import cell_run
 from reports.results.reading import Results
 from tests.support.miniature.runtime import MiniatureRuntime
 
@@ -238,3 +240,14 @@ def test_the_users_broker(here):
     assert "is not HOST:PORT of a Kafka broker" in here.run("--kafka", "kafka://localhost", code=2)
     assert "no network to reach a broker" in here.run("--kafka", "localhost:9092", "--runtime", "container", code=2)
     assert "--connect" in here.run("--kafka", "localhost:9092", "--connect", "sc://localhost", code=2)
+
+
+def test_a_witness_of_the_state_is_asked_in_every_case_and_its_answers_are_others(here, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        cell_run, "request_for", lambda *given, **keys: asked.append(keys["conf"]) or request_for(*given, **keys)
+    )
+    here.run()
+    assert "from the cache" not in here.run("--witness", "statestore")
+    assert asked == [{}, {}, {"spark.conformance.readState": "true"}, {"spark.conformance.readState": "true"}]
+    assert "'other' is not one of 'statestore'" in here.run("--witness", "other", code=2)
