@@ -165,19 +165,22 @@ def _puts_in_place(operation: FileOperation, complete: FolderContent) -> bool:
 
 
 def _of_first_attempt(recording: Recording, window: slice) -> Iterator[CrashImage]:
-    """The crash comes just before the last commit; then the replay writes the files of the state again."""
-    last = max(_committing(recording.operations[window]), default=None)
-    at = next((at for at in range(window.stop) if last in _committing(recording.operations[at : at + 1])), window.stop)
-    content = recording.content_after(at)
-    emitted = _committing(recording.operations[:at])
-    for number, operation in enumerate(recording.operations[window.start : at], 1):
-        path = operation.result
-        if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/"):
-            old = {name: content.files[name] for name in (path, checksum_of(path)) if name in content.files}
-            without = content.with_file(path, None).with_file(checksum_of(path), None)
-            yield CrashImage("failed", number, str(operation), without, emitted)
-            yield CrashImage("late", number, str(operation), without, emitted, FolderContent(old))
-            yield CrashImage("stale", number, str(operation), content, emitted, FolderContent(old))
+    """The crash comes just before a commit; then the replay writes the state files of that micro-batch again."""
+    begun, first = _committing(recording.operations[: window.start]), window.start
+    for at in range(window.start, window.stop):
+        after = begun | _committing(recording.operations[at : at + 1])
+        if after == begun:
+            continue
+        content = recording.content_after(at)
+        for number, operation in enumerate(recording.operations[first:at], first + 1 - window.start):
+            path = operation.result
+            if _puts_in_place(operation, content) and path.startswith(f"{_CHECKPOINT}state/"):
+                old = {name: content.files[name] for name in (path, checksum_of(path)) if name in content.files}
+                without = content.with_file(path, None).with_file(checksum_of(path), None)
+                yield CrashImage("failed", number, str(operation), without, begun)
+                yield CrashImage("late", number, str(operation), without, begun, FolderContent(old))
+                yield CrashImage("stale", number, str(operation), content, begun, FolderContent(old))
+        begun, first = after, at
 
 
 def _plans(operation: FileOperation) -> bool:

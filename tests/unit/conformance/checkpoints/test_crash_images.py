@@ -137,6 +137,18 @@ def test_a_file_that_was_not_created_is_missed_before_the_commit(two_partitions)
     assert image.operation.endswith(f"to {STATE}")
 
 
+def test_only_files_of_the_micro_batch_that_failed_are_of_its_first_attempt(recording):
+    """Those of a micro-batch that is committed would be lost."""
+    found = list(crash_images(recording, recording.window(1, 2)))
+    for fault in ("late", "stale"):
+        of_file = {one.operation.rpartition(" ")[2]: one for one in found if one.fault == fault}
+        assert of_file.keys() == {STATE, "checkpoint/state/0/0/3.delta"}
+        assert [sorted(one.emitted) for one in of_file.values()] == [[0], [0, 1]]
+        assert [COMMIT in one.content.files for one in of_file.values()] == [False, True]
+        assert STATE in of_file["checkpoint/state/0/0/3.delta"].content.files
+    assert not [one for one in found if one.fault == "failed"]  # each is a prefix
+
+
 def test_a_file_that_is_closed_late_takes_the_place_of_the_replays(two_partitions):
     late = {one.operation.rpartition(" ")[2]: one for one in images(two_partitions, fault="late")}
     assert late.keys() == {STATE, OTHER}
