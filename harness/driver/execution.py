@@ -110,7 +110,8 @@ class Execution:
                 seen = self._step_seen(number, batches, error, started)
                 if error is None:
                     seen["plan"] = self._plan() if step.plan else None
-                    seen["stored"] = self._stored(batches)
+                    if self._conf.get(ASKED) == "true":
+                        seen["stored"] = stored_state(self._session, self._checkpoint.path, batches)
                 yield seen
                 if error is not None:
                     break
@@ -384,10 +385,6 @@ class Execution:
 
     def _plan(self) -> str:
         return self._backend.plan(self._query, self._frame, self._has_executed)
-
-    def _stored(self, batches: list[dict[str, Any]]) -> Any:
-        asked = self._conf.get(ASKED) == "true"
-        return stored_state(self._session, self._checkpoint.path, batches) if asked else None
 
     def _close(self) -> None:
         self._stop_own_queries()
