@@ -14,6 +14,8 @@ from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
 _ARTIFACT = "spark-sql-kafka-0-10"
+_LAST_PATCH = 9
+"""No line of Spark has had a later patch."""
 _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 
 
@@ -70,7 +72,8 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
 def _nearest(version: SparkVersion) -> Iterator[str]:
     # One by one, because a release may be there while one that it needs is not.
     yield from (f"{version.line}.{patch}" for patch in range(version.patch, -1, -1))
-    yield from (f"{version.line}.+", f"[{version.major}.0.0,{version}]")
+    yield from (f"{version.line}.{patch}" for patch in range(version.patch + 1, _LAST_PATCH + 1))
+    yield f"[{version.major}.0.0,{version}]"
 
 
 def _scala(environment: Environment) -> str:

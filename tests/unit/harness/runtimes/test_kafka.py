@@ -68,7 +68,7 @@ class TestConnector:
             return tuple(folder / name for name in names)
 
         monkeypatch.setattr(kafka_connector, "fetch", fetch)
-        return asked, lambda: connector(SPARK, environment, told)
+        return asked, lambda version=SPARK: connector(version, environment, told)
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"3.5.9": "3.5.9"})
@@ -84,7 +84,13 @@ class TestConnector:
     def test_a_line_without_any_has_that_of_an_earlier_line(self, monkeypatch, environment):
         asked, found = self.found(monkeypatch, environment, has={"[3.0.0,3.5.9]": "3.4.2"})
         assert found().version == "3.4.2"
-        assert [version for version, _ in asked][-3:] == ["3.5.0", "3.5.+", "[3.0.0,3.5.9]"]
+        assert [version for version, _ in asked][-2:] == ["3.5.0", "[3.0.0,3.5.9]"]
+
+    def test_a_later_patch_serves_where_there_is_no_earlier_one(self, monkeypatch, environment):
+        """4.1.0 and 4.1.2 lack a jar that their connector needs, in some repositories; 4.1.1 has it."""
+        asked, found = self.found(monkeypatch, environment, has={"4.1.1": "4.1.1"})
+        assert found(SparkVersion.parse("4.1.0")).version == "4.1.1"
+        assert [version for version, _ in asked] == ["4.1.0", "4.1.1"]
 
     def test_a_version_without_any_is_told(self, monkeypatch, environment):
         _, found = self.found(monkeypatch, environment, has={})
