@@ -135,7 +135,8 @@ def _start(java: Sequence[str], jars: Sequence[Path], folder: Path, ports: Seque
     command = [*java, f"-Dlog4j.configuration={logging.as_uri()}", "-cp", ":".join(map(str, jars))]
     cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return [
-        [*command, "kafka.tools.StorageTool", "format", "--cluster-id", cluster, "--config", str(properties)],
+        # With "=": an id may begin with "-", and would be taken for an option.
+        [*command, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "--config", str(properties)],
         [*command, "kafka.Kafka", str(properties)],
     ]
 
