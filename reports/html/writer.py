@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from conformance.core.output_file import FileKind, any_content, write_file
+from conformance.core.output_file import FileKind, OutputFile, any_content, write_file
 from reports.analysis.change import Changes
 from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
@@ -45,6 +45,9 @@ def write(report: Report, out: Path) -> Path:
     """
     _make(out)
     addresses = InAFolder()
+    front = out / addresses.file(TABS[0][0])
+    # In a folder that has a first page of somebody else's, nothing is written at all.
+    OutputFile(front, PAGE).discard()
     rendered = [*renderings(report, addresses)]
     report.find_shared()
     dossiers = [partial(_dossier, report, pair, out / addresses.upgrades) for pair in report.pairs]
@@ -53,7 +56,7 @@ def write(report: Report, out: Path) -> Path:
     _put(out / addresses.feed, feed(report, addresses.page("bugs", "bugs")))
     for name in ASSETS:
         _put(out / name, asset(name))
-    return out / addresses.file(TABS[0][0])
+    return front
 
 
 def write_one_file(report: Report, out: Path) -> Path:
