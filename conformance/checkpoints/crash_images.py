@@ -24,9 +24,9 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 committed, but one of its files has half of its bytes.
 
 The others are what Spark's own ``FailureInjectionCheckpointFileManager`` (SPARK-51714) does to files of the state, and which it tests with
-RocksDB. ``failed``: one of them was not created, so that the micro-batch failed; what ran beside it is done. ``late``: one was not closed,
-and once the replay is over, it is there as the first attempt wrote it. ``stale``: the same, but the file was there all the time: the rename
-of the replay did not overwrite it.
+RocksDB. ``failed``: a file was not created, so the micro-batch failed; other tasks finished. ``late``: a file was closed only after the
+replay, so the version of the first attempt replaces that of the replay. ``stale``: the rename of the replay did not overwrite the file of
+the first attempt.
 """
 
 _CHECKPOINT, _STREAMS = "checkpoint/", "streams/"
@@ -75,7 +75,7 @@ class Recording:
     def window(self, first: int, last: int) -> slice:
         """The operations of some micro-batches: from the arrival of their rows to that of the next rows.
 
-        Where no file tells of arrivals, because rows come from elsewhere, from the commit before to the next plan.
+        If rows do not arrive as files: from the commit of the micro-batch before to the plan of the next one.
 
         Raises:
             NoSuchBatch: the offsets of the first or the commit of the last are not there.

@@ -135,7 +135,7 @@ def _fault(text: str) -> Fault:
     """A fault of a repeated ``--fault``: typer has no lists of literals.
 
     Raises:
-        typer.BadParameter: there is no such fault.
+        typer.BadParameter: the name is not a fault.
     """
     for name in FAULTS:
         if text == name:

@@ -57,8 +57,8 @@ def metrics() -> tuple[Metric, ...]:
 @cache
 def missing_of_operators(version: SparkVersion) -> frozenset[str]:
     """The keys of an operator's progress that this version does not have."""
-    keys = {metric.path.removeprefix(_OF_OPERATORS): metric for metric in metrics()}
-    return frozenset(key for key, metric in keys.items() if "." not in key and version < metric.since)
+    lacking = (metric.path.removeprefix(_OF_OPERATORS) for metric in metrics() if version < metric.since)
+    return frozenset(key for key in lacking if "." not in key)
 
 
 _OF_OPERATORS = "stateOperators."

@@ -34,7 +34,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _ENDLESS = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|(?P<nan>\.(?:nan|NaN|NAN))")
 
 _FIRST_OF_OTHERS = frozenset("~nNtTfF+-.0123456789")
-"""What a plain scalar that is no text begins with, where it is not empty."""
+"""The first character of every non-empty plain scalar that is not a string."""
 
 
 def read_yaml(path: Path, report: Report) -> Node | None:

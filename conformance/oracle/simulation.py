@@ -10,7 +10,16 @@ from typing import Any, TypeAlias
 
 from conformance.core import metrics
 from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Partitioned, Restart, Row, Start, Step
-from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
+from conformance.core.observation import (
+    DROPPED_ROWS,
+    BatchSeen,
+    Column,
+    ErrorSeen,
+    EventTime,
+    Observation,
+    SourceRead,
+    StepSeen,
+)
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.core.versions import SparkVersion
@@ -29,7 +38,6 @@ from conformance.oracle.plan_builder import frame_of
 Json: TypeAlias = Any
 
 _EPOCH = datetime(1970, 1, 1)
-_DROPPED = "numRowsDroppedByWatermark"
 
 
 @dataclass(frozen=True)
@@ -228,7 +236,7 @@ class CaseSimulation:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
-        counts = _DROPPED not in self._missing or not batch.operators
+        counts = DROPPED_ROWS not in self._missing or not batch.operators
         statistics = batch.event_time
         return BatchSeen(
             id=batch.id,
@@ -280,7 +288,7 @@ class CaseSimulation:
             "numRowsTotal": one.state_rows,
             "numRowsUpdated": one.updated,
             "numRowsRemoved": one.removed,
-            _DROPPED: one.dropped,
+            DROPPED_ROWS: one.dropped,
         }
         if partitions is not None:
             known["numShufflePartitions"] = int(partitions)

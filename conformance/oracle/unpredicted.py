@@ -46,7 +46,7 @@ def constructs_in(source: str) -> Iterator[str]:
         source: its text.
 
     Raises:
-        ValueError: one has no words of its own, so that nobody could tell what it is.
+        ValueError: a construct has no fixed words, so its name says nothing.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == Unpredictable.__name__:

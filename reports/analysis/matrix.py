@@ -68,8 +68,8 @@ class Matrix:
         )
 
     @cached_property
-    def compared(self) -> dict[Any, Any]:
-        """What comparisons of its targets have found, for those who compare them again."""
+    def compared(self) -> dict[tuple[str, str], Any]:
+        """Names of two targets → the changes between them; filled by ``reports.analysis.change``."""
         return {}
 
     def status(self, case: str, target: str) -> Status:

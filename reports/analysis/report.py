@@ -185,16 +185,12 @@ class Report:
         for _ in (self.pairs, self.behaviours, self.turns, self.features, self.matrix.bugs, self.matrix.by_target):
             pass
 
-    def changes(self, before: Target, after: Target) -> Changes:
-        """The changes from one version to another."""
-        return changes(self.matrix, before, after)
-
     @cached_property
     def pairs(self) -> tuple[Changes, ...]:
         """The changes from an older to a newer version, for each pair that has a page."""
         last = len(self.versions) - 1
         return tuple(
-            self.changes(before, after)
+            changes(self.matrix, before, after)
             for at, before in enumerate(self.versions)
             for to, after in enumerate(self.versions)
             if at < to

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from reports.analysis.change import changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.report import Report
@@ -41,7 +42,7 @@ class Route:
 def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
     """Apache's releases after the earlier version, up to the later one, oldest first."""
     for target in _between(report, before, after):
-        found = report.changes(before, target)
+        found = changes(report.matrix, before, target)
         met = sum(fails(change, None, "running") for change in found.changes)
         bugs = report.matrix.by_target[target.name]["bug"]
         tried = _tried(report, before, target)

@@ -195,7 +195,10 @@ time.sleep(600)
     def test_a_cluster_whose_id_begins_with_a_dash_starts(self, start, monkeypatch):
         monkeypatch.setattr(kafka_broker.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120))
         listen = f'exec {sys.executable} -c "{self.LISTEN}" "$last"'
-        start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}').close()
+        broker = start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}')
+        host, port = broker.servers.split(":")
+        assert kafka_broker.listens(host, int(port))
+        broker.close()
 
     def test_one_that_ends_is_told_with_its_last_words(self, start):
         with pytest.raises(BrokerNotStarted, match=r"it ended with exit code 3\n.*\nUnsupported class file version"):
