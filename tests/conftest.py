@@ -33,8 +33,11 @@ settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("suite")
 
 
-ON_ONE_WORKER = re.compile(r"tests/browser/|tests/engine/test_(docs|driver)\.py|tests/container/test_build\.py")
-"""Modules whose tests share what takes long to start, by other means than a fixture of the module: a browser, an image, answers."""
+ON_ONE_WORKER = re.compile(
+    r"tests/browser/|tests/engine/test_(docs|driver)\.py|tests/container/test_build\.py|tests/unit/.*"
+)
+"""Modules whose tests share what takes long to start, by other means than a fixture of the module: a browser, an image, answers. Those of
+a unit share what is computed once in a process, and are so short that handing them out one by one takes longer than some of them."""
 
 OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
 
@@ -45,7 +48,7 @@ def group(path: str) -> str | None:
     take away what the other one still uses where both make the same thing, an image for one."""
     if found := ON_ONE_WORKER.match(path):
         return found[0]
-    if path.startswith("tests/unit/") or not (module := ROOT / path).is_file():
+    if not (module := ROOT / path).is_file():
         return None
     return path if OF_A_MODULE.search(module.read_text(encoding="utf-8")) else None
 
@@ -57,9 +60,13 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_make_scheduler():
-    """pytest-xdist 3.8 groups tests by a suffix to their ids, which pytest 9.2 no longer lets it give; the scheduler has the plain ids."""
+    """pytest-xdist 3.8 groups tests by a suffix to their ids, which pytest 9.2 no longer lets it give; the scheduler has the plain ids.
+
+    Groups are handed out as they were collected, not those with the most tests first: a few tests on real engines take longest.
+    """
     scheduler = yield
     if hasattr(scheduler, "_split_scope"):
+        scheduler.config.option.loadscopereorder = False
         otherwise = scheduler._split_scope
         scheduler._split_scope = lambda id: group(id.partition("::")[0]) or otherwise(id)
     return scheduler

@@ -13,6 +13,7 @@ from harness.targets.catalogue import Targets
 from tests.engine.hdfs import Hdfs
 from tests.engine.here import digests
 from tests.engine.standalone import Standalone
+from tests.support.once import made_once
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,22 +52,25 @@ def hdfs(target, tmp_path_factory):
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """The folder with our source distribution and the wheel made of it."""
-    place = tmp_path_factory.mktemp("built")
-    command = [sys.executable, "-m", "build", "--outdir", place, ROOT]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return place
+
+    def make(place):
+        command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", place, ROOT]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+    return made_once(tmp_path_factory, "built", make)
 
 
 @pytest.fixture(scope="session")
 def installed(built, tmp_path_factory):
     """The folder of programs of an empty environment with nothing but our wheel."""
-    place = tmp_path_factory.mktemp("wheel")
-    run = {"check": True, "capture_output": True, "text": True}
     (wheel,) = built.glob("*.whl")
-    uv = [sys.executable, "-m", "uv"]
-    subprocess.run([*uv, "venv", "--seed", "--python", sys.executable, place / "empty"], **run)
-    programs = place / "empty" / "bin"
-    # With byte code, as pip installs it.
-    command = [*uv, "pip", "install", "--compile-bytecode", "--python", programs / "python", wheel]
-    subprocess.run(command, **run)
-    return programs
+
+    def make(place):
+        run = {"check": True, "capture_output": True, "text": True}
+        uv = [sys.executable, "-m", "uv"]
+        subprocess.run([*uv, "venv", "--seed", "--python", sys.executable, place / "empty"], **run)
+        # With byte code, as pip installs it.
+        command = [*uv, "pip", "install", "--compile-bytecode", "--python", place / "empty" / "bin" / "python", wheel]
+        subprocess.run(command, **run)
+
+    return made_once(tmp_path_factory, "wheel", make) / "empty" / "bin"

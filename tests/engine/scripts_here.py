@@ -1,7 +1,8 @@
 """Runs scripts of cases one after the other in this process, each in a session of its own; runs inside an engine's Python.
 
-Reads ``{case: script}`` as JSON from standard input and writes ``{case: {"columns", "rows", "error"}}`` to the file that is named;
-a row is its step, its micro-batch and its values in the encoding of observations.
+Reads ``{"conf": …, "scripts": {case: script}}`` as JSON from standard input, settings of the one JVM among it that save time and change
+no answer, and writes ``{case: {"columns", "rows", "error"}}`` to the file that is named; a row is its step, its micro-batch and its
+values in the encoding of observations.
 """
 
 import json
@@ -15,9 +16,11 @@ from harness.driver.encoding import encode_row
 
 
 def main(out):
-    scripts = json.load(sys.stdin)
+    given = json.load(sys.stdin)
     builder = SparkSession.builder
     builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+    for key, value in given["conf"].items():
+        builder.config(key, value)
     first = builder.master("local[1]").config("spark.sql.session.timeZone", "UTC").getOrCreate()
     first.sparkContext.setLogLevel("OFF")
     kind, collected, found = type(first.range(1)), [], {}
@@ -37,7 +40,7 @@ def main(out):
 
     kind.collect = recording
     type(builder).getOrCreate = session
-    for case, text in scripts.items():
+    for case, text in given["scripts"].items():
         collected.clear()
         scope, error = {"__name__": "__main__"}, None
         try:

@@ -24,7 +24,7 @@ from tests.support.effort import number
 
 KILLS = int(os.environ.get("CONFORMANCE_KILLS") or number(1, 10))
 """Each costs the start of an engine; ``CONFORMANCE_KILLS=30`` makes thirty."""
-MICRO_BATCHES = 80
+MICRO_BATCHES = number(40, 80)
 SPARED_AT_THE_END = 5
 STREAM = {"ddl": "event_time TIMESTAMP, id STRING", "files": 1}
 

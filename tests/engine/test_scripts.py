@@ -12,6 +12,7 @@ from conformance.judging.verdict import judge
 from conformance.judging.wall_clock import reads_the_clock
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
+from harness.targets.tuning import tuning
 from reports.html.pyspark_script import pyspark_script
 from tests.support.whole_suite import whole_suite
 
@@ -53,7 +54,9 @@ def test_a_script_emits_what_its_case_expects(target, tmp_path):
     environ = {**environment.environ(), "PYTHONPATH": str(ROOT), "TZ": "UTC"}
     done = subprocess.run(
         [str(environment.python), str(RUNNER), str(tmp_path / "rows.json")],
-        input=json.dumps({id: script for id, (_, _, script) in chosen.items()}),
+        input=json.dumps(
+            {"conf": tuning(target.version), "scripts": {id: script for id, (_, _, script) in chosen.items()}}
+        ),
         env=environ,
         cwd=tmp_path,
         capture_output=True,
