@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Interface
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import (
     CheckpointHandoff,
@@ -25,6 +25,7 @@ from conformance.judging.handoff_verdict import (
     not_applicable,
     without_answer,
 )
+from conformance.judging.step_comparison import NO_METRIC, NO_PATH
 from conformance.suite import discovery
 from reports.analysis.published import UPGRADES
 from reports.results.reading import Results
@@ -34,6 +35,7 @@ from reports.results.writing import ResultsWriter
 
 _OBSERVED = frozenset({"resumes", "differs", "refused", "unsupported", "violates"})
 """Statuses that say what an engine did."""
+_LEFT_OUT = (NO_METRIC, NO_PATH)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -99,11 +101,14 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Upg
 
 def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell:
     """The cell as the case of today judges it; as it is if nothing was observed."""
-    pair = VersionPair(*(SparkVersion.parse(name.removeprefix("spark-")) for name in (cell.origin, cell.to)))
+    pair = _pair((cell.origin, cell.to))
     handoff = CheckpointHandoff(case, cell.cut)
     if cell.observation is None:
         return cell.model_copy(update={"case_digest": case.digest})
     verdict = judge_upgrade(handoff, pair, cell.observation)
+    if verdict.findings and cell.status in EXPECTED and all(one.observed in _LEFT_OUT for one in verdict.findings):
+        # Metrics of the progress were judged when it ran; results do not keep them.
+        return cell.model_copy(update={"case_digest": case.digest})
     return UpgradeCell.of(case, (cell.origin, cell.to), verdict, cell.observation, cell.duration_ms)
 
 
@@ -113,8 +118,18 @@ def slim(cell: UpgradeCell) -> UpgradeCell:
     return cell.model_copy(update={"observation": None, "error": error})
 
 
+def _pair(names: tuple[str, str]) -> VersionPair:
+    """The versions of two targets, and the interface through which each was reached."""
+    origin, to = (SparkVersion.parse(name.removeprefix("spark-").removesuffix("-connect")) for name in names)
+    return VersionPair(origin, to, (_interface(names[0]), _interface(names[1])))
+
+
+def _interface(name: str) -> Interface:
+    return "connect" if name.endswith("-connect") else "classic"
+
+
 def _not_run(case: Case, names: tuple[str, str], cut: int) -> UpgradeCell:
-    pair = VersionPair(*(SparkVersion.parse(name.removeprefix("spark-")) for name in names))
+    pair = _pair(names)
     handoff = CheckpointHandoff(case, cut)
     verdict = not_applicable(handoff, pair) or without_answer(handoff, pair, "not-run", "no published run covers it")
     return UpgradeCell.of(case, names, verdict)

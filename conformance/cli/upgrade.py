@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,8 @@ from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, opti
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
-from conformance.runner.upgrade_session import Cuts, UpgradeOptions, plan_upgrades, run_plan
+from conformance.runner.upgrade_session import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
+from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
 from harness.targets.upgrade_paths import Policy
 from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
@@ -34,6 +37,9 @@ Examples:
 
   # every line to every other, changing before every step
   conformance upgrade --pairs all --cuts each
+
+  # a classic session writes, Spark Connect resumes
+  conformance upgrade --from 4.2.1 --to 4.3.0 --connect sc://localhost:15002
 
   # your cases, with state in RocksDB
   conformance upgrade my/cases --from 3.5 --to 4.0 --state-store rocksdb
@@ -73,6 +79,22 @@ def upgrade(
             "--pairs",
         ),
     ] = None,
+    connect: Annotated[
+        str | None,
+        option(
+            "One side runs through this Spark Connect server, on this machine: sc://host:15002, parameters after /;.",
+            "URL",
+            SELECT_VERSIONS,
+        ),
+    ] = None,
+    connect_side: Annotated[
+        ConnectSide | None,
+        option(
+            f"The side that runs through Connect; by default the one that resumes. The address may then be in {engine_options.CONNECT}.",
+            "from|to",
+            SELECT_VERSIONS,
+        ),
+    ] = None,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     code: Code,
@@ -85,6 +107,18 @@ def upgrade(
 
     The steps of a case before the cut run on the first version, the rest on the second, on a copy of the checkpoint.
     """
+    # Alone, the variable says nothing about this command: other commands use it too.
+    connect = connect or (os.environ.get(engine_options.CONNECT) if connect_side else None)
+    if connect is None and connect_side is not None:
+        raise typer.BadParameter(
+            f"pass the address of the server, --connect or {engine_options.CONNECT}", param_hint="--connect-side"
+        )
+    if connect is not None and not Endpoint.parse(connect).on_this_machine:
+        raise typer.BadParameter(
+            "both sides use the same files: run this on the machine of the server, with its address there, sc://localhost:15002",
+            param_hint="--connect",
+        )
+    runtime = engine_options.runtime_options(engines, settings=settings, connect=connect, code=code)
     plan = plan_upgrades(
         UpgradeOptions(
             output=output,
@@ -94,10 +128,11 @@ def upgrade(
             after=to or (),
             policy=policy,
             cuts=cuts,
+            connect_side=(connect_side or "to") if connect else None,
             tags=tag or (),
             state_store=state_store,
             fresh=fresh,
-            runtime=engine_options.runtime_options(engines, settings=settings, code=code),
+            runtime=replace(runtime, beside_connect=connect is not None),
             work=engines.work,
             concurrency=speed,
         )

@@ -18,8 +18,13 @@ Row: TypeAlias = tuple[Json, ...] | Mapping[str, Json]
 """Values in schema order, or by column name; instants in the notation in which they were written."""
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
-Trigger: TypeAlias = Literal["default", "once", "availableNow"]
-Source: TypeAlias = Literal["files", "kafka"]
+Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
+Source: TypeAlias = Literal["files", "kafka", "memory"]
+Interface: TypeAlias = Literal["classic", "connect"]
+"""How a query reaches its Spark: a session in the same process as the engine, or Spark Connect."""
+Interfaces: TypeAlias = tuple[Interface, Interface]
+"""Of the version that writes a checkpoint, and of the one that resumes it."""
+CLASSIC: Interfaces = ("classic", "classic")
 Strength: TypeAlias = Literal["documented", "observed"]
 BatchKind: TypeAlias = Literal["data", "no-data"]
 ErrorStage: TypeAlias = Literal["analysis", "start", "run"]
@@ -212,6 +217,9 @@ class Upgrade(Frozen):
     """The versions that wrote the checkpoint; None means any."""
     to: VersionRange | None = None
     """The versions that resume it; None means any."""
+    written_by: Interface | None = None
+    """How the query reached the version that wrote it; None means either way."""
+    resumed_by: Interface | None = None
     cuts: tuple[int, ...] = ()
     """The steps before which the version changes; empty means any."""
     because: str
@@ -227,10 +235,12 @@ class Upgrade(Frozen):
     steps: Mapping[int, ExpectationChange] = {}
     """Number of a step after the version change → what changes in its expectation."""
 
-    def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int) -> bool:
+    def speaks_of(self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC) -> bool:
         return (
             (self.from_ is None or origin in self.from_)
             and (self.to is None or to in self.to)
+            and (self.written_by in (None, interfaces[0]))
+            and (self.resumed_by in (None, interfaces[1]))
             and (not self.cuts or cut in self.cuts)
         )
 
@@ -282,7 +292,9 @@ class Case(Frozen):
     title: str
     streams: Mapping[str, Schema]
     topics: Mapping[str, KafkaSource] = {}
-    """The streams that are read from Kafka; the others are read from files."""
+    """The streams that are read from Kafka."""
+    in_memory: frozenset[str] = frozenset()
+    """The streams that are read from the memory of the engine's driver, as the trigger ``realTime`` can; the others are read from files."""
     query: Pipeline
     steps: tuple[Step, ...]
     expansion: str = ""
@@ -325,13 +337,28 @@ class Case(Frozen):
         return next((entry for entry in self.differs if version in entry.spark and entry.source in sources), None)
 
     @property
-    def source(self) -> Source:
-        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``."""
-        return "kafka" if self.topics else "files"
+    def triggers(self) -> frozenset[Trigger]:
+        """Its own and those of its restarts."""
+        changes = (step.action.change for step in self.steps if isinstance(step.action, Restart))
+        return frozenset((self.trigger, *(change.trigger for change in changes if change.trigger)))
 
-    def upgrade_between(self, origin: SparkVersion, to: SparkVersion, cut: int) -> Upgrade | None:
-        """The first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``."""
-        return next((entry for entry in self.upgrades if entry.speaks_of(origin, to, cut)), None)
+    @property
+    def in_real_time(self) -> bool:
+        """Whether some of its micro-batches run in real-time mode."""
+        return "realTime" in self.triggers
+
+    @property
+    def source(self) -> Source:
+        """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, one in memory ``memory``."""
+        if self.topics:
+            return "kafka"
+        return "memory" if self.in_memory else "files"
+
+    def upgrade_between(
+        self, origin: SparkVersion, to: SparkVersion, cut: int, interfaces: Interfaces = CLASSIC
+    ) -> Upgrade | None:
+        """The first entry for a checkpoint of ``origin`` that ``to`` resumes at step ``cut``, each through its interface."""
+        return next((entry for entry in self.upgrades if entry.speaks_of(origin, to, cut, interfaces)), None)
 
     @property
     def keeps_state(self) -> bool:

@@ -282,6 +282,18 @@ class Observation(_Frozen):
         )
         return self.model_copy(update={"steps": steps})
 
+    def with_consecutive_ids(self) -> Observation:
+        """The same, its micro-batches numbered from 0: how many others ran between them is not its behaviour."""
+        ids: dict[int, int] = {}
+        steps = []
+        for step in self.steps:
+            batches = tuple(one.model_copy(update={"id": ids.setdefault(one.id, len(ids))}) for one in step.batches)
+            cut = step.interrupted and step.interrupted.model_copy(
+                update={"id": ids.setdefault(step.interrupted.id, len(ids))}
+            )
+            steps.append(step.model_copy(update={"batches": batches, "interrupted": cut}))
+        return self.model_copy(update={"steps": tuple(steps)})
+
     @property
     def behaviour_digest(self) -> str:
         """SHA-256 of the behaviour of every step."""

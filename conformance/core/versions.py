@@ -6,7 +6,7 @@ A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
@@ -133,6 +133,7 @@ def _release_dates() -> Mapping[SparkVersion, date]:
     return dict(sorted((SparkVersion.parse(text), day) for text, day in dates.items()))
 
 
-def falling_into(versions: VersionRange) -> Iterator[SparkVersion]:
-    """The known releases in the range, oldest first."""
-    return (release for release in releases() if release in versions)
+@cache
+def falling_into(versions: VersionRange) -> tuple[SparkVersion, ...]:
+    """The known releases in the range, oldest first; asked for every case, of few ranges."""
+    return tuple(release for release in releases() if release in versions)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Add, Backlog, Case, Restart, Upgrade
+from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Restart, Upgrade
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
@@ -50,9 +50,12 @@ class VersionPair:
 
     origin: SparkVersion
     to: SparkVersion
+    interfaces: Interfaces = CLASSIC
 
     def __str__(self) -> str:
-        return f"{self.origin} → {self.to}"
+        """``3.5.9 → 4.3.0``, ``4.2.1 → 4.3.0 through Connect``."""
+        sides = zip((self.origin, self.to), self.interfaces, strict=True)
+        return " → ".join(f"{version}{' through Connect' * (by == 'connect')}" for version, by in sides)
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ def _judged(verdict: UpgradeVerdict, handoff: CheckpointHandoff, observation: Ob
         wrong, notes = another_refusal(case, last, to)
         return replace(verdict, status="violates", findings=(wrong,), notes=notes)
     wanted = _expected_over(handoff, pair)
-    entry = case.upgrade_between(pair.origin, pair.to, cut)
+    entry = case.upgrade_between(pair.origin, pair.to, cut, pair.interfaces)
     if entry is not None and entry.error is not None:
         return _judge_refusal(entry, wanted, handoff, replace(verdict, entry=entry), observation)
     compared = partial(

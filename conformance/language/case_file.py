@@ -11,9 +11,10 @@ from conformance.core.case import Case, Strength
 from conformance.language.catalogue_checks import check_catalogue_ids
 from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
 from conformance.language.conf_checks import check_confs
-from conformance.language.declared_streams import STREAMS, with_topics
+from conformance.language.declared_streams import STREAMS, with_sources
 from conformance.language.error_checks import check_errors
 from conformance.language.matrix import Matrix
+from conformance.language.memory_checks import check_memory
 from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
@@ -103,7 +104,9 @@ CASE = Record(
         "streams": Key(STREAMS, "stream name → DDL schema, or {schema: …, source: kafka}", required=True),
         "query": Key(PIPELINE, "the pipeline under test", required=True),
         "outputMode": Key(OUTPUT_MODE, "Spark's output mode; `append` if absent."),
-        "trigger": Key(TRIGGER, "As fast as possible (`default`), `once` or `availableNow`."),
+        "trigger": Key(
+            TRIGGER, "As fast as possible (`default`), `once`, `availableNow`, or `realTime` (4.2+ in Python)."
+        ),
         "sink": Key(
             FUNCTION,
             "`module:function`: your own `function(DataFrame, batch_id)`, as for `foreachBatch`, that writes each micro-batch "
@@ -134,6 +137,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
         CASE.check(node, report)
         check_streams(node, report)
         check_steps(node, report)
+        check_memory(node, report)
         columns = check_queries(node, report)
         check_expected_rows(node, columns, report)
         check_confs(node, report)
@@ -163,7 +167,7 @@ def _text_keys(content: Json) -> Json:
 
 def _case(node: Node, path: Path, id: str) -> Case:
     written: Json = node.plain()
-    values = with_topics(CASE.value(written))
+    values = with_sources(CASE.value(written))
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)

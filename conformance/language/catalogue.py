@@ -18,7 +18,7 @@ from conformance.core.case import Upgrade
 from conformance.language.node import Entries as Nodes
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.source import read_yaml
-from conformance.language.version_differences import REFUSED_UPGRADES
+from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
 
 Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -51,8 +51,8 @@ class Catalogue:
     questions: Entries | None = None
     """Questions that people ask, each answered by cases."""
     upgrades: Entries | None = None
-    """Why versions reject the checkpoints of many cases: entries of ``upgrades`` that the cases need not repeat, and that their digests
-    leave out."""
+    """Why versions reject or do not simply resume the checkpoints of cases: entries of ``upgrades`` that the cases need not repeat, and
+    that their digests leave out."""
 
     @classmethod
     def at(cls, root: Path) -> Catalogue | None:
@@ -89,10 +89,8 @@ class Catalogue:
 
     def tests_apart(self) -> Mapping[str, str]:
         """Id → why no streaming query on a supported Spark can show what the test asserts, though its outcome is visible."""
-        tests = self.spark_tests or {}
-        return {
-            id: str(tests[id]["apart"]) for id in tests if id in self._visible_spark_tests() and "apart" in tests[id]
-        }
+        tests, visible = self.spark_tests or {}, self._visible_spark_tests()
+        return {id: str(entry["apart"]) for id, entry in tests.items() if id in visible and "apart" in entry}
 
     def _visible_spark_tests(self) -> frozenset[str]:
         tests = (self.spark_tests or {}).items()
@@ -112,10 +110,12 @@ class Catalogue:
         return {group: tuple(tests) for group, tests in groups.items()}
 
 
-def _refused_upgrades(content: Nodes, report: Report) -> Entries:
-    if not REFUSED_UPGRADES.check(content, report):
+def _shared_upgrades(content: Nodes, report: Report) -> Entries:
+    if SHARED_UPGRADES.check(content, report):
+        check_shared_upgrades(content, report)
+    if report.problems:
         raise InvalidCase(report.problems)
-    return REFUSED_UPGRADES.value(content.plain())
+    return SHARED_UPGRADES.value(content.plain())
 
 
 def _read(path: Path) -> Entries:
@@ -126,6 +126,6 @@ def _read(path: Path) -> Entries:
     if not isinstance(content, Nodes) or report.problems:
         raise InvalidCase(report.problems)
     if path.name == FILES["upgrades"]:
-        return _refused_upgrades(content, report)
+        return _shared_upgrades(content, report)
     entries = content.plain().items()
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.core.values import literal as literal_value
@@ -144,11 +145,15 @@ class Record(Shape):
     def expected(self) -> str:
         return f"a mapping with the keys of {self.kind}: {', '.join(self.keys)}"
 
+    @cached_property
+    def _required(self) -> dict[str, Key]:
+        return {name: key for name, key in self.keys.items() if key.required}
+
     def validate(self, node: Node, report: Report) -> bool:
         if not isinstance(node, Entries):
             return self.reject(node, report)
         valid = [self._entry(entry.key, entry.value, report) for entry in node.entries]
-        absent = {name: key for name, key in self.keys.items() if key.required and node.get(name) is None}
+        absent = {name: key for name, key in self._required.items() if node.get(name) is None}
         # Report a misspelt key once, not as missing too. Finding similar names is slow, so only if a key is missing.
         meant = {nearest(_word(entry.key), self.keys) for entry in node.entries} if absent else set()
         for name, key in absent.items():
@@ -221,9 +226,15 @@ class Alternatives(Shape):
         kept = Entries(node.line, node.column, tuple(entry for entry in node.entries if entry.key not in others))
         return record.check(kept, report) and not others
 
+    @cached_property
+    def _with_common(self) -> dict[str, Record]:
+        return {
+            name: Record(found.kind, {**found.keys, **self.common}, description=found.description)
+            for name, found in self.records.items()
+        }
+
     def record(self, name: str) -> Record:
-        found = self.records[name]
-        return Record(found.kind, {**found.keys, **self.common}, description=found.description)
+        return self._with_common[name]
 
     def _unidentified(self, node: Entries, report: Report) -> bool:
         known = [*self.records, *self.common]

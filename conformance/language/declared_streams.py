@@ -16,6 +16,7 @@ from conformance.language.streams import IDENTIFIER, NAME, Ddl
 from conformance.language.suggest import unknown
 
 KAFKA = "kafka"
+MEMORY = "memory"
 _OF_KAFKA = ("partitions", "timestamp", "maxOffsetsPerTrigger", "failOnDataLoss")
 """Keys that only a stream from Kafka has."""
 
@@ -93,15 +94,17 @@ STREAMS = MapOf(
 )
 
 
-def with_topics(values: Json) -> Json:
-    """Values of a case, where ``streams`` are schemas and ``topics`` say which of them are read from Kafka, and how."""
+def with_sources(values: Json) -> Json:
+    """Values of a case: ``streams`` are schemas; ``topics`` and ``in_memory`` say which of them are not read from files."""
     declared = {name: one if isinstance(one, dict) else {"schema": one} for name, one in values["streams"].items()}
     topics = {
         name: {key: one[key] for key in _OF_KAFKA if key in one}
         for name, one in declared.items()
         if one.get("source") == KAFKA
     }
-    return {**values, "streams": {name: one["schema"] for name, one in declared.items()}, "topics": topics}
+    in_memory = frozenset(name for name, one in declared.items() if one.get("source") == MEMORY)
+    schemas = {name: one["schema"] for name, one in declared.items()}
+    return {**values, "streams": schemas, "topics": topics, "in_memory": in_memory}
 
 
 def ddl_of(declared: Node | None) -> Node | None:

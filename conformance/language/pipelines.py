@@ -293,7 +293,8 @@ def _views_with_lists(views: Node) -> Node:
 
 def nested_pipelines(operation: Node) -> Iterator[Node]:
     """The other pipelines of an operation as written: the other side of a join or union, and the views of SQL."""
-    for key in OTHER_SIDES:
-        if (other := child(operation, key)) is not None:
-            yield other
-    yield from (entry.value for entry in entries_of(child(operation, "views")))
+    for entry in entries_of(operation):
+        if entry.key.value in OTHER_SIDES:
+            yield entry.value
+        elif entry.key.value == "views":
+            yield from (view.value for view in entries_of(entry.value))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from conformance.language.sql_functions import calls, functions
@@ -56,7 +57,8 @@ class Refusal:
     reason: str
 
 
-def refusals(text: str, views: Collection[str], *, statement: bool = False) -> Iterator[Refusal]:
+@lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
+def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
     """What in a text needs ``--allow-code``; nothing if it only computes.
 
     Args:
@@ -68,14 +70,11 @@ def refusals(text: str, views: Collection[str], *, statement: bool = False) -> I
         tokens = tokens_of(text)
         closing(tokens)
     except NotReadable as unread:
-        yield Refusal(unread.offset, f"cannot be checked: {unread.reason}")
-        return
+        return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
     if statement and not _begins_as_a_query(tokens):
-        yield Refusal(tokens[0].offset, f"{_shown(tokens[0])} does not begin a query: only SELECT, WITH and VALUES do")
-        return
-    yield from _words(tokens)
-    yield from _calls(tokens)
-    yield from _Relations(tokens, views).refusals()
+        first = tokens[0]
+        return (Refusal(first.offset, f"{_shown(first)} does not begin a query: only SELECT, WITH and VALUES do"),)
+    return (*_words(tokens), *_calls(tokens), *_Relations(tokens, views).refusals())
 
 
 def _begins_as_a_query(tokens: tuple[Token, ...]) -> bool:

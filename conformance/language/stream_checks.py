@@ -53,8 +53,7 @@ def check_streams(case: Node, report: Report) -> None:
             for row in rows_of(entry.value):
                 for node, message in _wrong_values(row, known[name]):
                     report.add(node, message)
-            partitions = _partitions(case, name, child(declared, name))
-            for node, message in _not_in_a_topic(entry.value, child(declared, name), known[name], partitions):
+            for node, message in _not_in_a_topic(case, entry, child(declared, name), known[name]):
                 report.add(node, message)
 
 
@@ -139,10 +138,11 @@ def _partitions(case: Node, stream: str, declared: Node | None) -> int:
     return max((one.value for one in found if isinstance(one, Scalar) and isinstance(one.value, int)), default=1)
 
 
-def _not_in_a_topic(arriving: Node, stream: Node | None, schema: Schema, partitions: int) -> Iterator[tuple[Node, str]]:
+def _not_in_a_topic(case: Node, arrival: Entry, stream: Node | None, schema: Schema) -> Iterator[tuple[Node, str]]:
     """Rows that cannot be records of the stream's topic, if it has one."""
     if text_of(child(stream, "source")) != KAFKA:
         return
+    arriving, partitions = arrival.value, _partitions(case, str(arrival.key.value), stream)
     placed = items_of(child(arriving, "partitions"))
     if len(placed) > partitions:
         has = f"the topic has {counted(partitions, 'partition')}"

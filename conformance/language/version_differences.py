@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from conformance.core.case import Source
+from conformance.core.case import Interface, Source
 from conformance.language.compound_shapes import Key, ListOf, MapOf, Record, one_or_many
 from conformance.language.expectations import CHANGE, ERROR, EXPECTATION, REFUSAL
-from conformance.language.node import Entries, Node
+from conformance.language.node import Entries, Node, child, entries_of
 from conformance.language.problem import Report
 from conformance.language.shape import Choice, Converted, Definitions, Integer, Json, Shape, Text, literal
 from conformance.language.version_ranges import RANGE
@@ -173,9 +173,16 @@ DIFFERS = ListOf(
     "a list of entries, each with a version range and what differs there",
 )
 
+_INTERFACE = Choice("interface", get_args(Interface))
 _UPGRADE = {
     "from": Key(RANGE, "The versions that wrote the checkpoint; any if absent."),
     "to": Key(RANGE, "The versions that resume it; any if absent."),
+    "writtenBy": Key(
+        _INTERFACE, "How the query that wrote it reached Spark; either way if absent.", field="written_by"
+    ),
+    "resumedBy": Key(
+        _INTERFACE, "How the query that resumes it reaches Spark; either way if absent.", field="resumed_by"
+    ),
     "cuts": Key(
         one_or_many(Integer(minimum=2), "the number of a step from 2, or a list of such numbers"),
         "The steps before which the version changes; any if absent.",
@@ -203,23 +210,33 @@ UPGRADES = ListOf(
 )
 
 
-REFUSED_UPGRADES = MapOf(
+SHARED_UPGRADES = MapOf(
     Text("an id"),
     Converted(
         Record(
             "an entry of `upgrades.yaml`",
             {
                 "cases": Key(ListOf(Text("the id of a case"), "a list of ids of cases"), "the cases", required=True),
-                **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link", "refused")},
+                **{name: key for name, key in _UPGRADE.items() if name not in ("cuts", "link")},
                 "link": replace(_UPGRADE["link"], required=True),
-                "refused": replace(_UPGRADE["refused"], required=True),
+                "steps": Key(_CHANGES, "Step number → the keys of its expectation that differ."),
             },
         ),
         _with_bug,
     ),
     "a mapping from id to entry",
 )
-"""What stands in ``upgrades.yaml`` of a suite: a version rejects the checkpoints of many cases for one reason."""
+"""What stands in ``upgrades.yaml`` of a suite: a version rejects, or does not simply resume, the checkpoints of many cases."""
+
+
+def check_shared_upgrades(entries: Entries, report: Report) -> None:
+    """Entries of ``upgrades.yaml`` without exactly one kind, and steps that are not numbers: the cases name theirs differently."""
+    for entry in entries_of(entries):
+        if isinstance(entry.value, Entries):
+            check_one_kind(entry.value, "upgrades.yaml", UPGRADE_KINDS, report)
+        for change in entries_of(child(entry.value, "steps")):
+            if not isinstance(change.key.value, int):
+                report.add(change.key, f"{literal(change.key)} is not the number of a step")
 
 
 def with_step_numbers(entries: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> list[Mapping[str, Any]]:

@@ -42,6 +42,7 @@ from conformance.model.pruning import (
     without_redundant_aggregations,
     without_unused_event_times,
 )
+from conformance.model.real_time import check_real_time
 from conformance.model.rules import Rules
 from conformance.model.settings import (
     ALLOW_MULTIPLE,
@@ -81,13 +82,17 @@ class Query:
         _check_known(plan, settings, rules)
         check_names(plan, settings, rules)
         if settings.trigger == "availableNow" and "availableNow" not in rules.features:
-            raise rules.refusal("unknown trigger")
+            raise rules.refusal("unknown trigger", settings.trigger)
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
+        check_real_time(plan, settings, rules)
         _check_semi_joins(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
-        self.plan = _optimized(with_limits_of_results(plan, settings.mode), rules)
+        self._limited = with_limits_of_results(plan, settings.mode)
+        self.plan = _optimized(self._limited, rules)
         self._needed: RequiredColumns = required_columns(self.plan)
+        self._of_silent: dict[frozenset[str], tuple[Plan, RequiredColumns]] = {}
+        """The plan of a micro-batch, and the columns it uses, by the streams without new rows."""
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
@@ -193,12 +198,11 @@ class Query:
         rules, id = self._rules, planned.id
         self._check_formats()
         self._check_stores()
-        silent = streams(self.plan) - planned.data.keys()
+        silent = streams(self.plan).difference(planned.data)
         eviction = self._input_watermarks(planned.watermark_ms)
         own = self._single or rules.late_watermark == "own batch"
         late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
-        plan = self._of_micro_batch(silent)
-        needed = self._needed if plan is self.plan else required_columns(plan)
+        plan, needed = self._of_micro_batch(silent)
         batch = MicroBatch(
             plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, needed, rules
         )
@@ -220,12 +224,14 @@ class Query:
             advance=advance,
         )
 
-    def _of_micro_batch(self, silent: frozenset[str]) -> Plan:
+    def _of_micro_batch(self, silent: frozenset[str]) -> tuple[Plan, RequiredColumns]:
         """The plan of a micro-batch. Spark optimises every micro-batch by itself, knowing which streams have no new rows."""
-        plan = with_limits_of_results(self.written, self._settings.mode)
-        sides = with_empty_sides(plan, silent)
-        empty = any(isinstance(node, EmptySide) for node in walk(sides))
-        return _optimized(sides, self._rules) if empty else self.plan
+        if silent not in self._of_silent:
+            sides = with_empty_sides(self._limited, silent)
+            empty = any(isinstance(node, EmptySide) for node in walk(sides))
+            plan = _optimized(sides, self._rules) if empty else self.plan
+            self._of_silent[silent] = plan, required_columns(plan) if empty else self._needed
+        return self._of_silent[silent]
 
     def _states(self, id: int, silent: frozenset[str]) -> States:
         """The state before a micro-batch; ``silent``: the streams without new rows in it."""

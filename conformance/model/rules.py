@@ -140,6 +140,8 @@ class Rules:
     false_filters_cut_the_plan: bool
     not_null_columns_of_state: Literal["may be as they are", "may not come up", "may not go"]
     """Which changes of NOT NULL columns in the state are allowed after a restart."""
+    watermark_passes_not_null_on: bool
+    """Whether a column that is NOT NULL below a watermark is so in the state of a join above it."""
     silent_distinct_vanishes: bool
     deduplication_by_key_may_follow: bool
     """Whether a deduplication without an event-time key is allowed above any stateful operator."""

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from conformance.model.operators import OutputMode
 
-Trigger: TypeAlias = Literal["default", "once", "availableNow"]
+Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
 
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"

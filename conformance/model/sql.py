@@ -19,7 +19,7 @@ from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
 
 _WATERMARK = re.compile(
-    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>(?P<word>\w+).*?)(?:\s+AS\s+(?P<name>\w+))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
+    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>(?P<word>\w+).*?)(?:\s+AS\s+(?P<name>\w+|\([^()]*\)))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
     re.I,
 )
 _JOINS: Mapping[tuple[str, str], JoinType] = {
@@ -55,6 +55,8 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
         any_frame.rules.require("WATERMARK clause", marked["word"])
         if marked["name"] is None and marked["of"] != marked["word"]:
             raise any_frame.rules.refusal("unnamed expression in WATERMARK", marked["of"])
+        if marked["name"] is not None and marked["name"].startswith("("):
+            raise any_frame.rules.refusal("several names in WATERMARK", marked["name"])
         named = next((name for name in views if name.lower() == marked["table"].lower()), None)
         if named is None or _WATERMARK.search(statement, marked.end()):
             raise Unpredictable("WATERMARK of a subquery, or several in one statement")

@@ -96,9 +96,12 @@ class _NotNullColumns:
                 conditions, below = _together(node)
                 if self._is_nothing(below) or self._is_narrowed(node, [below]):
                     return frozenset()
-                return self.not_null(below).union(*map(must_not_be_null, conditions))
+                required = frozenset[int]().union(*map(must_not_be_null, conditions))
+                return self.not_null(below) | self._kept(required, below)
             case Project():
                 return self.not_null(node.child) if self._is_redundant(node) else frozenset()
+            case Watermark() if not self._rules.watermark_passes_not_null_on:
+                return frozenset()
             case Watermark() | Deduplicate() | Limit():
                 return frozenset() if self._is_narrowed(node, [node.child]) else self.not_null(node.child)
             case Union():
@@ -114,6 +117,27 @@ class _NotNullColumns:
                     "rightOuter": right,
                     "fullOuter": frozenset[int](),
                 }[node.how]
+            case _:
+                return frozenset()
+
+    def _kept(self, required: frozenset[int], below: Plan) -> frozenset[int]:
+        """The columns that a filter makes NOT NULL: it is superfluous for those that a filter further down has made so."""
+        if not isinstance(below, Watermark):
+            return required
+        kept = required - self._filtered(below.child)
+        return kept if self._rules.watermark_passes_not_null_on else kept & {below.column.id}
+
+    def _filtered(self, node: Plan) -> frozenset[int]:
+        """Ids of the columns in which no row has NULL because a filter drops such rows, in this micro-batch."""
+        if self._is_nothing(node):
+            return frozenset()
+        match node:
+            case Filter():
+                return self._filtered(node.child) | must_not_be_null(node.condition)
+            case Project():
+                below = self._filtered(node.child)
+                passed_on = (one for one in node.named if one.expression.kind == "column")
+                return frozenset(one.column.id for one in passed_on if one.expression.value in below)
             case _:
                 return frozenset()
 

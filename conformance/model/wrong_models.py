@@ -314,8 +314,13 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
     ),
     misreading(
         "state with other NOT NULL columns is compatible after a restart",
-        "recovery/inner-join-goes-on-while-one-input-is-silent",
+        "recovery/inner-join-goes-on-where-the-event-time-has-two-names",
         not_null_columns_of_state="may be as they are",
+    ),
+    misreading(
+        "columns that are NOT NULL below a watermark are nullable above it",
+        "recovery/inner-join-goes-on-while-one-input-is-silent",
+        watermark_passes_not_null_on=False,
     ),
     misreading(
         "SQL DISTINCT is not an aggregation",

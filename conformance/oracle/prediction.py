@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import cast
 
-from conformance.core.case import Add, Backlog, Case, Expectation, Partitioned, Restart
+from conformance.core.case import Add, Backlog, Case, Differs, Expectation, ExpectationChange, Partitioned, Restart
 from conformance.core.metrics import missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
@@ -134,9 +134,8 @@ def verdict_on(case: Case, prediction: Prediction) -> Verdict:
 
 def comparable(case: Case) -> Case:
     """The case without expectations that the model does not predict."""
-    return case.model_copy(
-        update={"steps": tuple(step.model_copy(update={"expect": _predicted(step.expect)}) for step in case.steps)}
-    )
+    steps = tuple(step.model_copy(update={"expect": _predicted(step.expect)}) for step in case.steps)
+    return case.model_copy(update={"steps": steps, "differs": tuple(filter(None, map(_predicted_entry, case.differs)))})
 
 
 def _predicted(expectation: Expectation | None) -> Expectation | None:
@@ -144,6 +143,18 @@ def _predicted(expectation: Expectation | None) -> Expectation | None:
         return expectation
     kept = expectation.model_fields_set - NOT_PREDICTED
     return Expectation(**{name: getattr(expectation, name) for name in kept})
+
+
+def _predicted_entry(entry: Differs) -> Differs | None:
+    """The entry without what the model does not predict; None if nothing is left of it."""
+    if not any(change.model_fields_set & NOT_PREDICTED for change in entry.steps.values()):
+        return entry
+    steps = {
+        number: ExpectationChange(**{name: getattr(change, name) for name in kept})
+        for number, change in entry.steps.items()
+        if (kept := change.model_fields_set - NOT_PREDICTED)
+    }
+    return entry.model_copy(update={"steps": steps}) if steps else None
 
 
 def _depends_on_order(case: Case) -> bool:

@@ -20,6 +20,7 @@ from conformance.core.observation import (
     SourceRead,
     StepSeen,
 )
+from conformance.core.query import Pipeline
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.core.versions import SparkVersion
@@ -31,6 +32,7 @@ from conformance.model.functions import INTERVAL
 from conformance.model.plan import Plan, StreamSource, walk, watermarks
 from conformance.model.progress import BatchProgress, OperatorProgress
 from conformance.model.query import Query
+from conformance.model.real_time import check_files, check_trigger
 from conformance.model.rules import Rules
 from conformance.model.settings import QuerySettings, in_rocksdb
 from conformance.oracle.plan_builder import frame_of
@@ -38,6 +40,8 @@ from conformance.oracle.plan_builder import frame_of
 Json: TypeAlias = Any
 
 _EPOCH = datetime(1970, 1, 1)
+_RUNS_ONCE_AN_ACTION = ("once", "availableNow")
+"""Triggers with which every action is a run of the query."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class CaseSimulation:
             yield from self._restarted(action)
             return
         arriving = self._arriving(action)
-        if self._settings.trigger != "default":
+        if self._settings.trigger in _RUNS_ONCE_AN_ACTION:
             self._query = self._started()
             self._query.arrive([*self._unread, *arriving])
             yield from self._query.run()
@@ -134,9 +138,11 @@ class CaseSimulation:
             change.trigger or self._settings.trigger,
             {**self._settings.conf, **(change.conf or {})},
         )
+        if change.query is not None and _time_modes(change.query) != _time_modes(self._pipeline):
+            raise Unpredictable("a processor with another time mode than its checkpoint")
         self._pipeline = change.query or self._pipeline
         self._query = None
-        if self._settings.trigger == "default":
+        if self._settings.trigger not in _RUNS_ONCE_AN_ACTION:
             self._query = self._started()
             yield from self._query.run()
 
@@ -156,7 +162,7 @@ class CaseSimulation:
 
     def _killed(self, action: Restart) -> Iterator[BatchProgress]:
         """What runs before the engine is killed. A micro-batch killed before its commit is reported by its replay."""
-        if self._settings.trigger != "default":
+        if self._settings.trigger in _RUNS_ONCE_AN_ACTION:
             raise Unpredictable(f"restart: kill with trigger {self._settings.trigger}")
         if self._query is None:
             self._query = self._started()
@@ -177,6 +183,7 @@ class CaseSimulation:
             self._query.checkpoint = self._query.checkpoint.without_newest_commit()
 
     def _started(self) -> Query:
+        check_trigger(self._settings, self._rules)
         if self._pipeline.streams() == frozenset():
             raise Unpredictable("a query without streams")
         if any(topic.max_offsets_per_trigger for topic in self._case.topics.values()):
@@ -188,6 +195,8 @@ class CaseSimulation:
         if INTERVAL in self._types:
             raise Unpredictable("an interval in the result")
         self.columns = tuple(Column(name=one.name, type=str(one.type)) for one in frame.plan.columns)
+        if not self._pipeline.streams() <= {*self._case.in_memory, *self._case.topics}:
+            check_files(self._settings, self._rules)
         return Query(frame.plan, self._settings, self._checkpoint, self._rules)
 
     def _arriving(self, action: Start | Add | Backlog | Idle) -> list[BatchData]:
@@ -335,3 +344,9 @@ def wire(value: Value, type_: DataType) -> Json:
 def _instant(millis: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=millis)
     return f"{moment.date().isoformat()}T{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def _time_modes(pipeline: Pipeline) -> list[str]:
+    """Of the processors over state, which keep theirs over a restart."""
+    processors = (one for one in pipeline.walk() if one.name == "transformWithState")
+    return [one.arguments["transformWithState"].get("timeMode", "None") for one in processors]

@@ -194,7 +194,16 @@ class Restarts:
 
     def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CrashVerdict:
         restart = self._restart(image, recorded)
-        return judge_crash(restart, references) if isinstance(restart, Restarted) else restart
+        if not isinstance(restart, Restarted):
+            return restart
+        verdict = judge_crash(restart, references)
+        if verdict.status != "violates" or image.overlay is None:
+            return verdict
+        # It has started twice. What a query without the fault does at two starts is no fault either.
+        twice = self._restart(replace(image, overlay=FolderContent()), recorded)
+        if not isinstance(twice, Restarted) or twice.error is not None or twice.changed:
+            return verdict
+        return judge_crash(restart, [*references, Reference(twice.emitted)])
 
     def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CrashVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}

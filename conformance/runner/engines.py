@@ -37,12 +37,18 @@ class Engines:
 
     def run(self, case: Case, target: Target) -> CellRun:
         """Run a case, on the engine of the last one if that is of the same target."""
-        if self._slot is None or self._slot.target != target or (case.topics and not self._slot.topics):
+        if self._slot is None or not self._fits(self._slot, case, target):
             self.close_engine()
             if self._runtime is None:
                 self._runtime = self._stack.enter_context(open_runtime(self._options))
-            self._slot = EngineSlot(self._runtime, target, _Silent(), topics=bool(case.topics))
+            real_time = case.in_real_time
+            self._slot = EngineSlot(self._runtime, target, _Silent(), topics=bool(case.topics), real_time=real_time)
         return run_cell(case, self._slot, self._limits, self._options.own_code is not None)
+
+    @staticmethod
+    def _fits(slot: EngineSlot, case: Case, target: Target) -> bool:
+        fits = slot.target == target and slot.real_time == case.in_real_time
+        return fits and (slot.topics or not case.topics)
 
     def close_engine(self) -> None:
         """End the engine, if one runs; the next case starts another."""

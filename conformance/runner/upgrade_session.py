@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Case
+from conformance.core.case import Case, Source
 from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import (
     CheckpointHandoff,
@@ -24,14 +25,16 @@ from conformance.runner.session import RunOutcome, SessionOptions, choose_target
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.environments import readiness
+from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Targets, runs_anywhere
+from harness.targets.catalogue import Choice, Targets, runs_anywhere
 from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
 from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
 from reports.results.records import Header, UpgradeCell
 
 Cuts: TypeAlias = Literal["first", "each"]
+ConnectSide: TypeAlias = Literal["from", "to"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class UpgradeOptions(SessionOptions):
     """Versions that resume them."""
     policy: Policy | None = None
     cuts: Cuts = "first"
+    connect_side: ConnectSide | None = None
+    """The versions that the Connect server of ``runtime`` runs; None without one."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,12 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         OptionsClash: nothing is left to resume.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
         CannotRunHere: see `readiness.check_those_by_name`.
+        NoConnect: the version that a Connect server should run has no streaming queries there.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
     cases = only_tagged(loaded.cases, options.tags)
-    found = handoffs([case for case in cases if not case.topics], each=options.cuts == "each")
+    found = handoffs([case for case in cases if case.source == "files"], each=options.cuts == "each")
     if not found:
         raise OptionsClash(
             "none of these cases keeps state for more than one step, so they leave no checkpoint to resume"
@@ -122,9 +128,14 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
 
 def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
-    """A note on cases that are left out: every version that resumes a checkpoint would add its rows to the same topic."""
-    count = sum(bool(case.topics) for case in cases)
-    return (f"{counted(count, 'case')} left out: a topic of Kafka is not copied with a checkpoint",) if count else ()
+    """Notes on cases that are left out: every version that resumes a checkpoint would add its rows to the same topic."""
+    counts = Counter(case.source for case in cases)
+    not_copied: Mapping[Source, str] = {"kafka": "a topic of Kafka", "memory": "a stream in memory"}
+    return tuple(
+        f"{counted(counts[source], 'case')} left out: {what} is not copied with a checkpoint"
+        for source, what in not_copied.items()
+        if counts[source]
+    )
 
 
 def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
@@ -161,7 +172,9 @@ class JudgeUpgrades:
 
 def _handed_over(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
     assert task.cut is not None
-    return CheckpointHandoff(task.case, task.cut), VersionPair(task.origin.version, task.target.version)
+    return CheckpointHandoff(task.case, task.cut), VersionPair(
+        task.origin.version, task.target.version, (task.origin.interface, task.target.interface)
+    )
 
 
 def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, ...]]:
@@ -171,6 +184,8 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
     if here:
         readiness.check_those_by_name(target for choice in (before, after) if choice for target in choice.targets)
     notes = (*(before.notes if before else ()), *(after.notes if after else ()))
+    if options.connect_side is not None:
+        return _pairs_with_connect(options.connect_side, before, after, options.policy), notes
     if before is not None and after is not None and options.policy is None:
         return between(before.targets, after.targets), notes
     fitting = tuple(
@@ -179,6 +194,22 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
         if (before is None or pair[0] in before.targets) and (after is None or pair[1] in after.targets)
     )
     return fitting, notes
+
+
+def _pairs_with_connect(
+    side: ConnectSide, before: Choice | None, after: Choice | None, policy: Policy | None
+) -> tuple[TargetPair, ...]:
+    """Every version of one side with the one that the server runs, the same version too."""
+    if before is None or after is None or policy is not None:
+        raise OptionsClash("with --connect, name the versions of both sides with --from and --to, without --pairs")
+    server = (before if side == "from" else after).targets
+    if len(server) != 1:
+        names = ", ".join(target.name for target in server)
+        raise OptionsClash(f"--{side} means {names}, and the server of --connect runs one version: name that one")
+    if not server[0].connect:
+        raise NoConnect(server[0])
+    through = (replace(server[0], through_connect=True),)
+    return between(through, after.targets) if side == "from" else between(before.targets, through)
 
 
 def _record(task: CellTask, verdict: UpgradeVerdict, run: CellRun | None) -> UpgradeCell:

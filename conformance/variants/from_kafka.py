@@ -15,7 +15,7 @@ class FromKafka:
 
     Does not apply to a case
 
-    - that reads topics already;
+    - that reads topics or memory already;
     - with a backlog and ``availableNow``, which reads all records of a topic in one micro-batch;
     - whose sources have names: one that gets a name reads all records from the beginning in one micro-batch.
     """
@@ -24,19 +24,12 @@ class FromKafka:
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
         backlog = any(isinstance(step.action, Backlog) for step in case.steps)
-        at_once = backlog and "availableNow" in _triggers(case)
+        at_once = backlog and "availableNow" in case.triggers
         named = any(one.name == "from" and "name" in one.arguments for one in case.operations())
-        if case.topics or at_once or named:
+        if case.topics or case.in_memory or at_once or named:
             return
         topics = {name: KafkaSource(partitions=_partitions(name, case)) for name in case.streams}
         yield VariantOutput(self.name, case.model_copy(update={"topics": topics}))
-
-
-def _triggers(case: Case) -> Iterator[str]:
-    yield case.trigger
-    for step in case.steps:
-        if isinstance(step.action, Restart) and step.action.change.trigger:
-            yield step.action.change.trigger
 
 
 def _partitions(stream: str, case: Case) -> int:

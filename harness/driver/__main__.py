@@ -7,6 +7,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from .backend import Backend
+from .breakpoint import KillPointReached
 from .channel import Channel
 from .memory import RecentMemory
 from .request import CaseRequest
@@ -18,7 +19,7 @@ _memory = RecentMemory()
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     """Run one case, or some of its steps."""
     from .case_directory import finish
-    from .execution import Execution, KillPointReached
+    from .execution import Execution
 
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))

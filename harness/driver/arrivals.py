@@ -55,6 +55,9 @@ class DirectoryArrivals:
     def age_out(self) -> None:
         raise NotImplementedError("there is no topic")
 
+    def behind(self, _entry: dict[str, Any]) -> bool:
+        return False
+
     def records(self, _source: dict[str, Any]) -> None:
         """A file is not a record."""
 

@@ -90,6 +90,9 @@ class Arrivals(Protocol):
     def records(self, source: Dict[str, Any]) -> Optional[List[int]]:
         """How many records of each partition a source of a progress entry read; None if it does not read a topic."""
 
+    def behind(self, entry: Dict[str, Any]) -> bool:
+        """Whether rows wait in memory that the micro-batch of a progress entry, and those before it, have not read."""
+
     def close(self) -> None:
         """Remove what lies outside the case's directory."""
 
@@ -103,9 +106,8 @@ class Capture(Protocol):
     running: Callable[[], None]
     """Called while a micro-batch runs, before its rows are kept."""
 
-    @property
-    def function(self) -> Callable[[Any, int], None]:
-        """For ``foreachBatch``."""
+    def attach(self, writer: Any, schema: Any) -> Any:
+        """Let a ``DataStreamWriter`` of rows with this schema write here; returns the writer."""
 
     def rows(self, batch_id: int) -> List[List[Any]]:
         """The rows of a batch as lists of JSON values."""
@@ -147,8 +149,8 @@ class Backend(Protocol):
     def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
         """Delivers rows. ``folder``: holds the directories of the streams; ``kafka``: ``host:port`` of the broker of their topics."""
 
-    def capture(self, emitted: Optional[Emitted], folder: str) -> Capture:
-        """Collects what a query emits. ``folder``: the case's directory."""
+    def capture(self, emitted: Optional[Emitted], folder: str, real_time: bool) -> Capture:
+        """Collects what a query emits. ``folder``: the case's directory; ``real_time``: whether its trigger is ``realTime``."""
 
     def cause(self, query: Any, capture: Capture, error: Exception) -> Exception:
         """The error that made a query fail."""

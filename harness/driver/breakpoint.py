@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
+
+
+class KillPointNotReached(Exception):
+    """The query has finished before the point where the process was to be killed: the case expects too many micro-batches."""
+
+
+class KillPointReached(Exception):
+    """This process is to be killed now.
+
+    ``step``: the fields of ``StepSeen`` up to this point; ``missed``: whether the engine has already gone past it.
+    """
+
+    def __init__(self, step: dict[str, Any], missed: bool) -> None:
+        super().__init__(step["number"])
+        self.step = step
+        self.missed = missed
 
 
 class Breakpoint:

@@ -52,6 +52,10 @@ class LocalCapture:
             self._error = error  # Spark passes it on as text only
             raise
 
+    def attach(self, writer: Any, _schema: Any) -> Any:
+        """Let a ``DataStreamWriter`` write here."""
+        return writer.foreachBatch(self.function)
+
     def rows(self, batch_id: int) -> list[list[Any]]:
         return self._rows.get(batch_id, [])
 

@@ -17,8 +17,10 @@ from .hadoop_files import HadoopFiles
 from .identity import identity
 from .kafka import Broker
 from .local_files import LocalFiles
+from .memory_arrivals import MemoryArrivals
 from .origin import method
 from .progress_lock import stop_after_commit
+from .real_time_capture import RealTimeCapture
 from .request import Stream
 from .topic_arrivals import MixedArrivals, TopicArrivals
 
@@ -97,12 +99,12 @@ class Classic:
 
     def arrivals(self, folder: str, streams: Dict[str, Stream], kafka: Optional[str]) -> Arrivals:
         topics = {name: stream for name, stream in streams.items() if stream.topic is not None}
-        files = FileArrivals(
-            folder, {name: stream for name, stream in streams.items() if name not in topics}, self.files
-        )
-        if not topics:
-            return files
-        return MixedArrivals(files, TopicArrivals(folder, topics, self._kafka(kafka)))
+        in_memory = {name: stream for name, stream in streams.items() if stream.in_memory}
+        others = {name: stream for name, stream in streams.items() if name not in {**topics, **in_memory}}
+        files = FileArrivals(folder, others, self.files)
+        if topics:
+            return MixedArrivals(files, TopicArrivals(folder, topics, self._kafka(kafka)))
+        return MixedArrivals(files, MemoryArrivals(self.spark, in_memory)) if in_memory else files
 
     def _kafka(self, servers: Optional[str]) -> Broker:
         if servers is None:
@@ -112,8 +114,8 @@ class Classic:
                 self._broker = Broker(self.spark, servers)
             return self._broker
 
-    def capture(self, emitted: Optional[Emitted], _folder: str) -> LocalCapture:
-        return LocalCapture(emitted)
+    def capture(self, emitted: Optional[Emitted], folder: str, real_time: bool) -> Capture:
+        return RealTimeCapture(folder + "/emitted") if real_time else LocalCapture(emitted)
 
     def cause(self, _query: Any, capture: Capture, error: Exception) -> Exception:
         return capture.error() or error

@@ -118,7 +118,7 @@ class Connect:
             return JobArrivals(folder, streams, self._first)
         return FileArrivals(folder, streams, self.files)
 
-    def capture(self, _emitted: Optional[Emitted], folder: str) -> ServerCapture:
+    def capture(self, _emitted: Optional[Emitted], folder: str, _real_time: bool) -> ServerCapture:
         """The callback is never called: the host kills no engine through Connect."""
         return ServerCapture(folder + "/emitted", self.files)
 
@@ -175,6 +175,9 @@ class ServerCapture:
             self.function = _write_by_python(folder)
         else:
             self.function = _write_by_spark(folder)
+
+    def attach(self, writer: Any, _schema: Any) -> Any:
+        return writer.foreachBatch(self.function)
 
     def rows(self, batch_id: int) -> List[List[Any]]:
         rows: List[List[Any]] = self._read(_rows_file(self._folder, batch_id)) or []

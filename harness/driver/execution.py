@@ -7,20 +7,22 @@ from typing import Any, Callable, Iterator
 
 from . import case_directory
 from .backend import Backend, Capture, Emitted
-from .breakpoint import Breakpoint
+from .breakpoint import Breakpoint, KillPointNotReached, KillPointReached
 from .checkpoint import Checkpoint
 from .dataframe import build
 from .errors import describe, machine_failure
 from .failures import DriverFailure, EngineLost, NotPermitted
 from .mistakes import mistake_told
-from .origin import DriverError, MissingName, check_argument, method, raised_by_driver
+from .origin import DriverError, MissingName, method, raised_by_driver
 from .own_code import AuthorFailed, OwnCode, Sink
 from .own_queries import OwnQueries
 from .permission import check_frame
 from .progress import batch_seen, executed
+from .real_time import at_rest, told
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
 from .stored_state import ASKED, stored_state
+from .trigger import REAL_TIME, check_trigger, triggered
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 """Where queries of the author's keep their checkpoints that name no folder."""
@@ -34,22 +36,6 @@ class QueryFailed(Exception):
         super().__init__(stage)
         self.stage = stage
         self.cause = cause
-
-
-class KillPointNotReached(Exception):
-    """The query has finished before the point where the process was to be killed: the case expects too many micro-batches."""
-
-
-class KillPointReached(Exception):
-    """This process is to be killed now.
-
-    ``step``: the fields of ``StepSeen`` up to this point; ``missed``: whether the engine has already gone past it.
-    """
-
-    def __init__(self, step: dict[str, Any], missed: bool) -> None:
-        super().__init__(step["number"])
-        self.step = step
-        self.missed = missed
 
 
 class Execution:
@@ -81,6 +67,7 @@ class Execution:
         self._capture: Capture
         self._entries = 0
         self._has_executed = False
+        self._watermark: str | None = None
         self._executors = backend.executors()
         self.columns: list[dict[str, str]] = []
 
@@ -259,14 +246,17 @@ class Execution:
 
     def _runs_per_action(self) -> bool:
         """With ``once`` and ``availableNow`` every action is a run of its own."""
-        return self._trigger != "default"
+        return self._trigger not in ("default", REAL_TIME)
 
     # The query.
 
     def _start(self, stop: Breakpoint | None = None) -> None:
         try:
+            check_trigger(self._trigger)
             for key, value in self._conf.items():
                 self._session.conf.set(key, value)
+        except MissingName as missing:
+            raise QueryFailed("start", missing.error) from missing
         except Exception as error:
             raise QueryFailed("start", error) from error
         try:
@@ -282,21 +272,19 @@ class Execution:
         except Exception as error:
             raise QueryFailed("analysis", error) from error
         self.columns = [{"name": f.name, "type": f.dataType.simpleString()} for f in fields]
-        self._capture = self._backend.capture(self._emitted, self._request.directory)
+        self._capture = self._backend.capture(self._emitted, self._request.directory, self._trigger == REAL_TIME)
         self._capture.breakpoint = stop
         self._capture.sink = sink.batch
         self._capture.running = self._place_next
         self._entries = 0
         self._has_executed = False
+        self._watermark = None
         try:
-            writer = self._frame.writeStream.outputMode(self._output_mode)
-            if self._trigger != "default":
-                check_argument(writer.trigger, self._trigger)  # `availableNow` since 3.3
-                writer = writer.trigger(**{self._trigger: True})
+            writer = triggered(self._frame.writeStream.outputMode(self._output_mode), self._trigger)
             if self._backend.makes_directories:
                 self._checkpoint.make_directories()
             writer = writer.option("checkpointLocation", self._checkpoint.path)
-            self._query = writer.foreachBatch(self._capture.function).start()
+            self._query = self._capture.attach(writer, self._frame.schema).start()
         except MissingName as missing:
             raise QueryFailed("start", missing.error) from missing
         except Exception as error:
@@ -334,6 +322,9 @@ class Execution:
     def _drain(self) -> None:
         try:
             self._query.processAllAvailable()
+            while self._trigger == REAL_TIME and not at_rest(executed(self._recent()[0]), self._arrivals.behind):
+                time.sleep(0.02)
+                self._query.processAllAvailable()  # raises what the query failed with
             self._drain_own_queries()
         except Exception as error:
             raise QueryFailed("run", self._backend.cause(self._query, self._capture, error)) from error
@@ -370,6 +361,8 @@ class Execution:
         """The micro-batches since the last call. ``tolerant``: leave out those whose logs are gone."""
         recent, self._entries = self._recent()
         entries = executed(recent)
+        if self._trigger == REAL_TIME:
+            entries, self._watermark = told(entries, self._watermark)
         self._has_executed = self._has_executed or bool(entries)
         seen = []
         for entry in entries:

@@ -30,12 +30,13 @@ class Stream:
     files: int
     """Files of each micro-batch."""
     topic: Optional[Topic] = None
-    """None for a stream that is read from files."""
+    """None for a stream that is not read from Kafka."""
+    in_memory: bool = False
 
     @classmethod
     def parse(cls, message: Dict[str, Json]) -> Stream:
         topic = message.get("topic")
-        return cls(**{**message, "topic": Topic(**topic) if topic else None})
+        return cls(**{**snake_case(message), "topic": Topic(**topic) if topic else None})
 
 
 @dataclass(frozen=True)

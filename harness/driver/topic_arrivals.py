@@ -12,6 +12,7 @@ from typing import Any
 
 from .arrivals import JSON_OPTIONS, FileArrivals
 from .kafka import Broker, Record
+from .memory_arrivals import MemoryArrivals
 from .progress import milliseconds
 from .request import Batch, Stream
 
@@ -95,6 +96,9 @@ class TopicArrivals:
         before, after = (_offsets(source.get(key), topic) for key in ("startOffset", "endOffset"))
         return [after.get(at, 0) - before.get(at, 0) for at in range(max(after, default=-1) + 1)]
 
+    def behind(self, _entry: dict[str, Any]) -> bool:
+        return False
+
     def close(self) -> None:
         self._broker.delete(sorted(self._topics.values()))
 
@@ -111,42 +115,46 @@ class TopicArrivals:
 
 
 class MixedArrivals:
-    """``Arrivals`` of which some are files and others records of topics."""
+    """``Arrivals`` of which some are files and others records, of topics or in memory."""
 
     paced = False
 
-    def __init__(self, files: FileArrivals, topics: TopicArrivals) -> None:
+    def __init__(self, files: FileArrivals, records: TopicArrivals | MemoryArrivals) -> None:
         self._files = files
-        self._topics = topics
+        self._records: Any = records
 
     def stream_of(self, description: str) -> str | None:
-        return self._topics.stream_of(description) or self._files.stream_of(description)
+        return self._records.stream_of(description) or self._files.stream_of(description)
 
     def read(self, reader: Any, stream: str) -> Any:
-        return (self._topics if self._topics.has(stream) else self._files).read(reader, stream)
+        return (self._records if self._records.has(stream) else self._files).read(reader, stream)
 
-    def stage(self, batches: list[Batch]) -> tuple[Any, list[Record]]:
-        of_files = [{name: rows for name, rows in batch.items() if not self._topics.has(name)} for batch in batches]
-        return self._files.stage(of_files), self._topics.stage(batches)
+    def stage(self, batches: list[Batch]) -> tuple[Any, Any]:
+        of_files = [{name: rows for name, rows in batch.items() if not self._records.has(name)} for batch in batches]
+        return self._files.stage(of_files), self._records.stage(batches)
 
-    def place(self, staged: tuple[Any, list[Record]]) -> None:
+    def place(self, staged: tuple[Any, Any]) -> None:
         self._files.place(staged[0])
-        self._topics.place(staged[1])
+        self._records.place(staged[1])
 
     def renew(self, arrived: list[Batch]) -> None:
-        self._topics.renew(arrived)
+        self._records.renew(arrived)
 
     def grow(self, stream: str, partitions: int) -> None:
-        self._topics.grow(stream, partitions)
+        self._records.grow(stream, partitions)
 
     def age_out(self) -> None:
-        self._topics.age_out()
+        self._records.age_out()
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
-        return self._topics.records(source)
+        found: list[int] | None = self._records.records(source)
+        return found
+
+    def behind(self, entry: dict[str, Any]) -> bool:
+        return bool(self._records.behind(entry))
 
     def close(self) -> None:
-        self._topics.close()
+        self._records.close()
 
 
 def _partitions(stream: Stream) -> int:

@@ -95,7 +95,8 @@ class _Arrivals:
     """
 
     def __init__(self, case: Case) -> None:
-        self._topics = case.topics
+        self._recorded = {*case.topics, *case.in_memory}
+        """The streams of which it is known how many rows a micro-batch read."""
         self._trigger = case.trigger
         self._query = case.query.streams()
         self._sources = _names(case.query)
@@ -118,7 +119,7 @@ class _Arrivals:
             self._query &= {read.stream for batch in seen.batches for read in batch.sources}
         for arrival in arrivals_of(action, self._waiting):
             for name, rows in arrival.items():
-                self._arrived[name].append(_records(rows) if name in self._topics else None)
+                self._arrived[name].append(_records(rows) if name in self._recorded else None)
                 self._waiting[name].append(self._arrived[name][-1])
         meant = self._restarted(action) if isinstance(action, Restart) else self._run()
         if seen.batches:
@@ -141,7 +142,7 @@ class _Arrivals:
         if change.query is not None:
             self._query = change.query.streams()
             self._renamed(_names(change.query))
-        return before + (self._run() if self._trigger == "default" else [])
+        return before + (self._run() if self._trigger in ("default", "realTime") else [])
 
     def _renamed(self, names: Sources) -> None:
         """The query reads these sources from here on. One with a new name reads its stream from the beginning."""

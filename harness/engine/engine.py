@@ -90,7 +90,9 @@ class Runtime(Protocol):
         None if that is unknown, or nothing is installed yet.
         """
 
-    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:
+    def start(
+        self, target: Target, *, on_progress: ProgressCallback, topics: bool = False, real_time: bool = False
+    ) -> Engine:
         """Start an engine of the target, installing what is missing.
 
         Args:

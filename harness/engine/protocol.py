@@ -55,7 +55,9 @@ class StreamRequest(Message):
     files: int
     """Files of each of its micro-batches: the most partitions that any of its arrivals has."""
     topic: TopicRequest | None = None
-    """None for a stream that is read from files."""
+    """None for a stream that is not read from Kafka."""
+    in_memory: bool = False
+    """Whether its rows lie in the memory of the engine's driver, where a real-time query can read them."""
 
 
 class ChangeRequest(Message):

@@ -125,7 +125,8 @@ def _stream(name: str, case: Case) -> StreamRequest:
     of_topic = (
         TopicRequest(partitions=topic.partitions, timestamp=topic.timestamp, options=_options(topic)) if topic else None
     )
-    return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic)
+    in_memory = name in case.in_memory
+    return StreamRequest(ddl=case.streams[name].ddl, files=_files(name, case), topic=of_topic, in_memory=in_memory)
 
 
 def _arrived(case: Case, last: int) -> tuple[dict[str, Partitions], ...]:

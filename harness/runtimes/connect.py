@@ -145,6 +145,8 @@ class ConnectRuntime:
             return (
                 "its rows come from Kafka, whose records the driver sends through the engine's JVM, which Connect hides"
             )
+        if case.in_real_time:
+            return "rows for a real-time query lie in the memory of the engine's JVM, which Connect does not reach"
         if case.sink is not None:
             return "a sink of the case's author runs in the driver's process, which is a server's through Connect"
         if looks_at_plans(case):
@@ -158,7 +160,14 @@ class ConnectRuntime:
             return "a checkpoint on a storage behind Connect cannot be changed"
         return None
 
-    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:  # noqa: ARG002
+    def start(
+        self,
+        target: Target,
+        *,
+        on_progress: ProgressCallback,
+        topics: bool = False,  # noqa: ARG002
+        real_time: bool = False,  # noqa: ARG002
+    ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
         environment = prepare(with_requirements(client_of(target), self.requirements), on_progress=on_progress)

@@ -29,6 +29,8 @@ from harness.targets.target import Target
 from harness.targets.tuning import tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_MANY_TASKS = {"spark.master": "local[16]"}
+"""All tasks of a real-time query run at once, those of the source and those behind the shuffle."""
 _SECONDS_TO_WRITE_AN_ARCHIVE = 120.0
 """A quiet machine takes a few seconds."""
 
@@ -63,6 +65,8 @@ class LocalRuntime:
 
     def unsupported(self, case: Case, _target: Target) -> str | None:
         elsewhere = self.cluster is not None and not self.cluster.on_this_machine
+        if case.in_real_time and (self.cluster is not None or self.storage is not None):
+            return "rows for a real-time query, and what it emits, lie on this machine; run it without --master and --storage"
         if case.topics and elsewhere and not self.kafka.is_the_users:
             return "the cluster does not reach a Kafka broker on this machine: pass --kafka host:port of one that it reaches"
         return None
@@ -76,7 +80,9 @@ class LocalRuntime:
         build = [environment.root.name, environment.python_version, environment.java_version]
         return json.dumps([self.name, *build, {**self._tuning(target), **self.conf, **self._jars(target)}])
 
-    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:
+    def start(
+        self, target: Target, *, on_progress: ProgressCallback, topics: bool = False, real_time: bool = False
+    ) -> Engine:
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
@@ -87,6 +93,8 @@ class LocalRuntime:
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
         settings |= of_kafka
+        if real_time:
+            settings |= _MANY_TASKS
         recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
         try:
             transport = program.start(

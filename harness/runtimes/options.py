@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from conformance.core.errors import WrongUsage
 from harness.engine.engine import Runtime
+from harness.runtimes.beside_connect import BesideConnect
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.containers.choice import Configuration, parse
@@ -69,6 +70,8 @@ class RuntimeOptions:
     """Provides executors; None for the engine's own process. Only for ``local``."""
     endpoint: Endpoint | None = None
     """Of the Connect server that runs the cases; None to start engines."""
+    beside_connect: bool = False
+    """Whether the server runs only targets that are ``through_connect``, and others have engines of their own."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark settings of each engine. Only for ``local``."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +84,7 @@ class RuntimeOptions:
     @property
     def uses_java_here(self) -> bool:
         """Whether engines are JVMs of this machine: not those in containers, and not a Connect server."""
-        return self.runtime == "local" and self.endpoint is None
+        return self.runtime == "local" and (self.endpoint is None or self.beside_connect)
 
 
 def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
@@ -99,7 +102,7 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
     """
     cases = options.storage.unique_directory() if isinstance(options.storage, StorageUrl) else None
     if options.endpoint is not None:
-        return ConnectRuntime(
+        connect = ConnectRuntime(
             root,
             options.endpoint,
             own_code=options.own_code,
@@ -107,6 +110,10 @@ def runtime(options: RuntimeOptions, root: Path, *, keep: bool) -> Runtime:
             storage=cases,
             variables=options.variables,
         )
+        if not options.beside_connect:
+            return connect
+        engines_here = replace(options, endpoint=None, beside_connect=False)
+        return BesideConnect(runtime(engines_here, root, keep=keep), connect)
     if options.runtime == "local":
         return LocalRuntime(
             root,

@@ -48,6 +48,7 @@ class EngineSlot:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
         topics: whether some of its cases read topics of Kafka.
+        real_time: whether its cases are real-time queries, which need many tasks at once.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class EngineSlot:
         width: int = 1,
         memory_limit: int | None = None,
         topics: bool = False,
+        real_time: bool = False,
     ) -> None:
         self.target = target
         self.topics = topics
+        self.real_time = real_time
         self._runtime = runtime
         self._listener = listener
         self._max_width = width
@@ -123,7 +126,10 @@ class EngineSlot:
             if self._engine is None:
                 try:
                     self._engine = self._runtime.start(
-                        self.target, on_progress=self._progress_callback(), topics=self.topics
+                        self.target,
+                        on_progress=self._progress_callback(),
+                        topics=self.topics,
+                        real_time=self.real_time,
                     )
                 except HarnessError as error:
                     self._start_error = error

@@ -45,6 +45,8 @@ class SlotKey(NamedTuple):
     target: str
     for_kills: bool = False
     """Whether it is the target's second engine, for cases that kill it: in the first, all others would wait for each kill."""
+    real_time: bool = False
+    """Whether it is the target's engine for real-time queries, whose tasks run all at once."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,12 @@ class Batch:
     def slot(self) -> SlotKey:
         """The engine of the first step."""
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
-        return SlotKey(self.first.origin.name, self.first.cut is None and kills_its_engine(self.first.case))
+        case, whole = self.first.case, self.first.cut is None
+        entry = case.differs_on(self.first.origin.version)
+        runs = entry is None or entry.unsupported is None
+        # Any engine shows that a version has no real-time mode.
+        real_time = whole and runs and case.in_real_time
+        return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:
         """Each use of an engine."""
@@ -121,7 +128,7 @@ class Scheduler:
         self._stopping.set()
         self._engines.close()
 
-    def _new_slot(self, target: Target, topics: bool) -> EngineSlot:
+    def _new_slot(self, target: Target, topics: bool, real_time: bool) -> EngineSlot:
         limits = self._limits
         return EngineSlot(
             self._runtime,
@@ -130,6 +137,7 @@ class Scheduler:
             width=max(limits.side_by_side, limits.most_side_by_side),
             memory_limit=limits.engine_memory,
             topics=topics,
+            real_time=real_time,
         )
 
     def _work(self) -> None:
@@ -200,7 +208,7 @@ class _Engines:
         self,
         queues: Mapping[SlotKey, Sequence[Batch]],
         limits: Limits,
-        new_slot: Callable[[Target, bool], EngineSlot],
+        new_slot: Callable[[Target, bool, bool], EngineSlot],
         stopping: threading.Event,
     ) -> None:
         self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
@@ -216,7 +224,7 @@ class _Engines:
             if batch.first.case.topics
             for slot, _ in batch.uses()
         }
-        self._slots = {slot: new_slot(target, slot in topics) for slot, target in dict(uses).items()}
+        self._slots = {slot: new_slot(target, slot in topics, slot.real_time) for slot, target in dict(uses).items()}
         self._discarded: list[str] = []
         self._changed = threading.Condition()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.case import Interface
 from conformance.core.versions import SparkVersion
 from harness.targets.installed import InstalledSpark
 
@@ -55,10 +56,17 @@ class Target:
     label: str | None = None
     """The user's name for it, if not its version."""
 
+    through_connect: bool = False
+    """Whether a Connect server runs it, in a run in which other targets have engines of their own."""
+
     @property
     def name(self) -> str:
-        """The name of its column: its label, else its ``key``. Unique within a run."""
-        return self.label or self.key
+        """The name of its column: its label, else its ``key``, with ``-connect`` if that is another one. Unique within a run."""
+        return self.label or f"{self.key}{'-connect' * self.through_connect}"
+
+    @property
+    def interface(self) -> Interface:
+        return "connect" if self.through_connect else "classic"
 
     @property
     def key(self) -> str:

@@ -50,6 +50,7 @@ FEATURES = (
     "restart",
     "trigger once",
     "trigger availableNow",
+    "real-time mode",
 )
 """Every feature, in display order."""
 IMPLIED: Mapping[str, tuple[str, ...]] = dict.fromkeys(
@@ -146,5 +147,7 @@ def _features(case: Case) -> Iterator[str]:
         yield "RocksDB"
     if any(isinstance(step.action, Restart) for step in case.steps):
         yield "restart"
-    if case.trigger != "default":
+    if case.in_real_time:
+        yield "real-time mode"
+    elif case.trigger != "default":
         yield f"trigger {case.trigger}"

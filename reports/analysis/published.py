@@ -29,8 +29,9 @@ def published_results(releases: Iterable[str] = ()) -> Results:
     """The published results, with the upgrades of the cases that have not changed in between.
 
     Args:
-        releases: patch releases that should be among them (``3.5.3``). Those that are not published, and whatever is no version,
-            are not. Only cases that have an answer on each are left: see ``left_out``.
+        releases: patch releases that should be among them (``3.5.3``), or a line of which only patch releases are published
+            (``2.4``): its newest. Those that are not published, and whatever is no version, are not. Only cases that have an
+            answer on each are left: see ``left_out``.
     """
     found = Results.read_all(list(published()))
     if UPGRADES.is_file():
@@ -41,7 +42,9 @@ def published_results(releases: Iterable[str] = ()) -> Results:
             if digests.get(cell.case, cell.case_digest) == cell.case_digest
         )
         found = replace(found, upgrades=upgrades)
-    wanted = {version for text in releases if (version := _version(text)) is not None}
+    lines = {target.version.line for target in found.header.targets if target.version is not None}
+    newest = {version.line: version for version in published_patches() if version.line not in lines}
+    wanted = {version for text in releases if (version := newest.get(text) or _version(text)) is not None}
     for more in patch_results(wanted):
         found = in_common(found, more, [target.name for target in more.header.targets if target.version in wanted])
     return found
@@ -79,8 +82,8 @@ def published_releases(results: Results) -> tuple[str, ...]:
 
 
 def patch_file(version: SparkVersion) -> str:
-    """The name of the file with the published results of a patch release: ``3.jsonl.xz``."""
-    return f"{version.major}.jsonl.xz"
+    """The name of the file with the published results of a patch release: ``3.jsonl.xz``. Spark 2.4 resembles 3.0, and is in its file."""
+    return f"{max(version.major, 3)}.jsonl.xz"
 
 
 def _announced(paths: Sequence[Path]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from conformance.core.values import to_json_value
 from reports.html.pyspark_text import INDENT, assigned, name_of, query_lines, source_names, text_of
 
 _TRIGGERS = {"once": "once=True", "availableNow": "availableNow=True"}
-assert {"default", *_TRIGGERS} == set(get_args(Trigger))
+assert {"default", "realTime", *_TRIGGERS} == set(get_args(Trigger))
 
 _HEAD = '''\
 import json
@@ -96,10 +96,14 @@ def pyspark_script(case: Case) -> str | None:
     """The script, without a final newline; it leaves the rows it emitted in ``emitted``, each with its step and micro-batch.
 
     Returns:
-        None if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, or call code
-        that is not in the case.
+        None if a script cannot do what the case does: kill the engine, damage the checkpoint, change the trigger, run in real time,
+        or call code that is not in the case.
     """
-    if case.sink or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations()):
+    if (
+        case.sink
+        or case.in_real_time
+        or any(operation.name in PYTHON_STATE or operation.name == "call" for operation in case.operations())
+    ):
         return None
     for step in case.steps:
         action = step.action

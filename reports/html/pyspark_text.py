@@ -15,6 +15,11 @@ _BARE_WINDOW = re.compile(
     r"""\s*(window|session_window)\s*\((?:[^()'"`]|'[^']*'|"[^"]*"|`[^`]*`|\([^()]*\))*\)\s*""", re.IGNORECASE
 )
 """Nothing but the call of a window, whose arguments may call functions."""
+_TRIGGERS = {
+    "once": ".trigger(once=True)",
+    "availableNow": ".trigger(availableNow=True)",
+    "realTime": '.trigger(realTime="5 minutes")',
+}
 LONGEST_LINE = 64
 """Characters that a page shows without scrolling."""
 
@@ -24,6 +29,10 @@ def pyspark(case: Case) -> str:
     lines = ["from pyspark.sql.functions import expr", ""]
     names = source_names(case.query)
     for name, schema in case.streams.items():
+        if name in case.in_memory:
+            lines.append(f"# from a source that supports real-time mode, such as Kafka: {schema.ddl}")
+            lines += assigned(name_of(name), ['spark.readStream.format("kafka")', ".load()"])
+            continue
         named = f".name({text_of(names[name])})" if name in names else ""
         source = [f"spark.readStream{named}.schema({text_of(schema.ddl)})", f".json({text_of(name + '/')})"]
         whole = assigned(name_of(name), ["".join(source)])
@@ -34,7 +43,7 @@ def pyspark(case: Case) -> str:
     writer = _Writer()
     frame = writer.chain(case.query)
     lines += [*writer.statements, *assigned("query", frame)]
-    trigger = {"once": ".trigger(once=True)", "availableNow": ".trigger(availableNow=True)"}.get(case.trigger, "")
+    trigger = _TRIGGERS.get(case.trigger, "")
     sink = ""
     if case.sink is not None:
         module, _, function = case.sink.partition(":")

@@ -183,6 +183,24 @@ def test_the_command_of_the_page(tmp_path, server):
     assert cell.status == "conforms"
 
 
+@pytest.mark.parametrize("side", ["to", "from"])
+def test_a_checkpoint_moves_between_a_classic_session_and_connect(tmp_path, newest, server, side):
+    """By five keys, whose order is the same either way since 4.3 only (SPARK-57489)."""
+    case = ROOT / "cases" / "deduplication" / "within-watermark-by-five-keys-outlives-a-restart.yaml"
+    version = str(newest.version)
+    done = conformance(
+        tmp_path,
+        *("upgrade", str(case), "--from", version, "--to", version, "--connect", server.url, "--connect-side", side),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "● 1 of 1 checkpoint resumed" in done.stdout
+    (cell,) = Results.read(tmp_path / "upgrades.jsonl").upgrades
+    names = [f"spark-{version}", f"spark-{version}-connect"]
+    assert [cell.origin, cell.to] == (names if side == "to" else names[::-1])
+    for shown in (done.stdout, done.stderr, (tmp_path / "upgrades.jsonl").read_text()):
+        assert TOKEN not in shown
+
+
 def test_the_servers_workers_get_the_functions_of_a_job_of_ones_own(tmp_path, newest, server):
     code, cases = own_job(tmp_path)
     check_own_job(ConnectRuntime(tmp_path, Endpoint.parse(server.url), own_code=code), newest, cases)

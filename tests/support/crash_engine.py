@@ -12,10 +12,10 @@ from harness.engine.engine import EngineDied
 from harness.engine.protocol import CaseRequest
 from tests.support import observations
 
-Mode = Literal["right", "commits-first", "forgets", "counts-twice", "dies", "null-pointer"]
+Mode = Literal["right", "commits-first", "forgets", "counts-twice", "dies", "null-pointer", "silent-after-a-stop"]
 """``commits-first``: the commit is written before the state, and missing state counts as none. ``forgets``: missing state counts as none.
 ``counts-twice``: a replay starts from the state of the first attempt. ``dies``: on torn state. ``null-pointer``: it cannot tell what is
-wrong with the state."""
+wrong with the state. ``silent-after-a-stop``: the first new micro-batch after a stop emits nothing, as if the watermark waited."""
 
 
 class Refused(Exception):
@@ -30,6 +30,8 @@ class CrashEngine:
     def __init__(self, mode: Mode = "right") -> None:
         self.mode = mode
         self.requests: list[CaseRequest] = []
+        self.stopped = False
+        """Whether it has started between two micro-batches and run none since."""
         self.topic: list[Any] | None = None
         """What has arrived in it; None where there is no topic."""
 
@@ -42,6 +44,8 @@ class CrashEngine:
             self.topic = [arrival["events"] for arrival in request.arrived]
         elif request.kafka is None:
             self.topic = None
+        committed = _newest(root / "checkpoint/commits")
+        self.stopped = committed >= 0 and committed == _newest(root / "checkpoint/offsets")
         steps: list[StepSeen] = []
         for number, step in enumerate(request.steps, request.first):
             batches: list[BatchSeen] = []
@@ -102,8 +106,10 @@ class CrashEngine:
         files = [(state / f"{batch + 1}.delta", f"total {total}"), (checkpoint / "commits" / str(batch), "{}")]
         for path, text in reversed(files) if self.mode == "commits-first" else files:
             _put(path, text)
+        emitted = [] if self.stopped and self.mode == "silent-after-a-stop" else [("total", total)]
+        self.stopped = False
         if self.topic is None:
-            return observations.batch(batch, ("total", total))
+            return observations.batch(batch, *emitted)
         read = TopicRead(stream="events", rows=len(rows), moved=True, records=(len(rows),))
         return observations.batch(batch, ("total", total), sources=(read,))
 

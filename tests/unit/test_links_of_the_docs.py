@@ -19,7 +19,8 @@ def links(text: str) -> list[tuple[str, str]]:
 
 def anchors(page: Path) -> set[str]:
     """The fragments that GitHub and GitLab give to the headings of a page."""
-    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 

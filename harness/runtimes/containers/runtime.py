@@ -89,7 +89,14 @@ class ContainerRuntime:
         image = self._images.available(target, self._client)
         return json.dumps([self.name, image.id, self._settings(target)]) if image else None
 
-    def start(self, target: Target, *, on_progress: ProgressCallback, topics: bool = False) -> Engine:  # noqa: ARG002
+    def start(
+        self,
+        target: Target,
+        *,
+        on_progress: ProgressCallback,
+        topics: bool = False,  # noqa: ARG002
+        real_time: bool = False,  # noqa: ARG002
+    ) -> Engine:
         image = self._images.get(target, self._client, on_progress)
         account = self._account(image, target)
         volume = self._shared_volume()

@@ -29,7 +29,7 @@ class MiniatureRuntime:
     def fingerprint(self, target):
         return self._fingerprint
 
-    def start(self, target, *, on_progress, topics=False):
+    def start(self, target, *, on_progress, topics=False, real_time=False):
         self.started += 1
         mode = "right" if self._only_first and self.started > 1 else self._mode
         on_progress(f"{target.name}: starting")

@@ -32,7 +32,7 @@ class TwoVersions:
     def fingerprint(self, target):
         return f"miniature {target.name}" if self._reusable else None
 
-    def start(self, target, *, on_progress, topics=False):
+    def start(self, target, *, on_progress, topics=False, real_time=False):
         self.started.append(target.name)
         work = self.root / f"{target.name}-{len(self.started)}"
         work.mkdir()

@@ -72,6 +72,13 @@ def test_what_was_observed_is_left_out_and_the_verdict_remains(tmp_path: Path) -
     assert "somebody" not in text
 
 
+def test_a_checkpoint_that_connect_resumed_is_judged_by_what_the_case_says_of_connect() -> None:
+    only_connect = of("f/refused", REFUSAL.model_copy(update={"resumed_by": "connect"}))
+    seen = cell(only_connect).model_copy(update={"observation": SEEN.model_copy(update={"case": only_connect.id})})
+    through = seen.model_copy(update={"to": f"{seen.to}-connect"})
+    assert [judged_again(one, only_connect).status for one in (seen, through)] == ["violates", "refused"]
+
+
 def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
     cases = {id: of(id, REFUSAL) for id in ("f/refused", "f/later")}
     found = run(tmp_path / "run.jsonl", cell(cases["f/refused"]))
@@ -110,3 +117,18 @@ def test_a_green_answer_without_what_was_observed_is_only_read_as_published(tmp_
     with pytest.raises(ContradictoryCell, match="nothing was observed"):
         run(tmp_path / "slim.jsonl", bare)
     assert Results.read(tmp_path / "slim.jsonl", condensed=True).upgrades == (bare,)
+
+
+def test_metrics_that_results_do_not_keep_were_judged_when_it_ran() -> None:
+    metric = {"eventTime.avg": 0}
+    rows = expect(rows=[["12:00", "12:10", 1]])
+    asked = case(rows, expect(rows=[], progress=metric), id="f/a", query=QUERY)
+    seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
+        update={"case": "f/a"}
+    )
+    verdict = judge_upgrade(CheckpointHandoff(asked, 2), PAIR, seen)
+    assert [str(one.observed) for one in verdict.findings] == ["no such path"]
+    wrong = UpgradeCell.of(asked, NAMES, verdict, seen)
+    assert judged_again(wrong, asked).status == "violates"
+    resumed = wrong.model_copy(update={"status": "resumes", "findings": ()})
+    assert judged_again(resumed, asked).status == "resumes"

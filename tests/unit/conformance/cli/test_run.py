@@ -39,9 +39,9 @@ class Here:
         self.options = options
 
         class Counted(MiniatureRuntime):
-            def start(self, target, *, on_progress, topics=False):
+            def start(self, target, *, on_progress, topics=False, real_time=False):
                 here.started += 1
-                return super().start(target, on_progress=on_progress, topics=topics)
+                return super().start(target, on_progress=on_progress, topics=topics, real_time=real_time)
 
         return Counted(self.folder, "right", fingerprint="an engine")
 

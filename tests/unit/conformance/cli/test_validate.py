@@ -47,7 +47,7 @@ def test_every_problem_one_a_line(folder: Path, capsys: pytest.CaptureFixture[st
     assert code == 2
     assert out == (
         "mine/bad.yaml:1:1: unknown key 'titel' in a case: did you mean 'title'?\n"
-        "mine/bad.yaml:5:10: unknown trigger 'never': expected one of default, once, availableNow\n"
+        "mine/bad.yaml:5:10: unknown trigger 'never': expected one of default, once, availableNow, realTime\n"
     )
     assert err == "2 cases, 2 problems in 1 file\n"
 

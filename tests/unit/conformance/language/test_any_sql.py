@@ -13,7 +13,7 @@ from conformance.language.sql_permission import refusals
 from conformance.model.errors import Unpredictable
 from conformance.model.parsing import syntax
 
-VIEWS = ["v", "w"]
+VIEWS = ("v", "w")
 FRAGMENTS = (
     *(
         "SELECT",

@@ -44,11 +44,11 @@ BEHAVIOURS = {
     """,
     "no-data batches and triggers": """
         no-data-batch no-data-needs-plan no-data-not-if-data no-data-once trigger-once available-now
-        processing-time-trigger idle-progress foreachBatch continuous
+        processing-time-trigger idle-progress foreachBatch continuous real-time-watermark real-time-refusals
     """,
     "multiple inputs": """
         min-policy max-policy policy-invalid-value idle-stream-blocks restart-loses-node-values union-of-watermarked
-        self-union pruned-node stream-static
+        self-union pruned-node stream-static stream-in-a-subquery
     """,
     "chained stateful operators": """
         chain-3.0 chain-3.1–3.3 chain-3.4 chain-3.5+ semi-below-aggregation chain-redundant chain-check-exempt
@@ -77,7 +77,7 @@ BEHAVIOURS = {
     "recovery": """
         wm-in-offset-and-commit-log replay-uncommitted policy-pinned state-format-pinned delay-change-on-restart
         upgrade-3.3→3.4 old-checkpoints state-dir-missing crash-at-any-file-operation named-sources
-        stateless-shuffle-partitions offline-repartition
+        stateless-shuffle-partitions named-sinks offline-repartition damaged-snapshot
     """,
 }
 

@@ -86,6 +86,7 @@ BEYOND_A_SCHEMA = {
     "names",
     "no-release",
     "not-reached",
+    "memory-in-micro-batches",
     "nothing-to-replay",
     "older-than-any-release",
     "overlaps",
@@ -96,6 +97,8 @@ BEYOND_A_SCHEMA = {
     "query-of-a-restart",
     "row-widths",
     "rows-against-batches",
+    "rows-in-memory",
+    "sink-in-real-time",
     "sorting",
     "start-too-late",
     "state-of-operators",
@@ -171,7 +174,7 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 def test_a_case_has_the_keys_of_the_model() -> None:
     of_the_file = {"id", "path", "digest", "lines", "expansion", "needsCode"}
-    in_the_streams = {"topics"}
+    in_the_streams = {"topics", "inMemory"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file - in_the_streams
 
 

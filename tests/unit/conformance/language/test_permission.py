@@ -143,22 +143,22 @@ EXPRESSIONS = (
 
 @pytest.mark.parametrize("text", [*PROGRAMS, *FILES, *HIDDEN_RELATIONS, *STATEMENTS, *UNREADABLE])
 def test_a_statement_that_reaches_beyond_its_case_is_refused(text: str) -> None:
-    assert list(refusals(text, ["e"], statement=True))
+    assert refusals(text, ("e",), statement=True)
 
 
 @pytest.mark.parametrize("text", [*PROGRAMS, *FILES, *HIDDEN_RELATIONS, *UNREADABLE])
 def test_a_subquery_that_does_is_refused_in_an_expression(text: str) -> None:
-    assert list(refusals(f"a IN ({text})", ["e"]))
+    assert refusals(f"a IN ({text})", ("e",))
 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_queries_over_views_and_constants_run(text: str) -> None:
-    assert list(refusals(text, ["e"], statement=True)) == []
+    assert refusals(text, ("e",), statement=True) == ()
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_expressions_run(text: str) -> None:
-    assert list(refusals(text, [])) == []
+    assert refusals(text, ()) == ()
 
 
 def test_a_view_is_known_once_its_operation_has_run() -> None:

@@ -1,7 +1,8 @@
-"""``upgrades.yaml`` of a suite: one reason for which a version rejects the checkpoints of many cases."""
+"""``upgrades.yaml`` of a suite: why a version rejects the checkpoints of many cases, or resumes them with other results."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from conformance.language import InvalidCase
 from conformance.suite import discovery
 from tests.support.whole_suite import whole_suite
 
+OUTER = re.compile("outer", re.IGNORECASE)
 CASE = """title: A title
 behaviour: [one]
 strength: observed
@@ -28,6 +30,15 @@ SHARED = """many:
   link: SPARK-26154
   refused: {class: IllegalArgumentException, message: version 1, stage: run}
   cases: [f/a, f/b.two]
+"""
+OTHERWISE = """again:
+  from: "<3.0"
+  writtenBy: classic
+  resumedBy: connect
+  because: of the order
+  link: SPARK-57489
+  steps: {2: {watermark: "11:00"}}
+  cases: [f/a]
 """
 BEFORE, AFTER = SparkVersion(2, 4, 8), SparkVersion(3, 0, 3)
 
@@ -62,6 +73,29 @@ def test_digests_do_not_change(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
 
 
+def test_an_entry_may_give_other_results_and_speak_of_one_interface(tmp_path: Path) -> None:
+    (case,) = (one for one in suite(tmp_path, OTHERWISE).cases if one.id == "f/a")
+    entry = case.upgrade_between(BEFORE, AFTER, 2, ("classic", "connect"))
+    assert entry is not None
+    assert (entry.because, entry.steps[2].watermark) == ("of the order", "11:00")
+    assert case.upgrade_between(BEFORE, AFTER, 2) is None
+    assert case.upgrade_between(BEFORE, AFTER, 2, ("connect", "connect")) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("resumedBy: connect", "resumedBy: classics"), "unknown interface 'classics': did you mean 'classic'"),
+        (("  steps: {2:", "  steps: {idle:"), '"idle" is not the number of a step'),
+        (('  steps: {2: {watermark: "11:00"}}\n', ""), "needs one of refused, steps"),
+    ],
+)
+def test_a_mistake_in_such_an_entry_is_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in OTHERWISE
+    with pytest.raises(InvalidCase, match=message):
+        suite(tmp_path, OTHERWISE.replace(*change)).raise_for_problems()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -79,14 +113,16 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, change: tuple[str, str
 
 
 def test_every_case_that_the_suite_names_leaves_such_a_checkpoint() -> None:
-    """The outer joins that run on 2.4, and no other case: SPARK-26154."""
+    """The outer joins that run on 2.4, in SQL too, and no other case: SPARK-26154."""
     (catalogue,) = whole_suite().catalogues.values()
-    (entry,) = (catalogue.upgrades or {}).values()
+    entry = (catalogue.upgrades or {})["outer-join-in-format-1"]
     pair = VersionPair(BEFORE, AFTER)
     outer = {
         handoff.case.id
         for handoff in handoffs(case for case in whole_suite().cases if not case.topics)
         if not_applicable(handoff, pair) is None
-        and any("outer" in str(one.arguments.get("how", "")).lower() for one in handoff.case.operations())
+        and any(
+            OUTER.search(f"{one.arguments.get('how')} {one.arguments.get('sql')}") for one in handoff.case.operations()
+        )
     }
     assert set(entry["cases"]) == outer

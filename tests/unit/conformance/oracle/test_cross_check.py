@@ -47,7 +47,19 @@ def test_every_case_with_state_functions_is_predicted() -> None:
     assert cases
     # docs/reference-model.md says why.
     assert cross_check(cases, VERSIONS if FULL else NEWEST_OF_LINES).not_predicted == {
+        "a processor with another time mode than its checkpoint": (
+            "recovery/time-mode-of-a-processor-stays-after-restart",
+        ),
         "applyInPandasWithState after an aggregation": ("arbitrary-state/function-after-an-aggregation",),
+        "a checkpoint whose snapshot is empty": (
+            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.empty",
+        ),
+        "a checkpoint whose snapshot is gone": (
+            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.gone",
+        ),
+        "a checkpoint whose snapshot is truncated": (
+            "recovery/snapshot-of-a-processors-state-is-replaced-by-its-changes.truncated",
+        ),
         "state with a time to live, which goes by the clock": (
             "arbitrary-state/state-with-a-time-to-live.pandas.a-day",
             "arbitrary-state/state-with-a-time-to-live.pandas.a-millisecond",

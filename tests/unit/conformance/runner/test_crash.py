@@ -71,6 +71,13 @@ def test_a_replay_that_does_not_start_from_the_old_state_counts_rows_twice(crash
     assert any("emitted other rows when it ran again" in verdict.why for _, verdict in judged)
 
 
+def test_what_a_stop_does_is_no_fault_of_a_query_that_starts_twice(crashed):
+    recorded, judged = crashed("silent-after-a-stop", step=2)
+    assert recorded.emitted[3] == ('["total", 4]',)
+    assert statuses(judged, "late", "stale").keys() == {"continues"}
+    assert any("as after a stop" in verdict.why for image, verdict in judged if image.fault == "stale")
+
+
 def test_an_engine_that_dies_or_cannot_say_what_is_wrong_is_unclear(crashed):
     for mode, error in (("dies", "the engine died"), ("null-pointer", "NullPointerException")):
         _, judged = crashed(mode)

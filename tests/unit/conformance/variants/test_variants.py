@@ -309,6 +309,16 @@ def test_avro_is_for_processors_only(tmp_path: Path) -> None:
     assert made(case(tmp_path), "avro-state") == []
 
 
+def test_rows_in_memory_stay_there_in_one_partition(tmp_path: Path) -> None:
+    text = CASE.replace(
+        '"event_time TIMESTAMP, id STRING"', '{schema: "event_time TIMESTAMP, id STRING", source: memory}'
+    )
+    one = case(tmp_path, text=text.replace("steps:", "outputMode: update\ntrigger: realTime\nsteps:"))
+    assert made(one, "spread-rows") == made(one, "kafka") == []
+    (other,) = made(one, "reversed-rows")
+    assert other.in_memory == {"events"}
+
+
 class TestFromKafka:
     """The rows as records of topics."""
 

@@ -49,7 +49,7 @@ def backend(one):
         executors=frozenset,
         is_alive=lambda: True,
         arrivals=lambda *_: SimpleNamespace(paced=True, stage=lambda _: [], read=lambda *_: one, close=lambda: None),
-        capture=lambda *_: SimpleNamespace(function=None, breakpoint=None),
+        capture=lambda *_: SimpleNamespace(attach=lambda writer, _: writer, breakpoint=None),
     )
 
 

@@ -237,6 +237,21 @@ def test_a_source_that_returns_under_its_name_may_read_from_either_place() -> No
         check_alignment(asked, steps([moves(0, "a", of=("a",))], [], returned))
 
 
+def test_rows_in_memory_are_counted_too():
+    """A real-time micro-batch that ends while rows arrive reads some of them."""
+
+    def read(id, count):
+        source = TopicRead(stream="a", rows=count, moved=bool(count), records=(count,))
+        return batch(id, kind="data" if count else "no-data", sources=(source,))
+
+    rows = Partitioned(partitions=((("12:00", 1), ("12:01", 1)),))
+    asked = case_of(Add(streams={"a": rows}), query=reads("a"), trigger="realTime")
+    asked = asked.model_copy(update={"in_memory": frozenset("a")})
+    check_alignment(asked, steps([read(0, 2), read(1, 0)]))
+    with pytest.raises(MisalignedBatches, match=r"one data batch for each of: a \(2 records\)"):
+        check_alignment(asked, steps([read(0, 1), read(1, 1)]))
+
+
 class TestTopics:
     """Of a topic the offsets tell how many records of each partition a micro-batch read."""
 

@@ -35,7 +35,7 @@ class IdleRuntime:
         self.memory = memory
         self.slots = slots
 
-    def start(self, target, *, on_progress, topics=False):
+    def start(self, target, *, on_progress, topics=False, real_time=False):
         self.engines.append(Idle(self.memory, self.slots))
         return self.engines[-1]
 
@@ -44,7 +44,7 @@ class NoRuntime:
     name = "none"
     asked = 0
 
-    def start(self, target, *, on_progress, topics=False):
+    def start(self, target, *, on_progress, topics=False, real_time=False):
         self.asked += 1
         raise HarnessError("there is no Java here")
 

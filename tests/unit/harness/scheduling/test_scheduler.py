@@ -16,6 +16,7 @@ from harness.scheduling.engine_slot import EngineSlot
 from harness.scheduling.scheduler import Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
+from tests.support.observations import differs
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 TARGETS = [replace(SPARK_359, version=SparkVersion(3, 5, patch)) for patch in range(3)]
@@ -43,12 +44,14 @@ class Counting(MiniatureRuntime):
         super().__init__(root, mode)
         self.engines = []
         self.alive = []
+        self.in_real_time = []
         self._together = together
         self._enough = threading.Event()
 
-    def start(self, target, *, on_progress, topics=False):
-        engine = super().start(target, on_progress=on_progress, topics=topics)
+    def start(self, target, *, on_progress, topics=False, real_time=False):
+        engine = super().start(target, on_progress=on_progress, topics=topics, real_time=real_time)
         self.engines.append(engine)
+        self.in_real_time.append(real_time)
         if len(self.engines) >= self._together:
             self._enough.set()
         assert self._enough.wait(60)
@@ -80,6 +83,27 @@ def test_an_engine_gets_the_places_that_others_leave(tmp_path):
     Scheduler(runtime, limits, seen).run([CellTask(case, (SPARK_359,)) for case in cases(3)])
     assert [run.failure for run in seen.runs] == [None] * 3
     assert len(runtime.engines) == 1
+
+
+def test_real_time_queries_have_an_engine_of_their_own(tmp_path):
+    """Their tasks run all at once, which one slot for tasks would not do."""
+    runtime, seen = Counting(tmp_path), Recorder()
+    first, *others = cases(3)
+    given = [first.model_copy(update={"trigger": "realTime"}), *others]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), seen).run([CellTask(case, (SPARK_359,)) for case in given])
+    assert [run.failure for run in seen.runs] == [None] * 3
+    assert sorted(runtime.in_real_time) == [False, True]
+
+
+def test_a_version_without_real_time_mode_needs_no_second_engine(tmp_path):
+    runtime = Counting(tmp_path)
+    first, *others = cases(3)
+    lacks = differs("<4.2", unsupported="real-time mode arrived in 4.2", link="SPARK-54660")
+    given = [first.model_copy(update={"trigger": "realTime", "differs": (lacks,)}), *others]
+    Scheduler(runtime, Limits(jobs=1, step_timeout=60.0), Recorder()).run(
+        [CellTask(one, (SPARK_359,)) for one in given]
+    )
+    assert runtime.in_real_time == [False]
 
 
 @pytest.mark.parametrize("most", [0, 2])

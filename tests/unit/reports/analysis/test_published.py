@@ -55,6 +55,14 @@ def test_a_patch_release_is_read_only_when_it_is_asked_for(baselines: Path) -> N
     assert titles("3.4.4", "4.0.5", "3.2.1", "4.0.2") == ["3.4.4", "3.5.9", "4.0.5"]
 
 
+def test_a_line_of_which_only_patch_releases_are_published_means_its_newest(baselines: Path) -> None:
+    a.results(baselines / "patches" / "3.jsonl.xz", {"f/a": {"2.4.7": a.LOST, "2.4.8": a.CALM}, "f/new": {}})
+    published.published_patches.cache_clear()
+    assert titles("2.4") == ["3.4.4", "3.5.9", "4.0.5", "2.4.8"]
+    assert titles("3.5") == ["3.4.4", "3.5.9", "4.0.5"]
+    assert find(published.published_results(["2.4"]), "2.4").spark == "2.4.8"
+
+
 def test_only_cases_with_an_answer_are_compared_and_the_others_are_named() -> None:
     found = published.published_results(["3.5.3"])
     assert found.header.cases == ("f/a",)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,21 @@ from tests.support.whole_suite import whole_suite
 
 NUMBERS = Path(__file__).parent / "statement-numbers.txt"
 """Number and name of every statement that was ever published. Lines are added and never changed."""
-STATEMENTS = published_specification().statements
-QUESTIONS = questions(published_report(), published_specification())
+(CATALOGUE,) = whole_suite().catalogues.values()
 LONGEST_ANSWER = 500
 """Characters: five lines of a page."""
+
+
+@cache
+def statements():
+    """Each by its behaviour."""
+    return {one.id: one for one in published_specification().statements}
+
+
+@cache
+def answered():
+    """Each question by its id."""
+    return {one.id: one for one in questions(published_report(), published_specification())}
 
 
 def with_behaviours(**behaviours):
@@ -32,26 +44,25 @@ def entry(number, section="joins"):
 
 
 def test_every_behaviour_of_the_catalogue_is_a_statement():
-    (catalogue,) = whole_suite().catalogues.values()
-    assert {one.id for one in STATEMENTS} == set(catalogue.behaviours)
+    assert set(statements()) == set(CATALOGUE.behaviours)
 
 
 def test_a_number_is_never_changed_nor_reused():
     """A new behaviour: append its line. A behaviour that is gone: keep its line, so that its number stays its own."""
     published = dict(line.split(" ", 1) for line in NUMBERS.read_text(encoding="utf-8").splitlines())
     assert len(published) == len(NUMBERS.read_text(encoding="utf-8").splitlines()), "a number stands twice"
-    now = {one.number: one.id for one in STATEMENTS}
+    now = {one.number: one.id for one in statements().values()}
     assert {number: id for number, id in now.items() if published.get(number, id) != id} == {}
     assert set(now) - set(published) == set(), f"append to {NUMBERS.name}"
 
 
-@pytest.mark.parametrize("one", STATEMENTS, ids=lambda one: one.id)
-def test_a_statement_has_its_sentence_sources_cases_and_results(one):
+@pytest.mark.parametrize("behaviour", CATALOGUE.behaviours)
+def test_a_statement_has_its_sentence_sources_cases_and_results(behaviour):
+    one = statements()[behaviour]
     assert one.sentence.endswith(".")
     assert one.sources
     if one.untested is not None:
-        (catalogue,) = whole_suite().catalogues.values()
-        told = catalogue.behaviours[one.id]
+        told = CATALOGUE.behaviours[one.id]
         assert told.get("why") or told.get("reason"), "a behaviour without a case says why"
     elif not {case.case for case in one.cases} & set(published_report().matrix.cases):
         # All its cases are newer than the published results, which every page says.
@@ -61,7 +72,8 @@ def test_a_statement_has_its_sentence_sources_cases_and_results(one):
 
 
 def test_no_published_result_contradicts_a_statement():
-    assert [one.id for one in STATEMENTS if any(it == "violates" for _, it in one.evidence.by_version)] == []
+    found = [id for id, one in statements().items() if any(it == "violates" for _, it in one.evidence.by_version)]
+    assert found == []
 
 
 @pytest.mark.parametrize(
@@ -98,8 +110,9 @@ def test_an_unknown_rule_is_said():
         stated_rule("is_lat")
 
 
-@pytest.mark.parametrize("one", QUESTIONS, ids=lambda one: one.id)
-def test_a_question_is_answered_in_five_lines_by_cases_that_ran(one):
+@pytest.mark.parametrize("question", CATALOGUE.questions)
+def test_a_question_is_answered_in_five_lines_by_cases_that_ran(question):
+    one = answered()[question]
     assert len(one.answer) <= LONGEST_ANSWER
     assert len(re.findall(r"[.?!](?=\s|$)", one.answer)) <= 5
     assert one.cases
@@ -109,7 +122,7 @@ def test_a_question_is_answered_in_five_lines_by_cases_that_ran(one):
 
 
 def test_the_fifteen_questions_are_there():
-    assert len(QUESTIONS) >= 15
+    assert len(answered()) >= 15
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,15 @@ from reports.html.specification_pages import (
 )
 from tests.support.published import published_report, published_specification
 
-PAGES = SpecificationPages(published_report(), published_specification(), pages_of_report("../report"))
-MARKDOWN = PAGES.markdown()
+
+@cache
+def specification_pages():
+    return SpecificationPages(published_report(), published_specification(), pages_of_report("../report"))
+
+
+@cache
+def markdown():
+    return specification_pages().markdown()
 
 
 class Links(HTMLParser):
@@ -48,7 +55,7 @@ class Links(HTMLParser):
 @cache
 def links_of(name):
     """What a page of the specification links to; a page is rendered once for all tests."""
-    return Links(render(MARKDOWN[name]))
+    return Links(render(markdown()[name]))
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +73,14 @@ def test_every_statement_has_its_anchor_on_the_page_of_its_chapter():
 
 
 def test_the_appendix_has_every_feature_and_all_that_the_model_does_not_predict():
-    page = MARKDOWN[APPENDIX]
+    page = markdown()[APPENDIX]
     assert [name for name in features() if f"\n| {text(name)} | " not in page] == []
     assert [one for one in unpredicted() if f"\n- {text(one.name)} (`{one.module}`)" not in page] == []
-    assert {"appendix", "features", "not-predicted"} <= Links(render(PAGES.one_page())).places
+    assert {"appendix", "features", "not-predicted"} <= Links(render(specification_pages().one_page())).places
 
 
 def test_links_between_the_pages_lead_to_a_place():
-    pages = {name: links_of(name) for name in MARKDOWN}
+    pages = {name: links_of(name) for name in markdown()}
     checked = 0
     for name, page in pages.items():
         for target in page.targets:
@@ -117,7 +124,7 @@ def test_the_same_results_give_the_same_bytes(written, tmp_path):
 
 
 def test_a_rule_is_shown_with_its_versions_and_as_it_is_executed():
-    page = MARKDOWN["03-late-filtering.md"]
+    page = markdown()["03-late-filtering.md"]
     assert "rules.late_watermark = 'own batch'" in page
     assert "Spark `<3.4`: Lateness is decided by the watermark of the same micro-batch." in page
     assert 'own = self._single or rules.late_watermark == "own batch"' in page
@@ -167,5 +174,7 @@ def test_the_command_writes_the_pages(tmp_path, monkeypatch, capsys):
         main()
     assert ended.value.code == 0
     assert capsys.readouterr().out == "found/specification.html\n"
-    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == sorted([*MARKDOWN, ONE_PAGE])
-    assert (tmp_path / "found" / "03-late-filtering.md").read_text(encoding="utf-8") == MARKDOWN["03-late-filtering.md"]
+    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == sorted([*markdown(), ONE_PAGE])
+    assert (tmp_path / "found" / "03-late-filtering.md").read_text(encoding="utf-8") == markdown()[
+        "03-late-filtering.md"
+    ]

@@ -33,7 +33,7 @@ def flaky(id: str) -> Cell:
 
 def in_memory() -> int:
     gc.collect()
-    return sum(isinstance(one, Observation) for one in gc.get_objects())
+    return sum(type(one) is Observation for one in gc.get_objects())
 
 
 def test_cells_that_were_read_hold_no_observations(tmp_path: Path) -> None:
