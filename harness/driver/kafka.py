@@ -51,13 +51,7 @@ class Broker:
 
     def replace(self, topic: str, partitions: int) -> None:
         """Make a topic anew, whose offsets begin at 0 again."""
-        with _told("remove the topic {}".format(topic)):
-            exists = self._exists(topic)
-            if exists:
-                self._admin.deleteTopics([topic]).all().get()
-        if exists:
-            # Records that are sent before the broker has removed it would be lost with it.
-            self._wait_until(lambda: not self._exists(topic), "did not remove the topic {}".format(topic))
+        self.delete([topic])
         self.create(topic, partitions)
 
     def grow(self, topic: str, partitions: int) -> None:
@@ -99,9 +93,17 @@ class Broker:
                 future.get()
 
     def delete(self, topics: List[str]) -> None:
-        """Remove topics; the broker may still be at it when this returns."""
-        with _told("remove the topics {}".format(", ".join(topics))):
-            self._admin.deleteTopics(topics)
+        """Remove topics, of which some may not exist. When this returns, the broker no longer tells of them.
+
+        A request that nobody waits for is lost with the JVM if that ends now, and records sent before the broker has removed a topic
+        would be lost with it.
+        """
+        names = ", ".join(topics)
+        with _told("remove the topics {}".format(names)):
+            present = [topic for topic in topics if self._exists(topic)]
+            if present:
+                self._admin.deleteTopics(present).all().get()
+        self._wait_until(lambda: not any(map(self._exists, present)), "did not remove the topics {}".format(names))
 
     def _wait_for(self, topic: str, partitions: int) -> None:
         """Return once the broker tells clients of the partitions: it knows them a moment after they are made."""

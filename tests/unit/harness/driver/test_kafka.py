@@ -78,8 +78,18 @@ def test_a_topic_that_is_not_there_is_only_made(admin, broker):
 def test_a_topic_that_the_broker_does_not_remove_is_told(admin, broker, monkeypatch):
     admin.listTopics.return_value.names.return_value.get.return_value = {"t"}
     monkeypatch.setattr(kafka, "_TIMEOUT_MS", 0)
-    with pytest.raises(KafkaFailed, match=r"^Kafka did not remove the topic t$"):
+    with pytest.raises(KafkaFailed, match=r"^Kafka did not remove the topics t$"):
         broker.replace("t", 1)
+
+
+def test_the_broker_tells_of_no_removed_topic_once_they_are_removed(admin, broker):
+    """An engine may end at once, and with it a request that is still on its way."""
+    names = admin.listTopics.return_value.names.return_value.get
+    names.side_effect = [{"a"}, {"a"}, {"a"}, set()]
+    broker.delete(["a", "gone"])
+    admin.deleteTopics.assert_called_once_with(["a"])
+    admin.deleteTopics.return_value.all.return_value.get.assert_called_once_with()
+    assert names.call_count == 4
 
 
 def test_a_new_topic_is_waited_for(admin, broker):
