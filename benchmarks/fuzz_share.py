@@ -1,9 +1,9 @@
-"""How many cases a hunt gets through in a minute, and how much of that time is ours.
+"""How many cases a campaign runs in a minute, and how much of that time is ours.
 
-``python benchmarks/fuzz_share.py [--spark 3.5] [--cases 200] [--seed 7]``: hunts on one engine against the reference model and prints, from
-that one hunt, cases a minute, micro-batches a second, and the harness's share of the wall time: when no micro-batch of any case was
-being worked on, by the engine's own clock. In it are drawing, the model's answers, comparing, and starting queries. The engine's start
-is left out.
+``python benchmarks/fuzz_share.py [--spark 3.5] [--cases 200] [--seed 7]`` runs a campaign on one engine against the reference model. It
+prints, from that one campaign, cases a minute, micro-batches a second, and the harness's share of the wall time: when no micro-batch of
+any case ran, by the engine's own clock. That share contains drawing, the model's answers, comparing, and starting queries. The engine's
+start is left out.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ settings.load_profile("suite")
 ON_ONE_WORKER = re.compile(
     r"tests/browser/|tests/engine/test_(docs|driver)\.py|tests/container/test_build\.py|tests/unit/.*"
 )
-"""Modules whose tests share what takes long to start, by other means than a fixture of the module: a browser, an image, answers. Those of
-a unit share what is computed once in a process, and are so short that handing them out one by one takes longer than some of them."""
+"""Modules that one worker runs whole. Tests of a browser, of images and of the documentation share something that is slow to start,
+without a fixture of the module. Unit tests share what a process computes once, and are shorter than the time it takes to hand one out."""
 
 OF_A_MODULE = re.compile(r"^@pytest\.fixture\(scope=\"module\"", re.MULTILINE)
 

@@ -347,6 +347,11 @@ class Case(Frozen):
         """Whether some of its micro-batches run in real-time mode."""
         return "realTime" in self.triggers
 
+    def runs_in_real_time(self, version: SparkVersion) -> bool:
+        """Whether it needs an engine for real-time queries: any engine shows that a version is documented not to run it."""
+        entry = self.differs_on(version)
+        return self.in_real_time and (entry is None or entry.unsupported is None)
+
     @property
     def source(self) -> Source:
         """Where its rows come from: a single stream that is read from Kafka makes it ``kafka``, one in memory ``memory``."""

@@ -199,7 +199,7 @@ class Restarts:
         verdict = judge_crash(restart, references)
         if verdict.status != "violates" or image.overlay is None:
             return verdict
-        # It has started twice. What a query without the fault does at two starts is no fault either.
+        # This image starts the query twice. Two starts alone may change rows, so the same image without the fault is a reference too.
         twice = self._restart(replace(image, overlay=FolderContent()), recorded)
         if not isinstance(twice, Restarted) or twice.error is not None or twice.changed:
             return verdict

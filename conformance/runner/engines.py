@@ -41,13 +41,13 @@ class Engines:
             self.close_engine()
             if self._runtime is None:
                 self._runtime = self._stack.enter_context(open_runtime(self._options))
-            real_time = case.in_real_time
+            real_time = case.runs_in_real_time(target.version)
             self._slot = EngineSlot(self._runtime, target, _Silent(), topics=bool(case.topics), real_time=real_time)
         return run_cell(case, self._slot, self._limits, self._options.own_code is not None)
 
     @staticmethod
     def _fits(slot: EngineSlot, case: Case, target: Target) -> bool:
-        fits = slot.target == target and slot.real_time == case.in_real_time
+        fits = slot.target == target and slot.real_time == case.runs_in_real_time(target.version)
         return fits and (slot.topics or not case.topics)
 
     def close_engine(self) -> None:

@@ -128,7 +128,7 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
 
 
 def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
-    """Notes on cases that are left out: every version that resumes a checkpoint would add its rows to the same topic."""
+    """Notes on the cases that are left out. Their rows are not in the checkpoint, and each version that resumes it would add to them."""
     counts = Counter(case.source for case in cases)
     not_copied: Mapping[Source, str] = {"kafka": "a topic of Kafka", "memory": "a stream in memory"}
     return tuple(

@@ -29,8 +29,21 @@ NEXT_SECOND_S = 1.1
 """A wait after which a new file's modification time, in whole seconds, is later."""
 
 
-class DirectoryArrivals:
-    """What ``Arrivals`` as files share, whoever writes them: each stream has a directory, and none a topic."""
+class WithoutTopics:
+    """What only ``Arrivals`` in topics can do; the host lets no case without them do it."""
+
+    def renew(self, _arrived: list[Batch]) -> None:
+        raise NotImplementedError("there is no topic")
+
+    def grow(self, stream: str, _partitions: int) -> None:
+        raise NotImplementedError("{} has no topic".format(stream))
+
+    def age_out(self) -> None:
+        raise NotImplementedError("there is no topic")
+
+
+class DirectoryArrivals(WithoutTopics):
+    """What ``Arrivals`` as files share, whoever writes them: each stream has a directory."""
 
     paced = True
     _streams: dict[str, Stream]
@@ -45,15 +58,6 @@ class DirectoryArrivals:
         declared = self._streams[stream]
         reader = reader.format("json").schema(declared.ddl).option("maxFilesPerTrigger", declared.files)
         return reader.options(**JSON_OPTIONS).load(self.directory(stream))
-
-    def renew(self, arrived: list[Batch]) -> None:
-        raise NotImplementedError("there is no topic")
-
-    def grow(self, stream: str, partitions: int) -> None:
-        raise NotImplementedError("{} has no topic".format(stream))
-
-    def age_out(self) -> None:
-        raise NotImplementedError("there is no topic")
 
     def behind(self, _entry: dict[str, Any]) -> bool:
         return False

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .arrivals import JSON_OPTIONS, lines
+from .arrivals import JSON_OPTIONS, WithoutTopics, lines
 from .origin import MissingName
 from .request import Batch, Stream
 
 _SOURCE = "LowLatencyMemoryStream"
 
 
-class MemoryArrivals:
+class MemoryArrivals(WithoutTopics):
     """``Arrivals`` in the JVM of the driver. They outlive a query and end with the process."""
 
     paced = False
@@ -63,15 +63,6 @@ class MemoryArrivals:
                 self._add(stream, values)
             else:
                 self._waiting.setdefault(stream, []).extend(values)
-
-    def renew(self, _arrived: list[Batch]) -> None:
-        raise NotImplementedError("there is no topic")
-
-    def grow(self, stream: str, partitions: int) -> None:
-        raise NotImplementedError("{} has no topic".format(stream))
-
-    def age_out(self) -> None:
-        raise NotImplementedError("there is no topic")
 
     def records(self, source: dict[str, Any]) -> list[int] | None:
         if self.stream_of(source["description"]) is None:

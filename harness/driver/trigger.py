@@ -9,7 +9,7 @@ from .origin import check_argument
 
 REAL_TIME = "realTime"
 _DURATION = "5 minutes"
-"""Of a real-time micro-batch, as Spark's default is; one that reads from memory ends when there are no more rows."""
+"""The longest that a real-time micro-batch lasts, Spark's default. One that reads from memory ends when no rows are left."""
 
 
 def check_trigger(name: str) -> None:

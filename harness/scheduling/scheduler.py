@@ -65,10 +65,7 @@ class Batch:
         """The engine of the first step."""
         # With cuts, engines of many versions run at once: a second one for each would not fit into memory.
         case, whole = self.first.case, self.first.cut is None
-        entry = case.differs_on(self.first.origin.version)
-        runs = entry is None or entry.unsupported is None
-        # Any engine shows that a version has no real-time mode.
-        real_time = whole and runs and case.in_real_time
+        real_time = whole and case.runs_in_real_time(self.first.origin.version)
         return SlotKey(self.first.origin.name, whole and kills_its_engine(case), real_time)
 
     def uses(self) -> Iterator[tuple[SlotKey, Target]]:

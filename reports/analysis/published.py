@@ -29,9 +29,8 @@ def published_results(releases: Iterable[str] = ()) -> Results:
     """The published results, with the upgrades of the cases that have not changed in between.
 
     Args:
-        releases: patch releases that should be among them (``3.5.3``), or a line of which only patch releases are published
-            (``2.4``): its newest. Those that are not published, and whatever is no version, are not. Only cases that have an
-            answer on each are left: see ``left_out``.
+        releases: patch releases to add (``3.5.3``), or a line of which only patch releases are published (``2.4``): its newest
+            is added. Any other text is ignored. Only cases that have an answer on each release remain: see ``left_out``.
     """
     found = Results.read_all(list(published()))
     if UPGRADES.is_file():

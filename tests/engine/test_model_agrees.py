@@ -1,6 +1,6 @@
 """Some generated cases of every family, on the reference model and on a real Spark: no discrepancy.
 
-``CONFORMANCE_SEED=17 pytest tests/engine/test_model_agrees.py`` hunts elsewhere, and ``CONFORMANCE_CASES`` says how many cases.
+``CONFORMANCE_SEED=17 pytest tests/engine/test_model_agrees.py`` draws other cases, and ``CONFORMANCE_CASES`` says how many cases.
 """
 
 import os

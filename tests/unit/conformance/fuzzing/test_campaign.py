@@ -1,4 +1,4 @@
-"""A hunt finds what is there, knows what is known, counts the rest, and loses nothing."""
+"""A campaign finds differences, knows the documented ones, counts the rest, and loses nothing."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ AGGREGATING = ["windows", "chains", "joins"]
 """Families in which 3.3 and 3.4 differ soon."""
 
 
-def wrong_voice(name, called="a wrong model"):
+def wrong_oracle(name, called="a wrong model"):
     wrong = next(wrong for wrong in WRONG_MODELS if wrong.name == name)
     return ModelOracle(wrong.version, wrong.of(rules_of(wrong.version)), called)
 
 
-def hunt_for(oracles, judge, cases, *, families=(), seed=3, listener=None):
+def run_campaign(oracles, judge, cases, *, families=(), seed=3, listener=None):
     campaign = Campaign(oracles, judge, Drawing(families, seed), listener)
     return campaign, campaign.run(lambda: campaign.tally.cases >= cases)
 
 
 def test_a_wrong_model_is_found_and_the_case_is_small():
-    _, finds = hunt_for([wrong_voice("a time equal to the watermark is not late")], ByTheModel(), 200)
+    _, finds = run_campaign([wrong_oracle("a time equal to the watermark is not late")], ByTheModel(), 200)
     found = next(finds)
     assert (found.steps, found.rows) <= (2, 3)
     assert found.difference.other.oracle == "model-4.3.0"
@@ -54,14 +54,14 @@ def test_a_wrong_model_is_found_and_the_case_is_small():
 
 
 def test_the_right_model_is_never_found():
-    campaign, finds = hunt_for([ModelOracle(V359)], ByTheModel(), number(32, 200))
+    campaign, finds = run_campaign([ModelOracle(V359)], ByTheModel(), number(32, 200))
     assert [*finds] == []
     assert campaign.tally.cases >= number(32, 200)
     assert len(campaign.tally.rules) > 25
 
 
 def test_versions_that_differ_as_the_model_predicts_are_counted_by_rule():
-    campaign, finds = hunt_for(
+    campaign, finds = run_campaign(
         [ModelOracle(V334), ModelOracle(V344)], ByTheModel(alone=False), number(24, 100), families=AGGREGATING
     )
     assert [*finds] == []
@@ -82,7 +82,7 @@ DEDUPLICATED_BY_ITS_KEYS = {
 }
 
 
-def test_what_a_voice_is_set_to_the_model_knows_of_it():
+def test_the_model_knows_the_settings_of_an_oracle():
     """With RocksDB 4.3 fails over this one (SPARK-51955): that is right of one of them, and known of both."""
     rocksdb = ModelOracle(V430, called="with rocksdb", conf=StateStore.named("rocksdb").conf)
     oracles = {oracle.name: oracle for oracle in (ModelOracle(V430), rocksdb)}
@@ -93,9 +93,9 @@ def test_what_a_voice_is_set_to_the_model_knows_of_it():
     assert judgement.known == ((("store of another operator", "SPARK-51955"),),)
 
 
-def test_what_several_voices_answer_alike_is_one_find():
-    wrong = wrong_voice("there is no delay")
-    campaign, finds = hunt_for([wrong, replace(wrong, called="another")], ByTheModel(), 12)
+def test_what_several_oracles_answer_alike_is_one_find():
+    wrong = wrong_oracle("there is no delay")
+    campaign, finds = run_campaign([wrong, replace(wrong, called="another")], ByTheModel(), 12)
     assert len([*finds]) == 1
     assert campaign.tally.again
 
@@ -103,7 +103,7 @@ def test_what_several_voices_answer_alike_is_one_find():
 @pytest.fixture(scope="module")
 def changes():
     """What is found between two versions of which nothing is known beforehand."""
-    _, finds = hunt_for([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), number(24, 40), families=AGGREGATING)
+    _, finds = run_campaign([ModelOracle(V334), ModelOracle(V344)], ByEachOther(), number(24, 40), families=AGGREGATING)
     return [*finds]
 
 
@@ -117,9 +117,9 @@ def test_a_difference_between_engines_of_one_version_is_a_find():
     """Here one of them is the model, and the model knows that it is right."""
     oracles = [
         replace(ModelOracle(V359), called="one"),
-        replace(wrong_voice("there is no delay", "other"), version=V359),
+        replace(wrong_oracle("there is no delay", "other"), version=V359),
     ]
-    campaign, finds = hunt_for(oracles, ByTheModel(alone=False), 60)
+    campaign, finds = run_campaign(oracles, ByTheModel(alone=False), 60)
     found = next(finds)
     assert {found.difference.one.oracle, found.difference.other.oracle} == {"one", "other"}
     assert not campaign.tally.known
@@ -128,8 +128,8 @@ def test_a_difference_between_engines_of_one_version_is_a_find():
 def test_the_same_seed_goes_the_same_way():
     told = []
     for _ in range(2):
-        campaign, finds = hunt_for(
-            [wrong_voice("no key is remembered")], ByTheModel(), number(6, 12), families=["deduplication"]
+        campaign, finds = run_campaign(
+            [wrong_oracle("no key is remembered")], ByTheModel(), number(6, 12), families=["deduplication"]
         )
         told.append(([found.written for found in finds], campaign.tally.cases, campaign.tally.rules))
     assert told[0] == told[1]
@@ -142,7 +142,7 @@ def test_an_unknown_family():
 
 
 class Strange:
-    """A voice over the model that can be told how to go wrong."""
+    """An oracle that changes what the model answers."""
 
     name, version, conf, at_once = "strange", V359, {}, 4
 
@@ -170,13 +170,13 @@ def shorter(answer):
 
 
 def test_an_answer_that_does_not_repeat_is_not_a_find():
-    campaign, finds = hunt_for([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 24)
+    campaign, finds = run_campaign([Strange(lambda n, answer: shorter(answer) if n == 5 else answer)], ByTheModel(), 24)
     assert [*finds] == []
     assert campaign.tally.unsteady == 1
 
 
-def test_who_says_nothing_is_counted():
-    campaign, finds = hunt_for([Strange(lambda n, _: OracleAnswer(None, "the engine died"))], ByTheModel(), 24)
+def test_an_oracle_without_an_answer_is_counted():
+    campaign, finds = run_campaign([Strange(lambda n, _: OracleAnswer(None, "the engine died"))], ByTheModel(), 24)
     assert [*finds] == []
     assert campaign.tally.unanswered == {"strange": campaign.tally.cases}
     assert campaign.tally.last_unanswered == "the engine died"
@@ -192,12 +192,12 @@ def test_what_the_model_does_not_predict_is_counted(monkeypatch):
 
     monkeypatch.setattr("conformance.fuzzing.model_oracle._cached", _predicted_afresh)
     monkeypatch.setattr("conformance.oracle.prediction.CaseSimulation", unknown)
-    campaign, finds = hunt_for([ModelOracle(V359)], ByTheModel(), 24, families=["state-functions"])
+    campaign, finds = run_campaign([ModelOracle(V359)], ByTheModel(), 24, families=["state-functions"])
     assert [*finds] == []
     assert campaign.tally.not_predicted.total() + campaign.tally.unanswered.total() > 5
 
 
-def test_a_model_that_fails_ends_no_hunt(monkeypatch):
+def test_a_model_that_fails_is_a_defect(monkeypatch):
     def broken(*_):
         raise TypeError("oh")
 
@@ -209,7 +209,7 @@ def test_a_model_that_fails_ends_no_hunt(monkeypatch):
         cached_prediction(case, V359)
 
 
-def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
+def test_an_interrupted_campaign_keeps_what_was_becoming_smaller():
     class Stopped(CampaignListener):
         smaller = 0
 
@@ -219,7 +219,7 @@ def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
                 raise KeyboardInterrupt
 
     oracle = Strange(lambda _, answer: shorter(answer))
-    campaign, finds = hunt_for([oracle], ByTheModel(), 100, listener=Stopped())
+    campaign, finds = run_campaign([oracle], ByTheModel(), 100, listener=Stopped())
     with pytest.raises(KeyboardInterrupt):
         for _ in finds:
             pass
@@ -230,7 +230,7 @@ def test_an_interrupted_hunt_keeps_what_was_becoming_smaller():
 
 
 def test_what_was_found_is_not_found_again():
-    campaign, finds = hunt_for([Strange(lambda _, answer: shorter(answer))], ByTheModel(), number(8, 16))
+    campaign, finds = run_campaign([Strange(lambda _, answer: shorter(answer))], ByTheModel(), number(8, 16))
     assert len([*finds]) < campaign.tally.again
 
 
@@ -253,7 +253,7 @@ def test_a_find_between_versions_is_a_case_that_both_conform_to(tmp_path, change
 
 
 def test_a_find_against_the_model_expects_what_the_engine_did(tmp_path):
-    _, finds = hunt_for([wrong_voice("a row is late by the start of its window")], ByTheModel(), 200)
+    _, finds = run_campaign([wrong_oracle("a row is late by the start of its window")], ByTheModel(), 200)
     file = written_into(tmp_path, next(finds), "again")
     case = read_case(file, file.stem)
     assert verdict_on(case, predict(case, SparkVersion.parse("4.3.0"))).status == "violates"
@@ -266,7 +266,7 @@ def test_a_find_of_which_one_fails_is_a_case():
         [ModelOracle(V334), ModelOracle(V359)],
         [ModelOracle(SparkVersion.parse("3.1.3")), ModelOracle(V334)],
     ):
-        _, finds = hunt_for(oracles, ByEachOther(), number(8, 16))
+        _, finds = run_campaign(oracles, ByEachOther(), number(8, 16))
         cases = [case_from(as_case(found), "found") for found in finds]
         assert all(any(step.expect is not None for step in case.steps) for case in cases)
         assert any(step.expect is not None and step.expect.error is not None for case in cases for step in case.steps)

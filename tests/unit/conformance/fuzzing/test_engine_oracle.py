@@ -1,4 +1,4 @@
-"""An engine as a voice: one process for many cases, several at a time, and ended with the hunt."""
+"""An engine as an oracle: one process for many cases, several at a time, and ended with the campaign."""
 
 from __future__ import annotations
 
