@@ -76,11 +76,14 @@ class ClassArchive:
     def record(self) -> Recording | None:
         """Let an engine write the archive.
 
-        None for the first engine of the environment, while another one is at it, and if the directory cannot be written.
+        None for the first engine of the environment, while another one is at it, and if the directory cannot be written or everyone may
+        write it: ``file`` would not give what it holds.
         """
         try:
             if not self.directory.exists():
-                self.directory.mkdir()
+                self.directory.mkdir(0o755)  # a directory that everyone may write would not be used
+                return None
+            if _all_may_write(self.directory):
                 return None
             lock = FileLock(self.directory / "recording.lock")
             lock.acquire(timeout=0)

@@ -11,6 +11,7 @@ from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.request import request_for
 from harness.engine.segments import Segment, join_segments
+from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
@@ -27,9 +28,16 @@ CASES = [
 CUT = 2
 
 
+@pytest.fixture(scope="module")
+def target():
+    (found,) = Targets.load().select(["3.5"])
+    return found
+
+
 @pytest.fixture
-def shared(monkeypatch):
+def shared(monkeypatch, target):
     """A folder that is at the same path here and in containers, and whose files any user may write."""
+    prepare(target, on_progress=ignore_progress)  # before the mask goes, or every user could write the environment
     folder = Path(tempfile.mkdtemp(prefix="conformance-shared-", dir="/var/tmp"))
     folder.chmod(0o777)
     before = os.umask(0)
@@ -41,8 +49,7 @@ def shared(monkeypatch):
 
 
 @pytest.fixture
-def engines(daemon, spark_35, shared):
-    (target,) = Targets.load().select(["3.5"])
+def engines(daemon, spark_35, shared, target):
     confinement = Confinement(volume={"type": "none", "o": "bind", "device": str(shared)})
     containers = ContainerRuntime(Images({str(target.version): spark_35}), confinement)
     both = {"here": LocalRuntime(shared).start(target, on_progress=ignore_progress)}

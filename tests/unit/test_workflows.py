@@ -123,11 +123,11 @@ def test_every_job_is_needed_by_somebody_or_is_the_end():
     }
 
 
-def test_the_weekly_hunt_proposes_what_it_found():
+def test_the_weekly_campaign_proposes_what_it_found():
     assert {job: spec.get("needs") for job, spec in jobs(FUZZ).items()} == {
         "versions": None,
-        "hunt": "versions",
-        "propose": "hunt",
+        "campaign": "versions",
+        "propose": "campaign",
     }
     propose = jobs(FUZZ)["propose"]
     assert propose["permissions"] == {"contents": "write", "pull-requests": "write"}
@@ -148,8 +148,7 @@ def test_checks_run_linters_unit_tests_and_real_spark():
 def test_what_gates_runs_every_case():
     (run,) = (step["run"] for step in jobs(WORKFLOW)["run"]["steps"] if step.get("name") == "Run the suite")
     assert run.startswith("conformance run --all ")
-    (suite,) = re.findall(r"conformance run .*", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    assert "--all" in suite.split()
+    assert "conformance run --all " in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 def test_unit_tests_run_on_every_python_that_the_package_claims():

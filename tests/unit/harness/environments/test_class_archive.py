@@ -82,6 +82,26 @@ def test_one_engine_at_a_time_writes_it(environment: Environment) -> None:
     assert archive_of(environment).record() is not None
 
 
+def test_none_is_written_where_everyone_may_write(environment: Environment) -> None:
+    """It would not be used, and writing it takes as long as starting an engine."""
+    archive = archive_of(environment)
+    archive.directory.chmod(0o777)
+    assert archive.record() is None
+    archive.directory.chmod(0o755)
+    assert archive.record() is not None
+
+
+def test_its_directory_is_no_one_elses_whatever_the_umask(environment: Environment) -> None:
+    archive = archive_of(environment)
+    archive.directory.rmdir()
+    before = os.umask(0)
+    try:
+        assert archive.record() is None
+    finally:
+        os.umask(before)
+    assert archive.record() is not None
+
+
 def test_what_a_killed_engine_has_left_behind_is_removed(environment: Environment) -> None:
     archive = archive_of(environment)
     leftover = archive.directory / "0123.partial"
