@@ -160,9 +160,11 @@ def test_a_wrong_token_is_said_and_not_shown(tmp_path, newest, server):
     assert "sesame" not in str(raised.value)
 
 
-def test_another_version_is_not_judged(tmp_path, newest, server):
-    """The client is the server's own; asked for is a release that is not there."""
+def test_another_version_is_not_judged(tmp_path, newest, server, monkeypatch):
+    """The client is the server's own, which saves installing another; asked for is a release that is not there."""
     other = Targets.load().select(["4.2"])[0]
+    own = prepare(client_of(newest), on_progress=ignore_progress)
+    monkeypatch.setattr("harness.runtimes.connect.prepare", lambda *_, **__: own)
     runtime = ConnectRuntime(tmp_path, Endpoint.parse(server.url))
     with pytest.raises(OtherVersion, match=rf"runs Spark {newest.version}, not {other.version}"):
         runtime.start(other, on_progress=ignore_progress)
