@@ -17,6 +17,7 @@ from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
 from harness.targets.catalogue import Targets
 from tests.container.conftest import ROOT, SMOKE
+from tests.support.effort import full_run_only
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +124,7 @@ def test_code_is_copied_where_it_is_allowed(spark_35, tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@full_run_only
 def test_another_container_can_go_on_where_one_stopped(runtime, engine, container, daemon):
     """Another version with another user: the same path, and files it may change."""
     (case,) = discovery.load([SMOKE]).cases

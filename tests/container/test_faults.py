@@ -18,7 +18,7 @@ from harness.runtimes.containers.runtime import ContainerRuntime
 from harness.targets.catalogue import Targets
 from reports.results.reading import Results
 from tests.container.conftest import ROOT, SMOKE, of, running_container
-from tests.support.effort import full_run_only, sample
+from tests.support.effort import full_run_only
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -55,6 +55,7 @@ def test_no_daemon_is_said_at_once_and_old_results_stay(conformance, tmp_path):
     assert (tmp_path / "results.jsonl").read_text() == "of another day"
 
 
+@full_run_only
 def test_an_image_that_is_missing_breaks_its_column_only(conformance, spark_43, tmp_path):
     images = ("--image", "3.5.9=nowhere.invalid/spark:1", "--image", f"4.3.0={spark_43}")
     run = conformance("run", SMOKE, "--spark", "4.3.0", "--spark", "3.5.9", "--runtime", "container", *images)
@@ -170,7 +171,8 @@ def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
     assert "no answer within 60 s at" in out
 
 
-@pytest.mark.parametrize("how", sample([signal.SIGINT, signal.SIGTERM], 1), ids=lambda how: how.name)
+@full_run_only
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_a_run_that_is_stopped(conformance, spark_35, how):
     image = f"3.5.9={spark_35}"
     run = conformance.start("run", FAMILY, "--spark", "3.5.9", "--runtime", "container", "--image", image)
@@ -213,6 +215,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@full_run_only
 def test_a_full_disk_is_not_taken_for_an_answer_of_spark(daemon, small_disk, spark_35):
     (target,) = Targets.load().select(["3.5.9"])
     options = {"type": "none", "o": "bind", "device": str(small_disk)}

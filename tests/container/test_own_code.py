@@ -5,8 +5,10 @@ from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
 from harness.targets.catalogue import Targets
 from tests.engine.own_job import check_own_job, own_job
+from tests.support.effort import full_run_only
 
 
+@full_run_only
 def test_a_udf_of_a_named_function_and_its_mistake(daemon, spark_35, tmp_path):
     (target,) = Targets.load().select(["3.5"])
     code, cases = own_job(tmp_path)

@@ -7,6 +7,7 @@ import pytest
 
 from reports.results.reading import Results
 from tests.container.conftest import SMOKE
+from tests.support.effort import full_run_only
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 
@@ -47,6 +48,7 @@ def address(daemon):
         end.close()
 
 
+@full_run_only
 def test_a_run_over_the_network(conformance, address, spark_35, tmp_path):
     image = f"3.5.9={spark_35}"
     arguments = ("run", SMOKE, "--spark", "3.5.9", "--runtime", "container", "--image", image)

@@ -19,12 +19,16 @@ from harness.runtimes.containers.runtime import ContainerRuntime
 from harness.runtimes.local import LocalRuntime
 from harness.targets.catalogue import Targets
 from tests.container.conftest import ROOT
+from tests.support.effort import sample
 
-CASES = [
-    "recovery/graceful-restart-keeps-the-watermark",
-    "deduplication/forgotten-keys-are-counted-as-removed",
-    "window-eviction/window-comes-out-once",
-]
+CASES = sample(
+    [
+        "recovery/graceful-restart-keeps-the-watermark",
+        "deduplication/forgotten-keys-are-counted-as-removed",
+        "window-eviction/window-comes-out-once",
+    ],
+    1,
+)
 CUT = 2
 
 
@@ -77,6 +81,7 @@ def crossed(case, first, then):
 
 def test_here_and_in_a_container_give_the_same_answers(engines):
     here, container = engines["here"], engines["container"]
+    assert SparkVersion.parse(here.identity.spark) == SparkVersion.parse(container.identity.spark)
     for id in CASES:
         (case,) = discovery.load([ROOT / "cases" / f"{id}.yaml"]).cases
         stayed = crossed(case, here, here)
@@ -84,7 +89,3 @@ def test_here_and_in_a_container_give_the_same_answers(engines):
         assert any(batch.rows for step in stayed.steps for batch in step.batches), id
         for first, then in ((here, container), (container, here)):
             assert crossed(case, first, then).behaviour_digest == stayed.behaviour_digest, (id, first.place, then.place)
-
-
-def test_versions_are_the_same(engines):
-    assert len({SparkVersion.parse(engine.identity.spark) for engine in engines.values()}) == 1

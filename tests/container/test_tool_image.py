@@ -9,6 +9,7 @@ import pytest
 from harness.environments import package_index
 from harness.runtimes.containers.builder import Builder
 from reports.results.reading import Results
+from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
 TAG = "watermark-conformance/test:tool"
@@ -74,6 +75,7 @@ def test_no_part_of_it_runs_as_root_and_no_source_stays(run, image):
     assert done.stdout == "65534\n"
 
 
+@full_run_only
 def test_it_runs_cases_in_containers_beside_its_own(run, spark_35, tmp_path):
     """The daemon is the one that runs this container; results and everything else stay with the user who asked."""
     tmp_path.chmod(0o777)

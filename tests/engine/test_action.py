@@ -18,6 +18,7 @@ import yaml
 
 from reports.results.reading import Results
 from tests.engine.test_adopter import scripts
+from tests.support.effort import full_run_only
 
 ROOT = Path(__file__).parents[2]
 ADOPTER = ROOT / "tests" / "adopter"
@@ -117,6 +118,7 @@ def test_the_action_runs_own_cases_and_gates_them(act) -> None:
     assert runner.uploaded["path"] == str(folder)
 
 
+@full_run_only
 def test_a_case_that_does_not_conform_fails_it_and_is_annotated(act, repository: Path) -> None:
     case = repository / CASE
     case.write_text(re.sub(r'watermark: "[\d:]+"', 'watermark: "11:11"', case.read_text()))
@@ -140,6 +142,7 @@ def test_it_says_when_there_is_nothing_to_do(act) -> None:
     assert "name versions to run on (spark: 3.5 4.3) or an upgrade to gate (from: 3.5, to: 4.3)" in runner.said
 
 
+@full_run_only
 def test_it_installs_the_suite_of_its_own_revision(act) -> None:
     runner, code = act(install=True)
     assert code == 2
@@ -173,6 +176,7 @@ def commands(jobs: dict[str, Any]) -> Iterator[str]:
             yield exports + "\n".join(lines[start : start + size])
 
 
+@full_run_only
 def test_the_component_for_gitlab(repository: Path, installed: Path) -> None:
     """The last job gates: what does not change passes, and a version without results is wrong usage."""
     *runs, matrix = commands(component(cases=CASE, options="--allow-code", gate="--from 3.5 --to 4.3"))

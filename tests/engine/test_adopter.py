@@ -16,6 +16,7 @@ import yaml
 from harness.environments import provision
 from harness.targets.catalogue import Targets
 from reports.results.reading import Results
+from tests.support.effort import full_run_only
 from tests.support.transcript import File, transcript
 
 CI_PAGE = Path(__file__).parents[2] / "docs" / "ci.md"
@@ -57,6 +58,7 @@ def test_a_job_with_a_udf_and_sql_text_is_a_case(call) -> None:
     assert "1 conforms" in done.stdout
 
 
+@full_run_only
 @pytest.mark.parametrize("page", [".github/workflows/watermarks.yml", ".gitlab-ci.yml"])
 def test_the_workflows_to_copy_work_here(page: str, installed: Path, repository: Path) -> None:
     (written,) = [one for one in transcript(CI_PAGE) if isinstance(one, File) and one.path == page]
@@ -105,6 +107,7 @@ def test_will_it_behave_differently(call) -> None:
     assert "workaround: spark.sql.streaming.stateStore.stateSchemaCheck=false" in done.stdout
 
 
+@full_run_only
 def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, repository: Path) -> None:
     (target,) = Targets.load().select(["3.5.9"])
     environment = provision.prepare(target)
@@ -123,6 +126,7 @@ def test_its_checkpoint_resumes_with_the_workaround_and_stays_as_it_is(call, rep
     assert digests(production) == before
 
 
+@full_run_only
 def test_a_job_that_writes_delta(call) -> None:
     package = ("--package", "3.5=io.delta:delta-spark_2.12:3.2.0")
     extension = ("--conf", "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension")

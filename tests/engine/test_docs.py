@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.runtimes.containers.daemon import NoDaemon, connect
-from tests.support.effort import FULL
+from tests.support.effort import FULL, full_run_only
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -22,6 +22,8 @@ NO_CASES_NAMED = re.compile(r"conformance run( --all)?(?P<more>( (--(spark|runti
 TAGGED = re.compile(r"conformance run (?=--tag smoke)")
 FAMILY = ROOT / "cases" / "window-eviction"
 """A family with two smoke cases, for a page that has them in two parts."""
+ELSEWHERE = ("docs/add-a-spark-version.md", "docs/ci.md", "docs/kafka.md", "docs/reference-model.md")
+"""Pages whose commands are typed in a full run: other tests of every run show what they do, on other versions or with fewer cases."""
 NEEDS_A_DAEMON = re.compile(r"--runtime container|targets clean")
 
 
@@ -41,7 +43,9 @@ def blocks():
             continue
         for block in re.findall(r"^ *```sh\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             lines = [line.strip() for line in block.strip().splitlines()]
-            yield pytest.param(lines, id=f"{page.relative_to(ROOT)}: {lines[0][:60]}")
+            name = str(page.relative_to(ROOT))
+            marks = [full_run_only] if name in ELSEWHERE else []
+            yield pytest.param(lines, id=f"{name}: {lines[0][:60]}", marks=marks)
 
 
 def run(command, folder):
@@ -75,6 +79,7 @@ def test_commands_of_the_documentation(lines, tmp_path):
         assert done.returncode == ("conformance gate" in command), done.stdout + done.stderr
 
 
+@full_run_only
 def test_the_ten_lines_of_tox_work_in_a_repository_of_ones_own(tmp_path):
     page = (ROOT / "docs" / "run-it-with-tox.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)

@@ -99,7 +99,7 @@ def test_all_runs_of_a_case_with_several_streams_give_one_answer(engine, target)
     several = [case for case in whole_suite().cases if {"multi-stream", "smoke"} <= set(case.tags)][:2]
     assert several
     for case in several:
-        digests = {observe(engine, case).behaviour_digest for _ in range(number(5, 20))}
+        digests = {observe(engine, case).behaviour_digest for _ in range(number(3, 20))}
         assert len(digests) == 1
         assert judge(case, target.version, observe(engine, case)).status in ("conforms", "differs")
 

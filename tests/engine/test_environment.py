@@ -13,7 +13,7 @@ from harness.environments import provision
 from harness.environments.environment import Environment
 from harness.targets.catalogue import Targets
 from harness.targets.target import Target
-from tests.support.effort import full_run_only, sample
+from tests.support.effort import full_run_only
 
 _COUNT = """\
 from pyspark.sql import SparkSession
@@ -56,7 +56,8 @@ def test_a_target_is_prepared_and_its_spark_answers(tmp_path: Path) -> None:
     assert _answer(environment) == f"{target.version} {environment.java_version} 3"
 
 
-@pytest.mark.parametrize("line", sample(["3.0", "3.5", "newest"], 1))
+@full_run_only
+@pytest.mark.parametrize("line", ["3.0", "3.5", "newest"])
 def test_on_a_machine_without_java_it_brings_its_own(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from reports.results.errors import TruncatedResults
 from reports.results.reading import Results
+from tests.support.effort import sample
 from tests.support.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("how", sample([signal.SIGINT, signal.SIGTERM], 1), ids=lambda how: how.name)
 def test_a_run_that_is_stopped(tmp_path, how):
     arguments = ["run", str(ROOT / "cases" / "late-drops"), "--spark", "3.5", "--work", str(tmp_path / "work")]
     run = subprocess.Popen(

@@ -18,7 +18,7 @@ from tests.engine.here import first_of_each_family
 from tests.engine.own_job import check_own_job, own_job
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
-from tests.support.effort import number
+from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,7 @@ def test_the_same_answers_as_in_one_process(tmp_path, target, cluster, here, sam
     assert seen == {case.id: here[case.id] for case in cases}
 
 
+@full_run_only
 def test_a_worker_that_dies_changes_no_answer(tmp_path, target, cluster, here, sample):
     killing = threading.Thread(target=cluster.kill, args=(0,))
     seen = run(tmp_path, target, cluster, sample, Listening(killing.start))
@@ -84,6 +85,7 @@ def unpacked(target, tmp_path):
     return home
 
 
+@full_run_only
 def test_the_commands_of_the_pages(tmp_path, cluster, hdfs, unpacked):
     """As they stand, with one case, the places of this machine, and no YARN."""
     places = {

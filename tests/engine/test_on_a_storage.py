@@ -10,26 +10,29 @@ from reports.results.reading import Results
 from tests.engine.here import first_of_each_family
 from tests.engine.remembering import Remembering
 from tests.engine.typed import conformance
-from tests.support.effort import number
+from tests.support.effort import number, sample
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
-ALTERED = (
-    "recovery/killed-at-rest-goes-on-with-watermark-and-state",
-    "recovery/state-delta-gone-is-refused",
-    "recovery/truncated-commit-is-refused",
-    "recovery/late-filter-after-restart-uses-the-last-batch-watermark",
+ALTERED = sample(
+    (
+        "recovery/killed-at-rest-goes-on-with-watermark-and-state",
+        "recovery/truncated-commit-is-refused",
+        "recovery/state-delta-gone-is-refused",
+        "recovery/late-filter-after-restart-uses-the-last-batch-watermark",
+    ),
+    1,
 )
-"""An engine is killed, and checkpoints are spoilt and have a commit taken back."""
+"""An engine is killed; in a full run checkpoints are spoilt, and have a commit taken back, too."""
 
 
 def test_the_same_answers_as_on_a_disk(tmp_path, target, hdfs, here):
     altered = [case for case in whole_suite().cases if case.id in ALTERED]
-    cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED), *altered)
+    cases = (*first_of_each_family(here, lambda case: case.id not in ALTERED, few=2), *altered)
     runtime = LocalRuntime(tmp_path, storage=StorageUrl(hdfs.url).unique_directory())
     seen = Remembering().asked(runtime, target, cases, side_by_side=2)
-    assert len(seen) == len(cases) >= number(3, 12) + len(ALTERED)
+    assert len(seen) == len(cases) >= number(2, 12) + len(ALTERED)
     assert seen == {case.id: here[case.id] for case in cases}
     assert hdfs.names() == []
 

@@ -22,7 +22,7 @@ from tests.engine.remembering import Remembering
 from tests.engine.served import TOKEN, Served
 from tests.engine.typed import conformance
 from tests.support import effort
-from tests.support.effort import number
+from tests.support.effort import full_run_only, number
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,7 @@ def test_the_same_answers_as_on_this_machine(tmp_path, newest, server, here, sam
     assert seen == {case.id: here[case.id] for case in few}
 
 
+@full_run_only
 def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
     """3.5 has its server in a jar of its own; those of 3.5.8 and 3.5.9 are not in Maven Central. An error's cause comes through too."""
     served = Served(
@@ -89,6 +90,7 @@ def test_the_same_answers_on_the_oldest_that_has_it(tmp_path, target):
         served.close()
 
 
+@full_run_only
 def test_the_same_answers_where_only_the_server_sees_the_files(tmp_path, newest, server, here, sample):
     """One stream and several, backlogs among them; nothing of a case stays but its directory."""
     storage = StorageUrl((tmp_path / "storage").as_uri()).unique_directory()
@@ -134,6 +136,7 @@ class Interrupting(Remembering):
         self._restarting.join()
 
 
+@full_run_only
 def test_a_server_that_is_restarted_has_nothing_judged_wrongly(tmp_path, newest, server, here, sample):
     watching = Interrupting(server)
     sample = sample[:8]
@@ -185,7 +188,7 @@ def test_the_command_of_the_page(tmp_path, server):
     assert cell.status == "conforms"
 
 
-@pytest.mark.parametrize("side", ["to", "from"])
+@pytest.mark.parametrize("side", effort.sample(["to", "from"], 1))
 def test_a_checkpoint_moves_between_a_classic_session_and_connect(tmp_path, newest, server, side):
     """By five keys, whose order is the same either way since 4.3 only (SPARK-57489)."""
     case = ROOT / "cases" / "deduplication" / "within-watermark-by-five-keys-outlives-a-restart.yaml"

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.effort import full_run_only
 from tests.support.transcript import follow
 
 ROOT = Path(__file__).parents[2]
 
 
+@full_run_only
 @pytest.mark.parametrize("page", ["your-own-job", "your-job-as-a-case", "your-job-in-pytest", "your-job-needs"])
 def test_your_own_job(page, tmp_path):
     follow(ROOT / "docs" / f"{page}.md", tmp_path)

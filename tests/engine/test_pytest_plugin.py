@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.effort import full_run_only
+
 CASE = """
 title: Every row comes out
 tags: [{tag}]
@@ -71,6 +73,7 @@ def test_results_selection_and_last_failures(folder):
     assert "2 deselected" in run(folder, "--spark", "3.5", "-k", "wrong", "--collect-only")
 
 
+@full_run_only
 def test_each_version_stays_on_one_worker(folder):
     said = run(folder, "--spark", "3.4", "--spark", "3.5", "-n", "2", "--dist", "loadgroup")
     workers = {}

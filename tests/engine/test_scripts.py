@@ -1,7 +1,6 @@
 """The script on the page of a case, on a real Spark: it emits the rows that the case expects."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -14,23 +13,18 @@ from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.targets.tuning import tuning
 from reports.html.pyspark_script import pyspark_script
+from tests.support.effort import FULL
 from tests.support.whole_suite import whole_suite
 
 ROOT = Path(__file__).parents[2]
 RUNNER = Path(__file__).with_name("scripts_here.py")
 SAMPLE = (
     "late-drops/window-still-open",
-    "late-drops/late-by-the-watermark-of-the-batch-before",
-    "output-modes/complete-emits-every-group-every-batch",
     "recovery/replay-filters-late-rows-as-the-first-attempt-did",
     "recovery/graceful-restart-keeps-the-watermark",
-    "several-watermarks/lowest-watermark-counts",
     "join-delays/left-outer-null-row-at-window-end",
-    "session-windows/rows-within-the-gap-share-a-session",
-    "deduplication/within-watermark-forgets-after-the-delay",
     "no-data-batches/available-now-works-off-a-backlog",
 )
-FULL = os.environ.get("CONFORMANCE_TESTS") == "full"
 
 
 def runnable(target):

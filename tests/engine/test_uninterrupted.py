@@ -6,11 +6,12 @@ from harness.runtimes.local import LocalRuntime
 from reports.analysis.published import published
 from reports.results.reading import Results
 from tests.engine.remembering import Remembering
-from tests.support.effort import sample
+from tests.support.effort import full_run_only
 from tests.support.uninterrupted import emitted, same_rows, uninterrupted
 from tests.support.whole_suite import whole_suite
 
 
+@full_run_only
 def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
     """The published results hold the interrupted runs; this engine now runs the same cases without the interruption."""
     over = {
@@ -21,7 +22,6 @@ def test_nothing_lost_and_nothing_twice(tmp_path: Path, target):
     interrupted = {case.id: case for case in whole_suite().cases if case.id in over and uninterrupted(case)}
     wholes = tuple(whole for case in interrupted.values() if (whole := uninterrupted(case)) is not None)
     assert len(wholes) >= 30
-    wholes = sample(wholes, 4)
     remembering = Remembering()
     remembering.asked(LocalRuntime(tmp_path), target, wholes, side_by_side=4)
     assert len(remembering.seen) == len(wholes)
