@@ -27,7 +27,7 @@ TRIVIAL = 6
 
 @pytest.fixture(scope="module")
 def sample(target):
-    """The shortest of two families, and one of each that keeps its state in RocksDB: with Spark's own settings, 200 tasks plan and run
+    """The shortest of two families, and one that keeps its state in RocksDB: with Spark's own settings, 200 tasks plan and run
     each micro-batch. In a full run some of each family, those that kill their engine among them, and one in RocksDB."""
     chosen = []
     for family in effort.sample(FAMILIES, 2):

@@ -15,7 +15,7 @@ FULL = os.environ.get("CONFORMANCE_TESTS") == "full"
 
 
 full_run_only = pytest.mark.skipif(
-    not FULL, reason="only in a full run (tox -e full): a test of every run shows it on another path, or with less"
+    not FULL, reason="only in a full run (tox -e full, and every week): not worth its minutes on each change"
 )
 
 
