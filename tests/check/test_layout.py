@@ -9,9 +9,6 @@ ROOT = Path(__file__).parents[2]
 ROOTS = ("conformance", "harness", "reports")
 MOST_LOOSE = 12
 """Modules directly in one of the three roots."""
-MOST_PACKAGES = 31
-"""Below the roots: those of the tree in the design."""
-MOST_LINES = 400
 
 
 def packages():
@@ -53,21 +50,10 @@ def test_the_seams_are_listed():
     assert len(seams()) > 5
 
 
-def test_there_are_few_packages():
-    assert len(packages()) <= MOST_PACKAGES
-
-
 @pytest.mark.parametrize("root", ROOTS)
 def test_few_modules_lie_loose_in_a_root(root):
     loose = [path for path in (ROOT / root).glob("*.py") if path.name != "__init__.py"]
     assert len(loose) <= MOST_LOOSE
-
-
-def test_no_file_is_too_long():
-    files = [path for root in (*ROOTS, "tests", "tools", "benchmarks") for path in (ROOT / root).rglob("*.py")]
-    assert len(files) > 300
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_tests_stand_where_their_code_stands():
