@@ -12,7 +12,7 @@ from conformance.model.columns import WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
-from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import (
     Aggregate,

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, conjuncts, evaluate
-from conformance.model.intervals import Interval
+from conformance.core.intervals import Interval
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 

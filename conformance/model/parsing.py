@@ -17,7 +17,7 @@ from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
-from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.rules import Rules
 from conformance.model.sql_names import AGGREGATE_FUNCTIONS, CALLS, CASTS, OPERATORS
 

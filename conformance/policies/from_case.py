@@ -16,7 +16,7 @@ from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
-from conformance.model.intervals import NotAnInterval, parse_interval
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 LEAST_PACE = 1000

@@ -12,7 +12,7 @@ from conformance.model.catalogue import rules_of
 from conformance.model.columns import BIGINT, INT, TIMESTAMP, Attribute
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import evaluate
-from conformance.model.intervals import DAY_US, Interval, NotAnInterval, parse_interval
+from conformance.core.intervals import DAY_US, Interval, NotAnInterval, parse_interval
 from conformance.model.parsing import parse
 from conformance.model.sessions import Session, merged
 
