@@ -12,11 +12,11 @@ from copy import deepcopy
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from conformance.core.intervals import parse_interval
 from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import NotAValue, canonical, show
 from conformance.language.pipelines import OTHER_SIDES
 from conformance.language.printing import printed
-from conformance.core.intervals import parse_interval
 
 Json: TypeAlias = Any
 Written: TypeAlias = dict[str, Json]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
-from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 LEAST_PACE = 1000
