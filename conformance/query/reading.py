@@ -20,14 +20,14 @@ from conformance.query.syntax import NotReadable, called, expression, statement,
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
 JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
 
-_JOINS: Mapping[tuple[str, str], JoinKind] = {
-    ("LEFT", ""): "leftOuter",
-    ("RIGHT", ""): "rightOuter",
-    ("FULL", ""): "fullOuter",
-    ("", "SEMI"): "leftSemi",
-    ("", "ANTI"): "leftAnti",
+_JOINS: Mapping[str, JoinKind] = {
+    "SEMI": "leftSemi",
+    "ANTI": "leftAnti",
+    "LEFT": "leftOuter",
+    "RIGHT": "rightOuter",
+    "FULL": "fullOuter",
 }
-"""Side and kind of a join in SQL → what joins; any other is an inner join."""
+"""The kind of a join in SQL, or else its side; any other is an inner join."""
 _WINDOWS = frozenset({"window", "session_window"})
 
 
@@ -63,9 +63,10 @@ class Watermark:
 class Window:
     """A call of ``window`` or ``session_window``."""
 
-    kind: WindowKind
+    kind: WindowKind | None
+    """None from a plan, which does not show whether windows slide."""
     time: str
-    """The expression of the time, in Spark SQL."""
+    """The expression of the time, in Spark SQL; empty from a plan."""
     length_us: int | None
     """The length in µs, of a session its gap; None if it is no constant interval."""
     slide_us: int | None
@@ -125,6 +126,8 @@ class Deduplication:
     columns: tuple[str, ...]
     """Empty means all."""
     within_watermark: bool = False
+    stateful: bool = True
+    """Whether it is of a stream; that of a table keeps no state."""
 
 
 @dataclass(frozen=True)
@@ -230,8 +233,9 @@ _Origin: TypeAlias = tuple[StreamColumn, ...] | Window
 class _Rows:
     """The rows at a point of the query."""
 
-    columns: Mapping[str, _Origin] = field(default_factory=dict)
-    """Name in lower case → what the column is, where that is known."""
+    columns: Mapping[str, _Origin | None] = field(default_factory=dict)
+    """Name in lower case → what the column is, None if that is not known, in order; of an operator that keeps state only those that
+    are known."""
     stream: str | None = None
     """The stream that they are rows of; None if there are several, or an operator kept state."""
     is_stream: bool = True
@@ -277,8 +281,10 @@ class _Reader:
                 return self._selected(rows, [tree for text in arguments["select"] for tree in self._expression(text)])
             case "withColumn":
                 name, text = arguments["withColumn"]
-                made = [exp.alias_(tree, name, quoted=True) for tree in self._expression(text)]
-                return self._selected(rows, [exp.Star(), *made], unknown=(name,))
+                added = {**rows.columns, name.lower(): None}
+                for tree in self._expression(text):
+                    added[name.lower()] = self._column(rows, tree)
+                return replace(rows, columns=added)
             case "drop":
                 gone = {name.lower() for name in arguments["drop"]}
                 return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
@@ -296,7 +302,7 @@ class _Reader:
             case "distinct" | "dropDuplicates" | "dropDuplicatesWithinWatermark":
                 columns = () if operation.name == "distinct" else tuple(arguments[operation.name])
                 within = operation.name == "dropDuplicatesWithinWatermark"
-                self._note(rows, Deduplication(columns, within))
+                self.operators.append(Deduplication(columns, within, rows.is_stream))
                 return rows.without_times()
             case "limit":
                 self._note(rows, Limit())
@@ -380,8 +386,7 @@ class _Reader:
         source = tree.args.get("from_")
         rows = self._relation(source.this, views) if source else _Rows(is_stream=False)
         for join in tree.args.get("joins") or ():
-            kind = _JOINS.get((join.side, "")) or _JOINS.get(("", join.kind), "inner")
-            kind = _JOINS.get(("", join.kind), kind)
+            kind = _JOINS.get(join.kind) or _JOINS.get(join.side, "inner")
             on = join.args.get("on")
             rows = self._joined(rows, self._relation(join.this, views), kind, on.sql("spark") if on else "")
         for clause in ("laterals", "pivots", "qualify", "windows"):
@@ -434,20 +439,22 @@ class _Reader:
         self._note(rows, Limit())
         return replace(rows, filtered=True)
 
-    def _selected(self, rows: _Rows, items: Sequence[exp.Expr], unknown: Sequence[str] = ()) -> _Rows:
-        columns: dict[str, _Origin] = {}
-        for item in items:
+    def _selected(self, rows: _Rows, items: Sequence[exp.Expr]) -> _Rows:
+        columns: dict[str, _Origin | None] = {}
+        for at, item in enumerate(items):
             if item.is_star and isinstance(item, exp.Star | exp.Column):
-                columns.update({name: of for name, of in rows.columns.items() if name not in map(str.lower, unknown)})
-                continue
-            origin = self._origin(rows, item.unalias())
-            name = _name_of(item)
-            columns.pop(name, None)
-            if origin and name:
-                columns[name] = origin
-            elif not isinstance(item.unalias(), exp.Column):
-                self._windows(rows, item)
+                columns.update(rows.columns)
+            else:
+                columns[_name_of(item) or f"#{at}"] = self._column(rows, item.unalias())
         return replace(rows, columns=columns, keys={})
+
+    def _column(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
+        """What a column is that is made from these rows; the windows that are computed in it are noted."""
+        origin = self._origin(rows, tree)
+        if origin is None:
+            for call in tree.find_all(exp.Anonymous):
+                self._origin(rows, call)
+        return origin
 
     def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
         origins = [(key, self._origin(rows, key.unalias())) for key in keys]
@@ -462,37 +469,31 @@ class _Reader:
         one_sided = kind in ("leftSemi", "leftAnti")
         shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
         columns = {**({} if one_sided else other.columns), **rows.columns}
-        kept = {name: of for name, of in columns.items() if name not in shared or isinstance(of, Window)}
+        kept = {name: of if name not in shared or isinstance(of, Window) else None for name, of in columns.items()}
         both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=rows.is_stream or other.is_stream)
         return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
 
     def _united(self, rows: _Rows, other: _Rows) -> _Rows:
         self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Union())
-        both: dict[str, _Origin] = {}
-        # By position; a side whose columns are not all known has none that can be matched.
-        if [*rows.columns] == [*other.columns]:
-            for name, of in rows.columns.items():
-                its = other.columns[name]
-                if not isinstance(of, Window) and not isinstance(its, Window):
-                    both[name] = tuple(dict.fromkeys((*of, *its)))
+        both: dict[str, _Origin | None] = {}
+        if len(rows.columns) == len(other.columns):  # by position
+            for (name, left), right in zip(rows.columns.items(), other.columns.values(), strict=True):
+                if isinstance(left, tuple) and isinstance(right, tuple):
+                    both[name] = tuple(dict.fromkeys((*left, *right)))
+                else:
+                    both[name] = left if left == right else None
         return _Rows(both, None, rows.is_stream or other.is_stream, rows.filtered or other.filtered)
 
     def _origin(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
         """What an expression is: a column that is known, or a window."""
         tree = tree.unnest()
-        if tree in rows.keys:
+        if rows.keys and tree in rows.keys:
             return rows.keys[tree]
         if isinstance(tree, exp.Column):
             return _column_of(rows, tree)
         if isinstance(tree, exp.Anonymous) and tree.name.lower() in _WINDOWS:
             return self._window(rows, tree)
         return None
-
-    def _windows(self, rows: _Rows, tree: exp.Expr) -> None:
-        """Note the windows that are computed inside an expression."""
-        for call in tree.find_all(exp.Anonymous):
-            if call.name.lower() in _WINDOWS:
-                self._origin(rows, call)
 
     def _window(self, rows: _Rows, call: exp.Anonymous) -> Window | None:
         if not call.expressions:
