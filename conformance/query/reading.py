@@ -6,7 +6,7 @@ does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -15,7 +15,7 @@ from sqlglot import exp
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import Schema
-from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of
+from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of, window_call, written
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
 JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
@@ -28,7 +28,6 @@ _JOINS: Mapping[str, JoinKind] = {
     "FULL": "fullOuter",
 }
 """The kind of a join in SQL, or else its side; any other is an inner join."""
-_WINDOWS = frozenset({"window", "session_window"})
 
 
 class StreamColumn(NamedTuple):
@@ -275,27 +274,26 @@ class _Reader:
                 self._note(rows, Watermark(rows.stream, column, delay))
                 return rows
             case "where":
-                self._expression(str(value))
+                self._expressions(str(value))
                 return replace(rows, filtered=True)
             case "select":
-                return self._selected(rows, [tree for text in arguments["select"] for tree in self._expression(text)])
+                return self._selected(rows, self._expressions(*arguments["select"]))
             case "withColumn":
                 name, text = arguments["withColumn"]
                 added = {**rows.columns, name.lower(): None}
-                for tree in self._expression(text):
+                for tree in self._expressions(text):
                     added[name.lower()] = self._column(rows, tree)
                 return replace(rows, columns=added)
             case "drop":
                 gone = {name.lower() for name in arguments["drop"]}
                 return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
             case "groupBy":
-                keys = [tree for text in arguments["groupBy"] for tree in self._expression(text)]
-                for text in arguments["agg"]:
-                    self._expression(text)
+                keys = self._expressions(*arguments["groupBy"])
+                self._expressions(*arguments["agg"])
                 return self._aggregated(rows, keys, tuple(arguments["groupBy"]))
             case "join":
                 other = self.pipeline(operation.nested[0])
-                self._expression(arguments["on"])
+                self._expressions(arguments["on"])
                 return self._joined(rows, other, arguments.get("how", "inner"), arguments["on"])
             case "union":
                 return self._united(rows, self.pipeline(operation.nested[0]))
@@ -339,15 +337,16 @@ class _Reader:
         columns = {of.name.lower(): (StreamColumn(stream, of.name),) for of in schema.fields} if schema else {}
         return _Rows(columns, stream)
 
-    def _expression(self, text: str) -> Iterator[exp.Expr]:
-        """The tree of an expression, whose calls are noted; none if it cannot be read."""
-        try:
-            tree = expression(text)
-        except NotReadable:
-            self.unread.append(f"the expression {text}")
-            return
-        self.functions.update(called(tree))
-        yield tree
+    def _expressions(self, *texts: str) -> list[exp.Expr]:
+        """The trees of the expressions that can be read, whose calls are noted."""
+        trees = []
+        for text in texts:
+            try:
+                trees.append(expression(text))
+                self.functions.update(called(trees[-1]))
+            except NotReadable:
+                self.unread.append(f"the expression {text}")
+        return trees
 
     def _sql(self, text: str, views: Mapping[str, _Rows]) -> _Rows:
         self.uses_sql = True
@@ -371,7 +370,7 @@ class _Reader:
                 return self._limited(tree, self._set_operation(tree, views))
             case exp.Select():
                 return self._limited(tree, self._select(tree, views))
-        self.unread.append(f"the statement {tree.sql('spark')}")
+        self.unread.append(f"the statement {written(tree)}")
         return _Rows()
 
     def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
@@ -388,10 +387,10 @@ class _Reader:
         for join in tree.args.get("joins") or ():
             kind = _JOINS.get(join.kind) or _JOINS.get(join.side, "inner")
             on = join.args.get("on")
-            rows = self._joined(rows, self._relation(join.this, views), kind, on.sql("spark") if on else "")
+            rows = self._joined(rows, self._relation(join.this, views), kind, written(on) if on else "")
         for clause in ("laterals", "pivots", "qualify", "windows"):
             if tree.args.get(clause):
-                self.unread.append(f"{clause.upper()} in {tree.sql('spark')}")
+                self.unread.append(f"{clause.upper()} in {written(tree)}")
         if where := tree.args.get("where"):
             rows = replace(rows, filtered=True)
             for query in where.find_all(exp.Query):
@@ -405,7 +404,7 @@ class _Reader:
         if group is not None or not all(isinstance(call.parent, exp.Window) for call in calls):
             named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
             keys = [self._key(key, rows, items, named) for key in (group.expressions if group else ())]
-            rows = self._aggregated(rows, keys, tuple(key.sql("spark") for key in keys))
+            rows = self._aggregated(rows, keys, tuple(written(key) for key in keys))
         rows = self._selected(rows, items)
         return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
 
@@ -430,7 +429,7 @@ class _Reader:
         clause = watermark_of(tree)
         if clause is not None:
             self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
-            self.functions.update(name for of in self._expression(clause.of) for name in called(of))
+            self._expressions(clause.of)
         return rows
 
     def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:
@@ -491,13 +490,12 @@ class _Reader:
             return rows.keys[tree]
         if isinstance(tree, exp.Column):
             return _column_of(rows, tree)
-        if isinstance(tree, exp.Anonymous) and tree.name.lower() in _WINDOWS:
-            return self._window(rows, tree)
-        return None
+        call = window_call(tree)
+        return self._window(rows, call) if call else None
 
     def _window(self, rows: _Rows, call: exp.Anonymous) -> Window | None:
         if not call.expressions:
-            self.unread.append(f"the window {call.sql('spark')}")
+            self.unread.append(f"the window {written(call)}")
             return None
         time, *sizes = call.expressions
         of = self._origin(rows, time)
@@ -511,7 +509,7 @@ class _Reader:
             kind, slide = "session", None
         elif start is None:
             slide = None
-        window = Window(kind, time.sql("spark"), length, slide, start or 0, columns, rows.filtered)
+        window = Window(kind, written(time), length, slide, start or 0, columns, rows.filtered)
         if window not in self.operators:
             self.operators.append(window)
         return window
@@ -525,9 +523,7 @@ def _column_of(rows: _Rows, tree: exp.Column) -> _Origin | None:
 
 def _name_of(item: exp.Expr) -> str:
     """The name of the column that an item of a select list makes; empty for other expressions than columns and windows."""
-    named = isinstance(item, exp.Alias | exp.Column) or (
-        isinstance(item, exp.Anonymous) and item.name.lower() in _WINDOWS
-    )
+    named = isinstance(item, exp.Alias | exp.Column) or window_call(item)
     return item.alias_or_name.lower() if named else ""
 
 

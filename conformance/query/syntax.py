@@ -86,17 +86,32 @@ def called(tree: exp.Expr) -> Iterator[str]:
     return (node.meta[_NAME] for node in tree.walk() if _NAME in node.meta)
 
 
+def window_call(tree: exp.Expr) -> exp.Anonymous | None:
+    """The call, if an expression is nothing but ``window(…)`` or ``session_window(…)``."""
+    called = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
+    return tree if called and isinstance(tree, exp.Anonymous) else None
+
+
+def written(tree: exp.Expr) -> str:
+    """The text of a tree, with the names of functions as they were written."""
+    return tree.sql("spark", normalize_functions=False)
+
+
 def _parsed(text: str) -> exp.Expr:
     try:
         tree: exp.Expr = sqlglot.parse_one(text, dialect="spark")
+        _name_calls(tree, text)
     except (sqlglot.errors.SqlglotError, RecursionError):
         raise NotReadable(text) from None
-    written = {name.lower() for name in _CALL.findall(text)}
+    return tree
+
+
+def _name_calls(tree: exp.Expr, text: str) -> None:
+    names = {name.lower() for name in _CALL.findall(text)}
     for node in tree.find_all(exp.Func, exp.IgnoreNulls):
         if "start" in node.meta:
             name = text[node.meta["start"] : node.meta["end"] + 1].strip("`").lower()
         else:  # sqlglot keeps no position of some calls, and adds calls that nobody wrote
             name = node.sql("spark").partition("(")[0].lower()
-        if name in written:
+        if name in names:
             node.meta[_NAME] = name
-    return tree
