@@ -118,7 +118,7 @@ def _check_duration_text(text: str, place: Scalar, offset: int, report: Report, 
     """Report a duration that is certainly none; ``negative``: whether one below zero is left to Spark."""
     if len(text) > _LONGEST:
         return
-    from conformance.model.intervals import (  # slow to import, for commands that read no case
+    from conformance.core.intervals import (  # slow to import, for commands that read no case
         NotAnInterval,
         parse_interval,
     )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import Schema
 from conformance.model.columns import WINDOW_MADE, Attribute, Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import Expression, NamedExpression
 from conformance.model.expressions import column as column_expression
-from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.parsing import Parsed, parse, read, resolve, syntax
 from conformance.model.plan import (
     Aggregate,

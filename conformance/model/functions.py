@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from conformance.core.intervals import DAY_US, Interval
 from conformance.core.spark_types import DataType, Field
 from conformance.core.values import NotAValue, canonical
 from conformance.model.columns import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.hashes import spark_hash
-from conformance.model.intervals import DAY_US, Interval
 
 INTERVAL = DataType("interval")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")

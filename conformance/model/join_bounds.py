@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from conformance.core.intervals import Interval
 from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, conjuncts, evaluate
-from conformance.model.intervals import Interval
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 

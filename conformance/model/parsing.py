@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
-import sqlglot
 from sqlglot import exp
 
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import DataType, Field
 from conformance.model.aggregates import AGGREGATES, DISTINCT
 from conformance.model.columns import BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, WINDOW, Attribute
@@ -17,9 +16,9 @@ from conformance.model.errors import Unpredictable
 from conformance.model.expressions import ORDERINGS, Expression
 from conformance.model.expressions import column as column_expression
 from conformance.model.functions import INTERVAL, type_of
-from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.rules import Rules
 from conformance.model.sql_names import AGGREGATE_FUNCTIONS, CALLS, CASTS, OPERATORS
+from conformance.query.syntax import NotReadable, expression
 
 _TO_SECOND = re.compile(r"(HOUR|MINUTE) TO SECOND", re.IGNORECASE)
 _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
@@ -36,7 +35,6 @@ class Parsed:
     """The column, if the expression is only a column, possibly renamed."""
 
 
-@cache
 def syntax(text: str) -> exp.Expr:
     """The syntax tree of an expression.
 
@@ -44,8 +42,8 @@ def syntax(text: str) -> exp.Expr:
         Unpredictable: sqlglot cannot parse it.
     """
     try:
-        return sqlglot.parse_one(text, dialect="spark")
-    except (sqlglot.errors.SqlglotError, RecursionError):
+        return expression(text)
+    except NotReadable:
         raise Unpredictable(f"the syntax of {text[:100]!r}") from None
 
 

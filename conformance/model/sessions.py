@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.aggregation import Contribution, contribution, output
 from conformance.model.columns import Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
-from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 
-import sqlglot
 from sqlglot import exp
 
 from conformance.model.columns import BIGINT, Attribute
@@ -17,11 +15,8 @@ from conformance.model.expressions import column as column_expression
 from conformance.model.frame import Frame
 from conformance.model.parsing import parse, read
 from conformance.model.plan import Aggregate, JoinType, LocalRelation, Project
+from conformance.query import syntax
 
-_WATERMARK = re.compile(
-    r"(?<=\s)(?P<table>\w+)\s+WATERMARK\s+(?P<of>(?P<word>\w+).*?)(?:\s+AS\s+(?P<name>\w+|\([^()]*\)))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)",
-    re.I,
-)
 _JOINS: Mapping[tuple[str, str], JoinType] = {
     ("", ""): "inner",
     ("", "INNER"): "inner",
@@ -35,7 +30,6 @@ _JOINS: Mapping[tuple[str, str], JoinType] = {
     ("LEFT", "SEMI"): "leftSemi",
 }
 """Side and kind of a join in SQL → its type."""
-_WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
 
 
 def run(statement: str, views: Mapping[str, Frame]) -> Frame:
@@ -49,41 +43,26 @@ def run(statement: str, views: Mapping[str, Frame]) -> Frame:
         Unpredictable: the model does not know a construct.
         Refused: Spark refuses it.
     """
-    any_frame = next(iter(views.values()))
-    marked = _WATERMARK.search(statement)
-    if marked is not None:
-        any_frame.rules.require("WATERMARK clause", marked["word"])
-        if marked["name"] is None and marked["of"] != marked["word"]:
-            raise any_frame.rules.refusal("unnamed expression in WATERMARK", marked["of"])
-        if marked["name"] is not None and marked["name"].startswith("("):
-            raise any_frame.rules.refusal("several names in WATERMARK", marked["name"])
-        named = next((name for name in views if name.lower() == marked["table"].lower()), None)
-        if named is None or _WATERMARK.search(statement, marked.end()):
-            raise Unpredictable("WATERMARK of a subquery, or several in one statement")
-        views = {**views, named: _marked(views[named], marked)}
-        statement = statement[: marked.end("table")] + statement[marked.end() :]
-    return _statement(_syntax(statement), {name.lower(): frame for name, frame in views.items()})
-
-
-@cache
-def _syntax(statement: str) -> exp.Expr:
-    # sqlglot parses GROUP BY window(…) as the WINDOW clause unless the name is quoted.
-    quoted = _WINDOW_CALL.sub("`window`(", statement)
     try:
-        return sqlglot.parse_one(quoted, dialect="spark")
-    except (sqlglot.errors.SqlglotError, RecursionError):
+        tree = syntax.statement(statement)
+    except syntax.NotReadable:
         raise Unpredictable(f"the statement {statement!r}") from None
+    return _statement(tree, {name.lower(): frame for name, frame in views.items()})
 
 
-def _marked(frame: Frame, clause: re.Match[str]) -> Frame:
+def _marked(frame: Frame, clause: syntax.WatermarkClause) -> Frame:
     """WATERMARK … DELAY OF: a new column comes first (SPARK-53687)."""
-    delay = clause["delay"]
-    if clause["name"] is None:
-        return frame.with_watermark(clause["of"], delay)
-    parsed = parse(clause["of"], frame.plan.columns, frame.rules)
-    added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause["name"], parsed.expression.type))
+    frame.rules.require("WATERMARK clause", re.split(r"\W", clause.of)[0])
+    if clause.name is None:
+        if not clause.of.isidentifier():
+            raise frame.rules.refusal("unnamed expression in WATERMARK", clause.of)
+        return frame.with_watermark(clause.of, clause.delay)
+    if clause.name.startswith("("):
+        raise frame.rules.refusal("several names in WATERMARK", clause.name)
+    parsed = parse(clause.of, frame.plan.columns, frame.rules)
+    added = NamedExpression(parsed.expression, Attribute(frame.ids.next(), clause.name, parsed.expression.type))
     kept = (NamedExpression(column_expression(one), one) for one in frame.plan.columns)
-    return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause["name"], delay)
+    return frame.of(Project(frame.plan, (added, *kept))).with_watermark(clause.name, clause.delay)
 
 
 def _statement(tree: exp.Expr, views: Mapping[str, Frame]) -> Frame:
@@ -156,6 +135,8 @@ def _sort_key(item: exp.Ordered, columns: Mapping[exp.Expr, exp.Expr]) -> tuple[
 def _relation(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, bool]:
     """A view, a subquery or VALUES, whose columns are qualified by its name, and whether it has windows over windows."""
     found, over_window = _unqualified(tree, views)
+    clause = syntax.watermark_of(tree)
+    found = _marked(found, clause) if clause else found
     return (found.alias(tree.alias_or_name) if tree.alias_or_name else found), over_window
 
 
@@ -205,19 +186,19 @@ def _values(tree: exp.Values, near: Frame) -> Frame:
 
 def _grouped(tree: exp.Select, group: exp.Group, frame: Frame) -> Frame:
     """GROUP BY: the select list may use the keys, and the fields of a window key."""
-    keys = [_unquoted(key) for key in group.expressions]
+    keys = group.expressions
     computed = [one for one in tree.expressions if one.find(exp.AggFunc)]
     having = tree.args.get("having")
     hidden: dict[exp.Expr, exp.Expr] = {}
-    for call in _unquoted(having.this).find_all(exp.AggFunc) if having else ():
+    for call in having.this.find_all(exp.AggFunc) if having else ():
         hidden.setdefault(call, exp.column(f"_having_{len(hidden)}"))
     named = [exp.alias_(call, column.name) for call, column in hidden.items()]
     grouped = frame.group_by(keys, [*computed, *named])
     if having:
-        grouped = grouped.where(_replaced(_unquoted(having.this), hidden))
+        grouped = grouped.where(_replaced(having.this, hidden))
     chosen: list[exp.Expr] = []
     names = [column.name for column in grouped.plan.columns]
-    for one in (_unquoted(item) for item in tree.expressions):
+    for one in tree.expressions:
         inner = one.this if isinstance(one, exp.Alias) else one
         if one.find(exp.AggFunc):
             chosen.append(exp.column(one.alias_or_name))
@@ -236,14 +217,3 @@ def _replaced(tree: exp.Expr, by: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
         return by.get(node, node)
 
     return tree.transform(other)
-
-
-def _unquoted(tree: exp.Expr) -> exp.Expr:
-    """``window`` without the quotes that were added for the parser."""
-
-    def plain(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):
-            return exp.Anonymous(this=node.this.name, expressions=node.expressions)
-        return node
-
-    return tree.transform(plain)

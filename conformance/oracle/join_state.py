@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.core.errors import WrongUsage
+from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import show
 from conformance.core.versions import SparkVersion
@@ -16,7 +17,6 @@ from conformance.model.catalogue import rules_of
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
-from conformance.model.intervals import NotAnInterval, parse_interval
 from conformance.model.join_bounds import Bound, KeyBound, bounds
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.core.intervals import DAY_US, Interval, NotAnInterval, parse_interval
 from conformance.core.versions import SparkVersion
 from conformance.model.aggregation import windows_of
 from conformance.model.catalogue import rules_of
 from conformance.model.columns import BIGINT, INT, TIMESTAMP, Attribute
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.expressions import evaluate
-from conformance.model.intervals import DAY_US, Interval, NotAnInterval, parse_interval
 from conformance.model.parsing import parse
 from conformance.model.sessions import Session, merged
 

@@ -1,0 +1,1 @@
+"""One typed reading of a query, made from its pipeline and SQL or from an engine's plan."""

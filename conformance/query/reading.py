@@ -1,0 +1,212 @@
+"""The reading of a query: its sources, watermarks, windows and stateful operators, from its pipeline and its SQL.
+
+What cannot be read, such as own code, is named in ``QueryReading.unread``: nothing is known of it, which is not the same as that it
+does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
+
+from conformance.core.query import Pipeline
+from conformance.core.spark_types import Schema
+
+WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
+JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
+
+
+class StreamColumn(NamedTuple):
+    """A column of a stream."""
+
+    stream: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream that is read."""
+
+    stream: str
+    name: str | None = None
+    """Of the source, ``DataStreamReader.name`` (4.2+)."""
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """``withWatermark``, or the clause of SQL."""
+
+    stream: str | None
+    """The stream whose rows have it; None above a join, a union or an operator that keeps state."""
+    column: str
+    """As it is written."""
+    delay: str
+    """As it is written, possibly no interval."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A call of ``window`` or ``session_window``."""
+
+    kind: WindowKind | None
+    """None from a plan, which does not show whether windows slide."""
+    time: str
+    """The expression of the time, in Spark SQL; empty from a plan."""
+    length_us: int | None
+    """The length in µs, of a session its gap; None if it is no constant interval."""
+    slide_us: int | None
+    """The distance between the starts in µs; None for a session, and if it is no constant interval."""
+    start_us: int
+    """The offset of the starts from 1970-01-01, in µs."""
+    columns: tuple[StreamColumn, ...]
+    """The columns of streams that its time is, renamed at most; empty if the time is computed or comes out of an operator that
+    keeps state."""
+    filtered: bool
+    """Whether rows of its streams may be missing from it for another reason than their time: a filter, or a join with a table."""
+
+    @property
+    def streams(self) -> tuple[str, ...] | None:
+        """The streams whose rows it takes directly; None if its time is computed or comes out of an operator that keeps state."""
+        return tuple(dict.fromkeys(of.stream for of in self.columns)) or None
+
+    def holding(self, time_us: int, at_most: int = 1000) -> tuple[tuple[int, int], ...] | None:
+        """The windows, as start (inclusive) and end (exclusive) in µs, that hold an event time; the earliest first.
+
+        Returns:
+            None if that is not known: for a session, which depends on other rows; for a time before the first start after
+            1970-01-01, where versions differ (SPARK-39347); and for more windows than ``at_most``.
+        """
+        length, slide, since = self.length_us, self.slide_us, time_us - self.start_us
+        if self.kind == "session" or not length or not slide or since < 0 or length // slide >= at_most:
+            return None
+        latest = time_us - since % slide
+        starts = range(latest, time_us - length, -slide)
+        return tuple((start, start + length) for start in reversed(starts))
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join."""
+
+    kind: JoinKind
+    on: str
+    """The condition, in Spark SQL; empty without one."""
+    stateful: bool = True
+    """Whether both sides are streams; a join with a table keeps no state."""
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """An aggregation; SELECT DISTINCT, UNION, INTERSECT and EXCEPT of SQL are aggregations without functions."""
+
+    keys: tuple[str, ...]
+    windows: tuple[Window, ...] = ()
+    """The windows among its keys, also those that were computed further down."""
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    """``dropDuplicates``, ``dropDuplicatesWithinWatermark`` or ``distinct`` of a DataFrame."""
+
+    columns: tuple[str, ...]
+    """Empty means all."""
+    within_watermark: bool = False
+    stateful: bool = True
+    """Whether it is of a stream; that of a table keeps no state."""
+
+
+@dataclass(frozen=True)
+class StateFunction:
+    """``applyInPandasWithState`` or ``transformWithState``."""
+
+    operation: str
+    function: str
+
+
+@dataclass(frozen=True)
+class Union:
+    """A union of two sides, ``UNION ALL`` in SQL."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit on the number of rows."""
+
+
+Operator: TypeAlias = Source | Watermark | Window | Join | Aggregation | Deduplication | StateFunction | Union | Limit
+Stateful: TypeAlias = Join | Aggregation | Deduplication | StateFunction
+_Kind = TypeVar("_Kind", bound=Operator)
+
+
+@dataclass(frozen=True)
+class QueryReading:
+    """What a query consists of."""
+
+    operators: tuple[Operator, ...]
+    """In the order in which rows pass them; of a join or union the left side first."""
+    functions: frozenset[str] = frozenset()
+    """The names of all functions that it calls, in lower case."""
+    uses_sql: bool = False
+    """Whether a part of it is a SQL statement."""
+    unread: tuple[str, ...] = ()
+    """What could not be read, as a phrase: ``the function jobs:totals``. Nothing is known of it."""
+
+    def _all(self, kind: type[_Kind]) -> tuple[_Kind, ...]:
+        return tuple(one for one in self.operators if isinstance(one, kind))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return self._all(Source)
+
+    @property
+    def watermarks(self) -> tuple[Watermark, ...]:
+        return self._all(Watermark)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        return self._all(Window)
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        return self._all(Join)
+
+    @property
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        return self._all(Aggregation)
+
+    @property
+    def deduplications(self) -> tuple[Deduplication, ...]:
+        return self._all(Deduplication)
+
+    @property
+    def state_functions(self) -> tuple[StateFunction, ...]:
+        return self._all(StateFunction)
+
+    @property
+    def unions(self) -> tuple[Union, ...]:
+        return self._all(Union)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return self._all(Limit)
+
+    @property
+    def stateful(self) -> tuple[Stateful, ...]:
+        """The operators that keep state in each output mode; a limit does in some only."""
+        kinds = Join | Aggregation | Deduplication | StateFunction
+        return tuple(one for one in self.operators if isinstance(one, kinds) and getattr(one, "stateful", True))
+
+
+def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReading:
+    """Read a query.
+
+    Args:
+        pipeline: of the query.
+        streams: the schemas of the streams that it may read, by name.
+    """
+    from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
+
+    reader = Reader(streams)
+    reader.pipeline(pipeline)
+    return reader.reading()

@@ -1,0 +1,117 @@
+"""The syntax trees of Spark SQL, made by sqlglot: the one place that prepares Spark's own notation for it.
+
+sqlglot reads ``GROUP BY window(…)`` as the WINDOW clause unless the name is quoted, and does not know ``WATERMARK … DELAY OF``
+(SPARK-53687), which stands where TABLESAMPLE may stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import sqlglot
+from sqlglot import exp
+
+_WINDOW_CALL = re.compile(r"\bwindow\s*\(", re.I)
+_WATERMARK = re.compile(
+    r"\s+WATERMARK\s+(?P<of>\S.*?)(?:\s+AS\s+(?P<name>\w+|\([^()]*\)))?\s+DELAY\s+OF\s+(?P<delay>INTERVAL\s+\S+\s+\w+)"
+    r"(?P<alias>\s+AS\s+\w+)?",
+    re.I | re.S,
+)
+_CALL = re.compile(r"(\w+)`?\s*\(")
+_NAME, _CLAUSE = "spark_name", "spark_watermark"
+
+
+class NotReadable(ValueError):
+    """sqlglot cannot parse the text, which may be valid in Spark."""
+
+
+class WatermarkClause(NamedTuple):
+    """``WATERMARK of AS name DELAY OF delay`` behind a table or subquery."""
+
+    of: str
+    """The expression of the event time."""
+    name: str | None
+    """The name of its column; several names stand in parentheses."""
+    delay: str
+
+
+@cache
+def expression(text: str) -> exp.Expr:
+    """The syntax tree of an expression: ``window(event_time, '10 minutes') AS slot``.
+
+    Raises:
+        NotReadable: sqlglot cannot parse it.
+    """
+    return _parsed(text)
+
+
+@cache
+def statement(text: str) -> exp.Expr:
+    """The syntax tree of a statement, where ``watermark_of`` knows the WATERMARK clause of a table or subquery.
+
+    Raises:
+        NotReadable: sqlglot cannot parse it.
+    """
+    clauses: list[WatermarkClause] = []
+
+    def sample(found: re.Match[str]) -> str:
+        clauses.append(WatermarkClause(found["of"], found["name"], found["delay"]))
+        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({len(clauses) - 1} ROWS)"
+        # sqlglot expects the alias of a subquery before TABLESAMPLE, that of a table after it.
+        return alias + sampled if text[: found.start()].endswith(")") else sampled + alias
+
+    tree = _parsed(_WINDOW_CALL.sub("`window`(", _WATERMARK.sub(sample, text)))
+    for call in [*tree.find_all(exp.Anonymous)]:
+        if isinstance(call.this, exp.Identifier):
+            call.set("this", call.name)
+    for node in [*tree.find_all(exp.TableSample)] if clauses else ():
+        table = node.parent
+        if table is not None:
+            table.meta[_CLAUSE] = clauses[int(node.args["size"].name)]
+            table.set("sample", None)
+    return tree
+
+
+def watermark_of(table: exp.Expr) -> WatermarkClause | None:
+    """The WATERMARK clause of a table or subquery of a statement."""
+    clause: WatermarkClause | None = table.meta.get(_CLAUSE)
+    return clause
+
+
+def called(tree: exp.Expr) -> Iterator[str]:
+    """The names of the functions that are called, as they are written, in lower case."""
+    return (node.meta[_NAME] for node in tree.walk() if _NAME in node.meta)
+
+
+def window_call(tree: exp.Expr) -> exp.Anonymous | None:
+    """The call, if an expression is nothing but ``window(…)`` or ``session_window(…)``."""
+    called = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
+    return tree if called and isinstance(tree, exp.Anonymous) else None
+
+
+def written(tree: exp.Expr) -> str:
+    """The text of a tree, with the names of functions as they were written."""
+    return tree.sql("spark", normalize_functions=False)
+
+
+def _parsed(text: str) -> exp.Expr:
+    try:
+        tree: exp.Expr = sqlglot.parse_one(text, dialect="spark")
+        _name_calls(tree, text)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        raise NotReadable(text) from None
+    return tree
+
+
+def _name_calls(tree: exp.Expr, text: str) -> None:
+    names = {name.lower() for name in _CALL.findall(text)}
+    for node in tree.find_all(exp.Func, exp.IgnoreNulls):
+        if "start" in node.meta:
+            name = text[node.meta["start"] : node.meta["end"] + 1].strip("`").lower()
+        else:  # sqlglot keeps no position of some calls, and adds calls that nobody wrote
+            name = node.sql("spark").partition("(")[0].lower()
+        if name in names:
+            node.meta[_NAME] = name
