@@ -29,9 +29,9 @@ from conformance.judging.handoff_verdict import (
 from conformance.judging.step_comparison import needs_progress
 from conformance.suite import discovery
 from reports.analysis.published import UPGRADES
+from reports.results.checkpoint_status import EXPECTED
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, Header, Target, UpgradeCell
-from reports.results.upgrades import EXPECTED
 from reports.results.writing import ResultsWriter
 
 _OBSERVED = frozenset({"resumes", "differs", "refused", "unsupported", "violates"})

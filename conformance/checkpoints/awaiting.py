@@ -40,6 +40,11 @@ class AwaitingChange:
     source: str | None = None
     """The place in Spark's source that shows it, if no case does."""
 
+    @property
+    def reason(self) -> str:
+        """Why, and where that is documented."""
+        return f"{self.because} ({self.link})"
+
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
 

@@ -18,13 +18,15 @@ from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
 from conformance.own_job.known import known
 from conformance.own_job.session import Outcome, cells_of_trial, run_trial
-from conformance.own_job.statements import Statement, record, statements, summary
+from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_trial
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
 from reports.html.verdict_page import write_verdict
+from reports.results.checkpoint_status import final_style
+from reports.results.status import Statement
 
 EXAMPLES = """
 Examples:
@@ -117,7 +119,7 @@ def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Ite
     yield from job_options.statement_lines(found)
     yield Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim")
     yield Text()
-    yield Text(summary(verdict), style={0: "bold green", 1: "bold red"}.get(verdict.exit_code, "bold yellow"))
+    yield Text(summary(verdict), style=final_style(verdict.exit_code))
 
 
 def _cell(outcome: Outcome) -> str:

@@ -23,11 +23,11 @@ from reports.analysis.features import features, named_features
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
+from reports.results.checkpoint_status import UPGRADES
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade
 from reports.results.status import MARKS
-from reports.results.upgrades import MARKS as UPGRADE_MARKS
 
 EXAMPLES = """
 Examples:
@@ -156,7 +156,7 @@ def _unpublished(answer: Gate) -> str:
 def _checkpoints(found: Checkpoints) -> Iterator[Text]:
     yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
     for group in found.groups:
-        mark = UPGRADE_MARKS[group.status]
+        mark = UPGRADES[group.status]
         because = f": {group.because}" if group.because else ""
         ticket = group.entry.ticket if group.entry is not None else ""
         error = f" with {group.error}" if group.error else ""
@@ -168,7 +168,7 @@ def _checkpoints(found: Checkpoints) -> Iterator[Text]:
     for one in found.documented:
         by_entry.setdefault((one.status, one.entry.because, one.entry.ticket), []).append(one)
     for (status, because, ticket), same in by_entry.items():
-        mark = UPGRADE_MARKS[status]
+        mark = UPGRADES[status]
         told = f"{counted(len(same), 'checkpoint')} {mark.word}, not run between these versions: {because}{ticket}"
         yield Text(f"  {mark.glyph} {told}", mark.style)
         yield from _cases([one.case for one in same], same[0].entry)

@@ -11,8 +11,8 @@ from reports.analysis.checkpoints import NORMAL, CheckpointGroup, Checkpoints, c
 from reports.analysis.report import Report
 from reports.html.sources import SourceLink
 from reports.html.visible import cut
+from reports.results.checkpoint_status import BUG, UPGRADES
 from reports.results.records import DocumentedUpgrade, UpgradeCell
-from reports.results.upgrades import BUG, MARKS
 
 _KINDS = {"resumes": "conforms", "not-run": "not-run"}
 _LONGEST = 600
@@ -29,7 +29,7 @@ class CheckpointStatus:
 
     @classmethod
     def of(cls, status: UpgradeStatus) -> CheckpointStatus:
-        mark = MARKS[status]
+        mark = UPGRADES[status]
         return cls(_KINDS.get(status, status), mark.glyph, mark.word)
 
 
@@ -81,7 +81,7 @@ def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | Non
         return None
     return CheckpointSection(
         summary=found.summary(),
-        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in MARKS if found.count(status)),
+        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in UPGRADES if found.count(status)),
         groups=tuple(_reason(report, group) for group in found.groups),
         documented=tuple(_documented(report, found)),
         known=len(found.documented),
@@ -155,7 +155,7 @@ def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]
     return tuple(_of_case(cell, titles) for cell in cells)
 
 
-_TOLD = frozenset(MARKS) - {"not-run", "not-applicable"}
+_TOLD = frozenset(UPGRADES) - {"not-run", "not-applicable"}
 
 
 def _of_case(cell: UpgradeCell, titles: dict[str, str]) -> CaseCheckpoint:

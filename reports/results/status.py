@@ -21,6 +21,17 @@ class Mark:
     """In the syntax of rich."""
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A line of an answer about one's own job or checkpoint, with the colour of a status."""
+
+    kind: Status
+    glyph: str
+    text: str
+    details: tuple[str, ...] = ()
+    """Lines below it."""
+
+
 MARKS: Mapping[Status, Mark] = {
     "conforms": Mark("●", "conforms", "green"),
     "differs": Mark("◆", "differs as documented", "cyan"),

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
-from conformance.own_job.handoffs import Handoff, Handoffs
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.known import Known, known
 from conformance.own_job.statements import record, statements
-from conformance.own_job.verdict import JobVerdict
+from conformance.own_job.verdict import Handoffs, JobVerdict
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
@@ -35,7 +35,7 @@ def test_a_query_that_fails_after_it_resumed_is_not_told_as_a_refused_checkpoint
         raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF", traceback="  fee = row['fee']"
     )
     error = ErrorSeen(stage="run", classes=("PythonException",), message="it raised", own_code=mistake)
-    one = Handoffs("fails", (3,), Handoff(3, "fails", error))
+    one = Handoffs((3,), CheckpointVerdict("fails later", error))
     told = next(line for line in statements(replace(found, handoffs=(one,)), about) if line.glyph == "✗")
     assert told.text == (
         f"the checkpoint resumes on {about.after.title}, then the query fails, handed over before step 3: "

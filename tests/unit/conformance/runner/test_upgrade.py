@@ -20,11 +20,12 @@ from conformance.runner.upgrade_session import JudgeUpgrades, handoff_cells
 from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
+from reports.results.checkpoint_status import of_upgrades
 from reports.results.errors import MissingCells, TruncatedResults
 from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
-from reports.results.upgrades import exit_code, show, summary
 from reports.results.writing import ResultsWriter
+from reports.terminal.upgrades import show, summary
 from tests.support.miniature.target import SPARK_359
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 
@@ -283,7 +284,7 @@ def results_of(tmp_path, seen, finish=True):
 def test_the_printed_matrix(tmp_path, new, more, code, said):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, more), new=new, each=False)
     results = Results.read(results_of(tmp_path, seen))
-    assert exit_code(results) == code
+    assert of_upgrades(cell.status for cell in results.upgrades) == code
     console = Console(file=io.StringIO(), width=120)
     show(results, console)
     assert said in console.file.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,39 +12,12 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.handoff_verdict import UpgradeStatus
+from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, final_style, of_upgrades
 from reports.results.reading import Results
 from reports.results.records import UpgradeCell
-from reports.results.status import MARKS as OF_A_CELL
 from reports.results.status import Mark
 
-MARKS: Mapping[UpgradeStatus, Mark] = {
-    "resumes": Mark("●", "resumed", "green"),
-    "differs": Mark("◆", "resumed with other results, as documented", "cyan"),
-    "refused": Mark("⊘", "refused, as documented", "yellow"),
-    "unsupported": Mark("–", "unsupported, as documented", "blue"),
-    "violates": Mark("✗", "not as expected", "bold red"),
-    "broken": Mark("!", "broken: the harness or your code failed", "bold yellow"),
-    "not-applicable": Mark("·", "no checkpoint", "dim"),
-    "not-run": Mark("?", "not run", "yellow"),
-}
-"""Every status, in display order."""
-
-BUG = OF_A_CELL["bug"]
-"""For a cell whose entry names a known bug, with any status."""
-
-EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
-
 _MOST_CASES = 3
-
-
-def exit_code(results: Results) -> int:
-    """0 if everything is as the cases say, 1 if something is not, 3 if that is unknown."""
-    found = {cell.status for cell in results.upgrades}
-    if "violates" in found:
-        return 1
-    if found - EXPECTED or found <= {"not-applicable"}:
-        return 3
-    return 0
 
 
 def show(results: Results, console: Console) -> None:
@@ -60,8 +33,8 @@ def show(results: Results, console: Console) -> None:
     for line in _by_pair(cells):
         _print(console, line)
     _print(console, Text())
-    style = {0: "bold green", 1: "bold red"}.get(exit_code(results), "bold yellow")
-    _print(console, Text(summary(results), style=style))
+    code = of_upgrades(cell.status for cell in cells)
+    _print(console, Text(summary(results), style=final_style(code)))
 
 
 def summary(results: Results) -> str:
@@ -70,8 +43,10 @@ def summary(results: Results) -> str:
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if not results.upgrades or set(counts) <= {"not-applicable"}:
         return f"{size}: no checkpoint was handed over"
-    good = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status in EXPECTED and counts[status]]
-    bad = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status not in EXPECTED and counts[status]]
+    good = [f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status in EXPECTED and counts[status]]
+    bad = [
+        f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status not in EXPECTED and counts[status]
+    ]
     return f"{size}: {', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
 
 
@@ -106,7 +81,7 @@ def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 def _tally(counts: Counter[UpgradeStatus]) -> Text:
     """``240● 12⊘``: how many cells have each status."""
     text = Text()
-    for status, mark in MARKS.items():
+    for status, mark in UPGRADES.items():
         if counts[status] and status != "not-applicable":
             text.append(" " if text else "").append(f"{counts[status]}{mark.glyph}", style=mark.style)
     return text or Text("·", style="dim")
@@ -114,7 +89,7 @@ def _tally(counts: Counter[UpgradeStatus]) -> Text:
 
 def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
     counts = Counter(cell.status for cell in cells)
-    return ((mark, counts[status]) for status, mark in MARKS.items() if counts[status])
+    return ((mark, counts[status]) for status, mark in UPGRADES.items() if counts[status])
 
 
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
@@ -127,7 +102,7 @@ def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
                 f"{cell.case}, step {cell.cut},"
             )
     for (origin, to, status, evidence), which in same_findings.items():
-        mark = MARKS[status]
+        mark = UPGRADES[status]
         cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
         yield Text()
         yield Text(f"{mark.glyph} {cases} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
@@ -151,7 +126,7 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
         if resumed:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
-            yield Text(f"{INDENT}{MARKS['resumes'].glyph} {number} resumed: {families}")
+            yield Text(f"{INDENT}{UPGRADES['resumes'].glyph} {number} resumed: {families}")
         yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
         yield from _grouped(here, "unsupported", lambda cell: f"unsupported: {' '.join(cell.notes)}")
         yield from _grouped(here, "differs", lambda _: "resumed with other results")
@@ -169,7 +144,7 @@ def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[
             workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
             groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
     for (reason, workaround), grouped in groups.items():
-        mark = MARKS[status]
+        mark = UPGRADES[status]
         yield Text(f"{INDENT}{mark.glyph} {counted(len(grouped), 'checkpoint')} {reason}", style=mark.style)
         names = [cell.case for cell in grouped]
         more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
