@@ -25,8 +25,7 @@ from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
 from reports.html.verdict_page import write_verdict
-from reports.results.checkpoint_status import final_style
-from reports.results.status import Statement
+from reports.results.status import Statement, final_style
 
 EXAMPLES = """
 Examples:

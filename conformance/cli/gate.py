@@ -14,11 +14,10 @@ from conformance.cli.console import print_answer
 from conformance.cli.options import OUTPUT, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
-from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.suite import discovery
 from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
-from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedCheckpoint
+from reports.analysis.checkpoints import WORST_FIRST, Checkpoints
 from reports.analysis.features import features, named_features
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
@@ -27,7 +26,7 @@ from reports.results.checkpoint_status import UPGRADES
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade
-from reports.results.status import MARKS
+from reports.results.status import MARKS, final_style
 
 EXAMPLES = """
 Examples:
@@ -140,8 +139,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     if left_out:
         yield Text(f"{counted(len(left_out), 'case')} left out: {_unpublished(answer)}", style="yellow")
-    style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
-    yield Text(answer.summary(), style=style)
+    yield Text(answer.summary(), style=final_style(answer.exit_code))
 
 
 def _unpublished(answer: Gate) -> str:
@@ -155,23 +153,17 @@ def _unpublished(answer: Gate) -> str:
 
 def _checkpoints(found: Checkpoints) -> Iterator[Text]:
     yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
-    for group in found.groups:
+    for group in (*found.groups, *found.documented_groups):
         mark = UPGRADES[group.status]
         because = f": {group.because}" if group.because else ""
         ticket = group.entry.ticket if group.entry is not None else ""
         error = f" with {group.error}" if group.error else ""
+        not_run = ", not run between these versions" if group in found.documented_groups else ""
         yield Text(
-            f"  {mark.glyph} {counted(len(group.cells), 'checkpoint')} {mark.word}{error}{because}{ticket}", mark.style
+            f"  {mark.glyph} {counted(group.count, 'checkpoint')} {mark.word}{error}{not_run}{because}{ticket}",
+            mark.style,
         )
-        yield from _cases(group.cases, group.entry)
-    by_entry: dict[tuple[UpgradeStatus, str, str], list[DocumentedCheckpoint]] = {}
-    for one in found.documented:
-        by_entry.setdefault((one.status, one.entry.because, one.entry.ticket), []).append(one)
-    for (status, because, ticket), same in by_entry.items():
-        mark = UPGRADES[status]
-        told = f"{counted(len(same), 'checkpoint')} {mark.word}, not run between these versions: {because}{ticket}"
-        yield Text(f"  {mark.glyph} {told}", mark.style)
-        yield from _cases([one.case for one in same], same[0].entry)
+        yield from _cases(tuple(group.cases), group.entry)
 
 
 def _cases(cases: Sequence[str], entry: DocumentedUpgrade | None) -> Iterator[Text]:

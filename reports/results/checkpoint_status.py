@@ -128,8 +128,3 @@ def combined(codes: Iterable[int]) -> int:
     """The exit code of several answers: 1 if one is bad, else 2 or 3 if one has that, 0 if all are good; 3 without any."""
     each = set(codes)
     return next((code for code in (1, 2, 3, 0) if code in each), 3)
-
-
-def final_style(code: int) -> str:
-    """The colour of the line that ends a command's answer."""
-    return {0: "bold green", 1: "bold red"}.get(code, "bold yellow")

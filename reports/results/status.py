@@ -52,3 +52,8 @@ GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 
 DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})
 NO_RESULT: frozenset[Status] = frozenset({"broken", "not-run"})
+
+
+def final_style(code: int) -> str:
+    """The colour of the line that ends a command's answer."""
+    return {0: "bold green", 1: "bold red"}.get(code, "bold yellow")

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.core.wording import counted
-from reports.results.checkpoint_status import CRASHES, final_style
+from reports.results.checkpoint_status import CRASHES
 from reports.results.crash import CrashRecord, CrashRecords
+from reports.results.status import final_style
 
 
 def show(records: CrashRecords, console: Console) -> None:

@@ -12,10 +12,10 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.handoff_verdict import UpgradeStatus
-from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, final_style, of_upgrades
+from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.results.records import UpgradeCell
-from reports.results.status import Mark
+from reports.results.status import Mark, final_style
 
 _MOST_CASES = 3
 
