@@ -111,10 +111,10 @@ def trial_options(
     return TrialOptions(where, engines.work, speed)
 
 
-def statement_lines(statements: Iterable[Statement]) -> Iterator[Text]:
+def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:
     """Each statement as a line, with its details below."""
     for one in statements:
-        yield Text(f"{one.glyph} {one.text}", style=_STYLES[one.kind])
+        yield Text(f"{indent}{one.glyph} {one.text}", style=_STYLES[one.kind])
         yield from (Text(f"    {detail}") for detail in one.details)
 
 

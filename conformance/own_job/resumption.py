@@ -18,7 +18,6 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.judging.verdict import Status
 from conformance.own_job.sample import Sample
 from conformance.own_job.session import Outcome, TrialOptions, outcomes
 from conformance.own_job.statements import why
@@ -27,7 +26,8 @@ from conformance.runner.run_cells import Display
 from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
 from reports.results.checkpoint_status import exit_code, statement
-from reports.results.status import MARKS, Statement
+from reports.results.status import Statement
+from reports.terminal.checkpoint import awaiting_statements
 
 
 class OtherSources(WrongUsage):
@@ -101,11 +101,10 @@ def statements(found: Resumption) -> Iterator[Statement]:
     else:
         details = why(found.verdict, met.reason if met else None, met.workaround if met else None)
     yield statement(found.verdict, str(found.target.version), details=details)
-    for change in found.changes if found.observation is not None else ():
-        if error is None or change.error != error.name:
-            status: Status = "differs" if change.effect == "changes" else "bug"
-            workaround = (f"workaround: {change.workaround}",) if change.workaround else ()
-            yield Statement(status, MARKS[status].glyph, f"{change.effect}: {change.reason}", workaround)
+    if found.observation is not None:
+        yield from awaiting_statements(
+            change for change in found.changes if error is None or change.error != error.name
+        )
 
 
 def _batches(observation: Observation) -> Iterator[str]:

@@ -42,7 +42,7 @@ RAN = step(1, batch(7, window("12:00", "12:10", 1), state=(2,)))
             0,
             [
                 "● the checkpoint resumes on 4.3.0",
-                "▲ may be refused: a key is NOT NULL (SPARK-57003)",
+                "▲ may be refused with STATE_GONE: a key is NOT NULL (SPARK-57003)",
                 "◆ changes: another format (SPARK-1)",
             ],
         ),
