@@ -60,15 +60,7 @@ def changes() -> tuple[AwaitingChange, ...]:
     """Every known refusal and change."""
     return tuple(
         AwaitingChange(
-            when=MappingProxyType(entry["when"]),
-            to=VersionRange.parse(entry["to"]),
-            effect=entry["effect"],
-            because=entry["because"],
-            link=entry["link"],
-            error=entry.get("error"),
-            workaround=entry.get("workaround"),
-            case=entry.get("case"),
-            source=entry.get("source"),
+            **{**entry, "when": MappingProxyType(entry["when"]), "to": VersionRange.parse(entry["to"])},
         )
         for entry in read_data("conformance.checkpoints", "changes.yaml")
     )

@@ -22,11 +22,10 @@ from reports.analysis.features import features, named_features
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
-from reports.results.checkpoint_status import UPGRADES
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
-from reports.results.records import DocumentedUpgrade
 from reports.results.status import MARKS, final_style
+from reports.terminal.upgrades import group_lines
 
 EXAMPLES = """
 Examples:
@@ -50,8 +49,6 @@ Examples:
   # fail only on changes that earlier results lack
   conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
-
-_MOST_CASES = 3
 
 STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim", "unrelated": "dim"}
 
@@ -153,24 +150,10 @@ def _unpublished(answer: Gate) -> str:
 
 def _checkpoints(found: Checkpoints) -> Iterator[Text]:
     yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
-    for group in (*found.groups, *found.documented_groups):
-        mark = UPGRADES[group.status]
-        because = f": {group.because}" if group.because else ""
-        ticket = group.entry.ticket if group.entry is not None else ""
-        error = f" with {group.error}" if group.error else ""
-        not_run = ", not run between these versions" if group in found.documented_groups else ""
-        yield Text(
-            f"  {mark.glyph} {counted(group.count, 'checkpoint')} {mark.word}{error}{not_run}{because}{ticket}",
-            mark.style,
-        )
-        yield from _cases(tuple(group.cases), group.entry)
-
-
-def _cases(cases: Sequence[str], entry: DocumentedUpgrade | None) -> Iterator[Text]:
-    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
-    yield Text(f"      {', '.join(cases[:_MOST_CASES])}{more}")
-    if entry is not None and entry.way_round:
-        yield Text(f"      workaround: {entry.way_round}")
+    for group in found.groups:
+        yield from group_lines(group)
+    for group in found.documented_groups:
+        yield from group_lines(group, not_run=True)
 
 
 def _change(ruling: Ruling) -> Iterator[Text]:

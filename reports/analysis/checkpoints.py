@@ -70,18 +70,7 @@ class Checkpoints:
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
         """Those that do not resume as if the version had not changed, worst first, then the reason with the most."""
-        return _grouped(
-            (
-                cell.status,
-                cell.error.name if cell.error is not None else "",
-                _because(cell),
-                cell.entry,
-                cell.case,
-                cell.cut,
-            )
-            for cell in self.cells
-            if cell.status not in NORMAL
-        )
+        return groups_of(self.cells)
 
     @cached_property
     def documented_groups(self) -> tuple[CheckpointGroup, ...]:
@@ -166,6 +155,27 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
             yield DocumentedCheckpoint(handoff.case.id, status, DocumentedUpgrade.of(entry))
 
 
+def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
+    """Checkpoints that do not resume as if the version had not changed, by what they meet and why, worst first.
+
+    Args:
+        cells: what became of each.
+        findings: whether the findings on a cell are a reason.
+    """
+    return _grouped(
+        (
+            cell.status,
+            cell.error.name if cell.error is not None else "",
+            cell.entry.because if cell.entry is not None else _unexpected(cell) if findings else " ".join(cell.notes),
+            cell.entry,
+            cell.case,
+            cell.cut,
+        )
+        for cell in cells
+        if cell.status not in NORMAL
+    )
+
+
 Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None, str, int | None]
 """The first four fields of a group, the case, and the cut, if the case was run."""
 
@@ -180,7 +190,5 @@ def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (WORST_FIRST.index(group.status), -group.count)))
 
 
-def _because(cell: UpgradeCell) -> str:
-    if cell.entry is not None:
-        return cell.entry.because
+def _unexpected(cell: UpgradeCell) -> str:
     return "; ".join([*described(cell.findings), *cell.notes])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 
 from conformance.invariants.verdict import Status
 from reports.results.soak import SoakRecord
@@ -24,30 +25,27 @@ _INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", 
 
 def show(record: SoakRecord, console: Console) -> None:
     """Print a line for each invariant, with the rows that break it, and what became of the input rows."""
+    for line in _lines(record):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def _lines(record: SoakRecord) -> Iterator[Text]:
     for invariant in record.invariants:
         glyph, style = MARKS[invariant.status]
-        line = f"{glyph} {invariant.sentence}  ({invariant.looked:,} {invariant.what})"
-        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        yield Text(f"{glyph} {invariant.sentence}  ({invariant.looked:,} {invariant.what})", style=style)
         for row in invariant.rows:
-            values = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
-            console.print(f"    {values}", markup=False, highlight=False, soft_wrap=True)
+            yield Text(f"    {', '.join(f'{name} {_value(name, value)}' for name, value in row.items())}")
         if invariant.rows:
-            console.print(f"    {invariant.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
+            yield Text(f"    {invariant.source}", style="dim")
     totals = record.totals
-    sign = "=" if totals.balanced else "≠"
-    console.print(
-        f"{totals.arrived:,} rows {sign} {totals.counted:,} counted + {totals.late:,} late + {totals.in_state:,} in state",
-        style=None if totals.balanced else "bold red",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+    yield Text(
+        f"{totals.arrived:,} rows {'=' if totals.balanced else '≠'} {totals.counted:,} counted + {totals.late:,} late + "
+        f"{totals.in_state:,} in state",
+        style="" if totals.balanced else "bold red",
     )
-    console.print(
+    yield Text(
         f"Spark {record.spark}, seed {record.seed}: {record.rows:,} rows in {record.seconds:.0f} s, "
-        f"{record.rows / record.seconds:,.0f} rows per second, {record.kills} of {record.kills_wanted} kills",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{record.rows / record.seconds:,.0f} rows per second, {record.kills} of {record.kills_wanted} kills"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,10 +12,11 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.handoff_verdict import UpgradeStatus
+from reports.analysis.checkpoints import CheckpointGroup, groups_of
 from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.results.records import UpgradeCell
-from reports.results.status import Mark, final_style
+from reports.results.status import final_style
 
 _MOST_CASES = 3
 
@@ -26,8 +27,10 @@ def show(results: Results, console: Console) -> None:
     for line in _table(cells):
         _print(console, line)
     _print(console, Text())
-    for mark, count in _legend(cells):
-        _print(console, Text(f"{mark.glyph} {mark.word} {count}", style=mark.style))
+    counts = Counter(cell.status for cell in cells)
+    for status, mark in UPGRADES.items():
+        if counts[status]:
+            _print(console, Text(f"{mark.glyph} {mark.word} {counts[status]}", style=mark.style))
     for line in _unexpected(cells):
         _print(console, line)
     for line in _by_pair(cells):
@@ -87,11 +90,6 @@ def _tally(counts: Counter[UpgradeStatus]) -> Text:
     return text or Text("·", style="dim")
 
 
-def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
-    counts = Counter(cell.status for cell in cells)
-    return ((mark, counts[status]) for status, mark in UPGRADES.items() if counts[status])
-
-
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
     """Every unexpected cell with its findings; cells with the same findings together."""
     same_findings: dict[tuple[str, str, UpgradeStatus, tuple[str, ...]], list[str]] = {}
@@ -127,35 +125,31 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
             yield Text(f"{INDENT}{UPGRADES['resumes'].glyph} {number} resumed: {families}")
-        yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
-        yield from _grouped(here, "unsupported", lambda cell: f"unsupported: {' '.join(cell.notes)}")
-        yield from _grouped(here, "differs", lambda _: "resumed with other results")
-        yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'other results'}")
-        yield from _grouped(here, "broken", lambda _: "without an answer")
+        # Findings and notes of unexpected cells stand above.
+        told = [cell if cell.status in EXPECTED else cell.model_copy(update={"notes": ()}) for cell in here]
+        for group in groups_of(told, findings=False):
+            yield from group_lines(group)
 
 
-def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[[UpgradeCell], str]) -> Iterator[Text]:
-    groups: dict[tuple[str, str], list[UpgradeCell]] = {}
-    for cell in cells:
-        if cell.status == status:
-            known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
-            because = f" — {known}{cell.entry.because}" if cell.entry else ""
-            link = cell.entry.ticket if cell.entry else ""
-            workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
-            groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
-    for (reason, workaround), grouped in groups.items():
-        mark = UPGRADES[status]
-        yield Text(f"{INDENT}{mark.glyph} {counted(len(grouped), 'checkpoint')} {reason}", style=mark.style)
-        names = [cell.case for cell in grouped]
-        more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
-        yield Text(f"{INDENT * 2}{', '.join(names[:_MOST_CASES])}{more}")
-        if workaround:
-            yield Text(f"{INDENT * 2}workaround: {workaround}")
+def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
+    """Checkpoints with the same answer: how many, why, some of their cases, and how to go on.
 
-
-def _error(cell: UpgradeCell) -> str:
-    """The name to search for."""
-    return "" if cell.error is None else cell.error.title
+    Args:
+        group: the checkpoints.
+        not_run: whether a case documents it and no run covers it.
+    """
+    mark, entry = UPGRADES[group.status], group.entry
+    error = f" with {group.error}" if group.error else ""
+    where = ", not run between these versions" if not_run else ""
+    bug = f"{BUG.glyph} known bug: " if entry is not None and entry.bug else ""
+    because = f": {bug}{group.because}{entry.ticket if entry is not None else ''}" if group.because else ""
+    count = counted(group.count, "checkpoint")
+    yield Text(f"{INDENT}{mark.glyph} {count} {mark.word}{error}{where}{because}", style=mark.style)
+    cases = tuple(group.cases)
+    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
+    yield Text(f"{INDENT * 3}{', '.join(cases[:_MOST_CASES])}{more}")
+    if entry is not None and entry.way_round:
+        yield Text(f"{INDENT * 3}workaround: {entry.way_round}")
 
 
 def _by_version(name: str) -> SparkVersion:

@@ -277,8 +277,8 @@ def results_of(tmp_path, seen, finish=True):
     [
         ("right", "", 0, "● 1 of 1 checkpoint resumed: (no family)"),
         ("refuses-to-resume", REFUSED, 0, "workaround: start with a new checkpoint"),
-        ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected: STATE_NOT_COMPATIBLE"),
-        ("dies", "", 3, "! 1 checkpoint without an answer"),
+        ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected with STATE_NOT_COMPATIBLE"),
+        ("dies", "", 3, "! 1 checkpoint broken: the harness or your code failed"),
     ],
 )
 def test_the_printed_matrix(tmp_path, new, more, code, said):
@@ -311,7 +311,8 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["upgrade", "cases", "--from", "3.5.9", "--to", "4.0.5"])
     assert done.exit_code == 0, done.output
     assert (
-        "1 checkpoint refused: STATE_NOT_COMPATIBLE — the format of the state is another (SPARK-57003)" in done.output
+        "1 checkpoint refused, as documented with STATE_NOT_COMPATIBLE: the format of the state is another (SPARK-57003)"
+        in done.output
     )
     assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].status == "refused"
 
