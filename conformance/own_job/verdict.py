@@ -74,12 +74,12 @@ class JobVerdict:
                 writer.write(cell)
 
 
-def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
-    """Judge a trial: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
+def judge_job(run: TrialRun, folder: Path, command: str) -> JobVerdict:
+    """Judge a job: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
     after a restart there.
 
     Args:
-        folder: where the case of the trial is; its file gets these expectations.
+        folder: where the case of the job is; its file gets these expectations.
         command: for the header of the results.
     """
     before, after = run.on(run.before), run.on(run.after)

@@ -13,7 +13,7 @@ from conformance.own_job.sample import read_sample
 from conformance.own_job.session import TrialOptions, run_trial
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
-from conformance.own_job.verdict import judge_trial
+from conformance.own_job.verdict import judge_job
 from harness.runtimes.options import RuntimeOptions
 from reports.html.verdict_page import write_verdict
 from reports.results.reading import Results
@@ -45,7 +45,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_trial(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
         found = run_trial(case, OLD, NEW, TrialOptions(RuntimeOptions()), Silent())
-        return judge_trial(found, tmp_path, "conformance check")
+        return judge_job(found, tmp_path, "conformance check")
 
     return run
 
