@@ -43,7 +43,7 @@ class CheckpointVerdict:
     error: ErrorSeen | None = None
     """The error that ended the query."""
     difference: str = ""
-    """Where its rows differ first from those of the query it is compared with; of a query that resumed, why that is no fault."""
+    """Where it differs first from the query it is compared with; of a query that resumed, a difference that is no fault."""
     batch: int | None = None
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""
@@ -81,9 +81,10 @@ def resumed_at(
         return CheckpointVerdict("resumed", batch=last)
     other = (place for place in divergences(restarted, seen) if place.what in ("rows", "steps", "error"))
     first = next(other, None)
-    if first is None or fails_anyway:
+    if first is None:
         return CheckpointVerdict("resumed", batch=last)
-    return CheckpointVerdict("other rows", difference=str(first), batch=first.batch)
+    # Of a query that fails where it was, any end is as good.
+    return CheckpointVerdict("resumed" if fails_anyway else "other rows", difference=str(first), batch=first.batch)
 
 
 def _failed(error: ErrorSeen, last: int | None) -> Outcome:

@@ -60,9 +60,10 @@ def _rows(found: JobVerdict) -> Iterator[Statement]:
 def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Statement:
     steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
     verdict = group.verdict
-    if verdict.difference:
-        details: tuple[str, ...] = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
-    else:
+    details: tuple[str, ...] = ()
+    if verdict.outcome == "other rows":
+        details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
+    elif verdict.outcome != "resumed":
         documented = about.documented(verdict.error) if about is not None else None
         because = f"{documented.because}{documented.ticket}" if documented is not None else None
         details = why(verdict, because, documented.way_round if documented is not None else None)

@@ -139,7 +139,6 @@ def unclear() -> Observation:
         (resumed(), unclear(), "unclear", None),
         (resumed(), failed_later(), "fails later", 1),
         (resumed(), with_a_mistake(), "fails later", None),
-        (refused(), resumed(), "resumed", 1),
         (resumed(), None, "no answer", None),
         (None, Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2))), "no answer", None),
     ],
@@ -154,3 +153,6 @@ def test_a_checkpoint_that_another_version_resumed(restarted, seen, outcome, bat
 def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
     verdict = resumed_at(2, refused(), refused())
     assert (verdict.outcome, verdict.fails_anyway, verdict.error) == ("refused", True, ERROR)
+    better = resumed_at(2, resumed(), refused())
+    assert (better.outcome, better.fails_anyway) == ("resumed", False)
+    assert "STATE_STORE_GONE" in better.difference

@@ -54,3 +54,18 @@ def test_a_known_bug_has_its_workaround() -> None:
 def test_so_it_has_for_programs() -> None:
     bugs = {bug["link"]: bug["workaround"] for bug in record(*verdict())["known_bugs"]}
     assert bugs["SPARK-58904"] == WORKAROUND
+
+
+def test_a_checkpoint_that_resumes_has_no_details_and_one_with_other_rows_has_the_first_difference() -> None:
+    found, about = verdict()
+    handoffs = (
+        Handoffs((2,), CheckpointVerdict("resumed", difference="step 2: error")),
+        Handoffs((3,), CheckpointVerdict("other rows", difference="step 3, micro-batch 4: rows")),
+    )
+    resumed, other = (
+        one for one in statements(replace(found, handoffs=handoffs), None) if one.text.startswith("the checkpoint")
+    )
+    assert resumed.details == ()
+    assert other.details == (f"first difference from a restart on {about.before.title}: step 3, micro-batch 4: rows",)
+    checkpoints = record(replace(found, handoffs=handoffs), None)["checkpoints"]
+    assert [one["first_difference"] for one in checkpoints] == ["step 2: error", "step 3, micro-batch 4: rows"]
