@@ -14,14 +14,14 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
-from conformance.judging.step_comparison import NO_METRIC, NO_PATH
+from conformance.judging.step_comparison import needs_progress
 from conformance.judging.verdict import judge, not_applicable, not_run
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
@@ -106,17 +106,20 @@ def of_today(case: Case, target: Target, known: Cell | None) -> Cell:
     seen = known.observation if known is not None else None
     if known is None or seen is None:
         return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
-    if known.case_digest == case.digest:
-        if known.status not in GREEN:
-            print(f"not as the case says: {case.id} on {target.spark}: {known.status}", file=sys.stderr)
-        return known.model_copy(update={"observation": _slim(seen)})
     verdict = judge(case, version, seen)
-    # Metrics of the progress were judged when it ran; results do not keep them.
-    if all(finding.observed in (NO_METRIC, NO_PATH) for finding in verdict.findings) and known.status in GREEN:
-        status = known.status if verdict.findings else verdict.status
-        verdict = replace(verdict, status=status, findings=())
+    metrics = bool(verdict.findings) and all(map(needs_progress, verdict.findings))
+    if known.case_digest == case.digest:
+        # Metrics of the progress were judged when it ran; results do not keep them. Nor is one of several runs the whole answer.
+        if known.status not in GREEN or metrics or verdict.status == known.status:
+            found = known.model_copy(update={"observation": _slim(seen)})
+        else:
+            found = Cell.of(case, target.name, verdict, [_slim(seen)], known.duration_ms, reused=known.reused)
+        if found.status not in GREEN:
+            print(f"not as the case says: {case.id} on {target.spark}: {found.status}", file=sys.stderr)
+        return found
     if verdict.status not in GREEN:
-        print(f"an answer to an earlier case, left out: {case.id} on {target.spark}: {verdict.status}", file=sys.stderr)
+        why = "its metrics are not kept" if metrics else verdict.status
+        print(f"an answer to an earlier case, left out: {case.id} on {target.spark}: {why}", file=sys.stderr)
         return Cell.of(case, target.name, not_run(case, version, NOT_COVERED))
     return Cell.of(case, target.name, verdict, [_slim(seen)], known.duration_ms, reused=known.reused)
 

@@ -15,27 +15,27 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from conformance.core.case import Case, Interface
+from conformance.core.case import Case, Interface, Upgrade
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import (
     CheckpointHandoff,
+    UpgradeStatus,
     VersionPair,
     handoffs,
     judge_upgrade,
     not_applicable,
     without_answer,
 )
-from conformance.judging.step_comparison import NO_METRIC, NO_PATH
+from conformance.judging.step_comparison import needs_progress
 from conformance.suite import discovery
 from reports.analysis.published import UPGRADES
+from reports.results.checkpoint_status import EXPECTED
 from reports.results.reading import Results
-from reports.results.records import Header, Target, UpgradeCell
-from reports.results.upgrades import EXPECTED
+from reports.results.records import DocumentedUpgrade, Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
 
 _OBSERVED = frozenset({"resumes", "differs", "refused", "unsupported", "violates"})
 """Statuses that say what an engine did."""
-_LEFT_OUT = (NO_METRIC, NO_PATH)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -94,22 +94,36 @@ def of_today(runs: Iterable[Results], cases: Mapping[str, Case]) -> Iterator[Upg
                 continue
             # Entries of ``upgrades.yaml`` are not in the digest of a case.
             found = judged_again(cell, case)
+            if found is None:
+                print(f"left out, as the case has changed: {cell.case}, {cell.origin} to {cell.to}", file=sys.stderr)
+                continue
             if found.status not in EXPECTED:
                 print(f"not as the case says: {cell.case}, {cell.origin} to {cell.to}: {found.status}", file=sys.stderr)
             yield slim(found)
 
 
-def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell:
-    """The cell as the case of today judges it; as it is if nothing was observed."""
+def judged_again(cell: UpgradeCell, case: Case) -> UpgradeCell | None:
+    """The cell as the case of today judges it; None if what is kept of it is too little to judge.
+
+    That is so if the case now documents something else, or asks for metrics of the progress, which results do not keep, and the
+    cell was judged by an earlier case.
+    """
     pair = _pair((cell.origin, cell.to))
-    handoff = CheckpointHandoff(case, cell.cut)
     if cell.observation is None:
-        return cell.model_copy(update={"case_digest": case.digest})
-    verdict = judge_upgrade(handoff, pair, cell.observation)
-    if verdict.findings and cell.status in EXPECTED and all(one.observed in _LEFT_OUT for one in verdict.findings):
-        # Metrics of the progress were judged when it ran; results do not keep them.
-        return cell.model_copy(update={"case_digest": case.digest})
+        entry = case.upgrade_between(pair.origin, pair.to, cell.cut, pair.interfaces)
+        still = _status_of(entry).get(cell.status, True)
+        return cell.model_copy(update={"case_digest": case.digest}) if still else None
+    verdict = judge_upgrade(CheckpointHandoff(case, cell.cut), pair, cell.observation)
+    if cell.status in EXPECTED and verdict.findings and all(map(needs_progress, verdict.findings)):
+        entry_of_today = verdict.entry and DocumentedUpgrade.of(verdict.entry)
+        return cell if (cell.case_digest, cell.entry) == (case.digest, entry_of_today) else None
     return UpgradeCell.of(case, (cell.origin, cell.to), verdict, cell.observation, cell.duration_ms)
+
+
+def _status_of(entry: Upgrade | None) -> Mapping[UpgradeStatus, bool]:
+    """Of the statuses that depend on an entry, whether a cell has it that does as the entry says."""
+    refused = entry is not None and entry.error is not None
+    return {"resumes": entry is None, "differs": entry is not None and not refused, "refused": refused}
 
 
 def slim(cell: UpgradeCell) -> UpgradeCell:

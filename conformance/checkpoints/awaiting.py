@@ -40,6 +40,11 @@ class AwaitingChange:
     source: str | None = None
     """The place in Spark's source that shows it, if no case does."""
 
+    @property
+    def reason(self) -> str:
+        """Why, and where that is documented."""
+        return f"{self.because} ({self.link})"
+
     def applies(self, checkpoint: Checkpoint, to: SparkVersion) -> bool:
         return to in self.to and all(_CONDITIONS[name](checkpoint, argument) for name, argument in self.when.items())
 
@@ -55,15 +60,7 @@ def changes() -> tuple[AwaitingChange, ...]:
     """Every known refusal and change."""
     return tuple(
         AwaitingChange(
-            when=MappingProxyType(entry["when"]),
-            to=VersionRange.parse(entry["to"]),
-            effect=entry["effect"],
-            because=entry["because"],
-            link=entry["link"],
-            error=entry.get("error"),
-            workaround=entry.get("workaround"),
-            case=entry.get("case"),
-            source=entry.get("source"),
+            **{**entry, "when": MappingProxyType(entry["when"]), "to": VersionRange.parse(entry["to"])},
         )
         for entry in read_data("conformance.checkpoints", "changes.yaml")
     )

@@ -1,17 +1,80 @@
-"""A checkpoint: where a query stands, what it reads, what it keeps."""
+"""A checkpoint: where a query stands, what it reads, what it keeps, and which releases may have written it.
+
+Its two logs have the offsets of each planned micro-batch, and the micro-batches that are committed. An entry is a file named after its
+micro-batch; its first line is the version of its format. Source: ``OffsetSeqLog`` and ``CommitLog`` of Spark.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePosixPath
+from typing import Any
 
-from conformance.checkpoints import logs, state
-from conformance.checkpoints.errors import DamagedCheckpoint
-from conformance.checkpoints.files import Files, NoSuchCheckpoint
-from conformance.checkpoints.logs import CommitEntry, OffsetEntry, Source
+from conformance.checkpoints import state
+from conformance.checkpoints.files import DamagedCheckpoint, Files, NoSuchCheckpoint
 from conformance.checkpoints.state import StateOperator
+from conformance.core.data import read_data
+from conformance.core.versions import SparkVersion, VersionRange, releases
+
+MOST_SOURCES = 10_000
+NOTHING_READ = "-"
+"""The offset of a source that has read nothing yet."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """How far a source has been read."""
+
+    name: str
+    """Its position in the query, ``0``, or its own name (4.2 and newer)."""
+    offset: str | None
+    """JSON as the source wrote it; None if it has read nothing."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of source writes such offsets; ``unknown`` if several do or none is known."""
+        try:
+            offset = json.loads(self.offset or "")
+        except (ValueError, RecursionError):
+            return "unknown"
+        if not isinstance(offset, dict):
+            return "rate, socket or memory" if isinstance(offset, int) else "unknown"
+        if set(offset) == {"logOffset"}:
+            return "files"
+        if {"reservoirVersion", "sourceVersion"} & set(offset):
+            return "Delta"
+        if offset and all(isinstance(partitions, dict) for partitions in offset.values()):
+            return "Kafka"
+        return "unknown"
+
+
+@dataclass(frozen=True)
+class OffsetEntry:
+    """A planned micro-batch."""
+
+    batch: int
+    format: int
+    watermark_ms: int
+    """The watermark it runs with, in ms since 1970; 0 if none."""
+    planned_ms: int
+    """When it was planned, in ms since 1970."""
+    settings: Mapping[str, str]
+    """Settings that the checkpoint pins: Spark ignores other values in the session."""
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class CommitEntry:
+    """A micro-batch whose rows are out and whose state is stored."""
+
+    batch: int
+    format: int
+    next_watermark_ms: int
+    """The watermark of the next one, in ms since 1970."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +128,7 @@ def read(files: Files) -> Checkpoint:
         NoSuchCheckpoint: the folder is not a checkpoint, or a file cannot be read.
         DamagedCheckpoint: a file does not have the format that Spark writes.
     """
-    planned, committed = logs.batches(files, "offsets"), logs.batches(files, "commits")
+    planned, committed = _batches(files, "offsets"), _batches(files, "commits")
     if not planned and PurePosixPath("metadata") not in files.sizes:
         raise NoSuchCheckpoint(
             files.where,
@@ -75,8 +138,8 @@ def read(files: Files) -> Checkpoint:
     return Checkpoint(
         files.where,
         _query_id(files),
-        logs.offsets(files, planned[-1]) if planned else None,
-        logs.commit(files, committed[-1]) if committed else None,
+        _offsets(files, planned[-1]) if planned else None,
+        _commit(files, committed[-1]) if committed else None,
         state.operators(files),
         sum(files.sizes.values()),
     )
@@ -91,3 +154,100 @@ def _query_id(files: Files) -> str | None:
         return str(json.loads(content)["id"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DamagedCheckpoint(path, "this is not the metadata of a query, or it is incomplete") from None
+
+
+def _batches(files: Files, log: str) -> tuple[int, ...]:
+    """The numbers of the micro-batches in a log, ``offsets`` or ``commits``, oldest first."""
+    return tuple(
+        sorted(
+            int(path.name) for path in files.sizes if path.parts[:-1] == (log,) and re.fullmatch(r"[0-9]+", path.name)
+        )
+    )
+
+
+def _offsets(files: Files, batch: int) -> OffsetEntry:
+    """Read an entry of the offset log.
+
+    Raises:
+        DamagedCheckpoint: it does not have the format that Spark writes.
+    """
+    path = PurePosixPath("offsets", str(batch))
+    format, (metadata, *rest) = _lines(files, path, least=2)
+    said = _json(path, metadata or "{}")
+    settings = {str(key): str(value) for key, value in said.get("conf", {}).items()}
+    return OffsetEntry(
+        batch,
+        format,
+        _number(path, said, "batchWatermarkMs"),
+        _number(path, said, "batchTimestampMs"),
+        settings,
+        tuple(_sources(path, rest, named=format > 1)),
+    )
+
+
+def _commit(files: Files, batch: int) -> CommitEntry:
+    """Read an entry of the commit log.
+
+    Raises:
+        DamagedCheckpoint: it does not have the format that Spark writes.
+    """
+    path = PurePosixPath("commits", str(batch))
+    format, rest = _lines(files, path, least=1)
+    return CommitEntry(batch, format, _number(path, _json(path, rest[0] if rest else "{}"), "nextBatchWatermarkMs"))
+
+
+def _lines(files: Files, path: PurePosixPath, least: int) -> tuple[int, list[str]]:
+    """The version of the format, and the lines below it."""
+    try:
+        first, *rest = files.read(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise DamagedCheckpoint(path, "this is not UTF-8 text, as an entry of this log should be") from None
+    version = re.fullmatch(r"v(\d{1,9})", first.strip())
+    if version is None:
+        raise DamagedCheckpoint(path, "the first line is not a format version such as v1: the entry is incomplete")
+    if len(rest) < least - 1:
+        raise DamagedCheckpoint(path, "the entry is incomplete")
+    return int(version[1]), rest
+
+
+def _json(path: PurePosixPath, text: str) -> dict[str, Any]:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DamagedCheckpoint(path, "the second line is not JSON: the entry is incomplete") from None
+    if not isinstance(said, dict) or not isinstance(said.get("conf", {}), dict):
+        raise DamagedCheckpoint(path, "the second line is not the metadata of a micro-batch")
+    return said
+
+
+def _number(path: PurePosixPath, said: Mapping[str, Any], key: str) -> int:
+    value = said.get(key, 0)
+    if not isinstance(value, int) or abs(value) >= 1 << 63:
+        raise DamagedCheckpoint(path, f"{key} is not a number of milliseconds")
+    return value
+
+
+def _sources(path: PurePosixPath, lines: list[str], *, named: bool) -> Iterator[Source]:
+    if len(lines) > MOST_SOURCES:
+        raise DamagedCheckpoint(path, f"it has more than {MOST_SOURCES:,} lines: no query reads so many sources")
+    for number, line in enumerate(lines):
+        name, _, offset = line.partition(":") if named else (str(number), "", line)
+        yield Source(name, None if offset == NOTHING_READ else offset)
+
+
+def lines_of_writer(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """The lines of Spark that may have run the query last, as its pinned settings tell, oldest first; empty if nothing was planned."""
+    if checkpoint.planned is None:
+        return ()
+    marks = _pinned_settings()
+
+    def may_have(version: SparkVersion) -> bool:
+        return all((key in checkpoint.settings) is (version in pinned) for key, pinned in marks.items())
+
+    return tuple(dict.fromkeys(version.line for version in releases() if may_have(version)))
+
+
+@cache
+def _pinned_settings() -> Mapping[str, VersionRange]:
+    """Setting → the releases that pin it."""
+    return {key: VersionRange.parse(text) for key, text in read_data("conformance.checkpoints", "writers.yaml").items()}

@@ -25,6 +25,14 @@ class NoSuchCheckpoint(WrongUsage):
         self.where = where
 
 
+class DamagedCheckpoint(WrongUsage):
+    """A file of the checkpoint does not have the format that Spark writes."""
+
+    def __init__(self, path: PurePosixPath, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+
+
 class Files(Protocol):
     """The files of a checkpoint; nothing is ever written."""
 

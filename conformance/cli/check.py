@@ -18,13 +18,14 @@ from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
 from conformance.own_job.known import known
 from conformance.own_job.session import Outcome, cells_of_trial, run_trial
-from conformance.own_job.statements import Statement, record, statements, summary
+from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
-from conformance.own_job.verdict import JobVerdict, judge_trial
+from conformance.own_job.verdict import JobVerdict, judge_job
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
 from reports.html.verdict_page import write_verdict
+from reports.results.status import Statement, final_style
 
 EXAMPLES = """
 Examples:
@@ -101,9 +102,9 @@ def check(
     )
     job_options.print_samples(samples, errors)
     where = job_options.trial_options(engines, settings, speed, code)
-    with _TrialBar(cells, errors) if errors.is_terminal else _TrialLines(cells) as display:
+    with _JobBar(cells, errors) if errors.is_terminal else _JobLines(cells) as display:
         run = run_trial(case, before, after, where, display)
-    verdict = judge_trial(run, output, command_line())
+    verdict = judge_job(run, output, command_line())
     verdict.write(output / "results.jsonl")
     asked = published_results((str(before.version), str(after.version)))
     about = known(asked, discovery.load(), before.version, after.version, verdict.features)
@@ -117,7 +118,7 @@ def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Ite
     yield from job_options.statement_lines(found)
     yield Text(f"The case is in {verdict.case.path}, the verdict as a page in {output / PAGE}.", style="dim")
     yield Text()
-    yield Text(summary(verdict), style={0: "bold green", 1: "bold red"}.get(verdict.exit_code, "bold yellow"))
+    yield Text(summary(verdict), style=final_style(verdict.exit_code))
 
 
 def _cell(outcome: Outcome) -> str:
@@ -126,14 +127,14 @@ def _cell(outcome: Outcome) -> str:
     return versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
 
 
-class _TrialLines(Lines):
+class _JobLines(Lines):
     """A line per answer."""
 
     def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
         self.answered(f"{_cell(verdict)}  {seconds:.1f} s")
 
 
-class _TrialBar(Bar):
+class _JobBar(Bar):
     """A bar over both versions and all checkpoints."""
 
     def __init__(self, cells: int, console: Console) -> None:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from conformance.checkpoints import checkpoint_record, checkpoint_text
 from conformance.checkpoints.awaiting import awaiting
 from conformance.checkpoints.checkpoint import read
 from conformance.checkpoints.files import open_files
@@ -19,6 +19,8 @@ from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
 from conformance.own_job.trial import Job
+from reports.results.status import Statement
+from reports.terminal.checkpoint import awaiting_statements, lines, record
 
 REFUSED = 1
 """Exit code: the version refuses the checkpoint, or may."""
@@ -79,11 +81,15 @@ def inspect(
     target = engine_options.one_target(to, "--to", runs=False)[0] if to is not None else None
     found = read(open_files(where))
     changes = awaiting(found, target.version) if target is not None else ()
-    lines = [*checkpoint_text.lines(found, datetime.now(UTC))]
+    shown = [*lines(found, datetime.now(UTC))]
     if target is not None:
-        lines += checkpoint_text.awaiting_lines(changes, str(target.version))
-    record = checkpoint_record.record(found, changes, str(target.version) if target is not None else None)
-    print_answer(lines, record, as_json=as_json)
+        statements = [*awaiting_statements(changes)]
+        if all(change.effect == "changes" for change in changes):
+            statements.append(Statement("conforms", "●", "no known reason to refuse it"))
+        shown += [Text(), Text(f"On Spark {target.version}", style="bold")]
+        shown += job_options.statement_lines(statements, indent="  ")
+    answer = record(found, changes, str(target.version) if target is not None else None)
+    print_answer(shown, answer, as_json=as_json)
     if any(change.effect != "changes" for change in changes):
         raise typer.Exit(REFUSED)
 

@@ -19,7 +19,9 @@ from conformance.runner.crash import CrashPoint
 from conformance.runner.crash_session import CrashRequest, plan_crashes, run_crashes
 from conformance.runner.resources import STEP_TIMEOUT_S
 from harness.targets.target import Target
-from reports.results.crash import MARKS, CrashRecord, show
+from reports.results.checkpoint_status import CRASHES
+from reports.results.crash import CrashRecord
+from reports.terminal.crashes import show
 
 EXAMPLES = """
 Examples:
@@ -172,7 +174,7 @@ class _ImageBar(Bar):
 
     def judged(self, record: CrashRecord) -> None:
         loud = str(record) if record.status in _LOUD else None
-        self.answered(doing=record.operation, loud=loud, style=MARKS[record.status].style)
+        self.answered(doing=record.operation, loud=loud, style=CRASHES[record.status].style)
 
 
 _LOUD = {"violates", "broken"}

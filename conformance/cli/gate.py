@@ -14,20 +14,18 @@ from conformance.cli.console import print_answer
 from conformance.cli.options import OUTPUT, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
-from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.suite import discovery
 from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
-from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedCheckpoint
+from reports.analysis.checkpoints import WORST_FIRST, Checkpoints
 from reports.analysis.features import named_features, needs
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
-from reports.results.records import DocumentedUpgrade
-from reports.results.status import MARKS
-from reports.results.upgrades import MARKS as UPGRADE_MARKS
+from reports.results.status import MARKS, final_style
+from reports.terminal.upgrades import group_lines
 
 EXAMPLES = """
 Examples:
@@ -51,8 +49,6 @@ Examples:
   # fail only on changes that earlier results lack
   conformance gate new.jsonl --from 3.5 --to 4.0 --baseline old.jsonl
 """
-
-_MOST_CASES = 3
 
 STYLES = {"fails": "bold red", "accepted": "green", "known": "dim", "tolerated": "dim", "unrelated": "dim"}
 
@@ -140,8 +136,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
         yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
     if left_out:
         yield Text(f"{counted(len(left_out), 'case')} left out: {_unpublished(answer)}", style="yellow")
-    style = {0: "bold green", 1: "bold red"}.get(answer.exit_code, "bold yellow")
-    yield Text(answer.summary(), style=style)
+    yield Text(answer.summary(), style=final_style(answer.exit_code))
 
 
 def _unpublished(answer: Gate) -> str:
@@ -156,29 +151,9 @@ def _unpublished(answer: Gate) -> str:
 def _checkpoints(found: Checkpoints) -> Iterator[Text]:
     yield Text(f"⟳ Will my checkpoints resume? {found.summary()}", style="bold")
     for group in found.groups:
-        mark = UPGRADE_MARKS[group.status]
-        because = f": {group.because}" if group.because else ""
-        ticket = group.entry.ticket if group.entry is not None else ""
-        error = f" with {group.error}" if group.error else ""
-        yield Text(
-            f"  {mark.glyph} {counted(len(group.cells), 'checkpoint')} {mark.word}{error}{because}{ticket}", mark.style
-        )
-        yield from _cases(group.cases, group.entry)
-    by_entry: dict[tuple[UpgradeStatus, str, str], list[DocumentedCheckpoint]] = {}
-    for one in found.documented:
-        by_entry.setdefault((one.status, one.entry.because, one.entry.ticket), []).append(one)
-    for (status, because, ticket), same in by_entry.items():
-        mark = UPGRADE_MARKS[status]
-        told = f"{counted(len(same), 'checkpoint')} {mark.word}, not run between these versions: {because}{ticket}"
-        yield Text(f"  {mark.glyph} {told}", mark.style)
-        yield from _cases([one.case for one in same], same[0].entry)
-
-
-def _cases(cases: Sequence[str], entry: DocumentedUpgrade | None) -> Iterator[Text]:
-    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
-    yield Text(f"      {', '.join(cases[:_MOST_CASES])}{more}")
-    if entry is not None and entry.way_round:
-        yield Text(f"      workaround: {entry.way_round}")
+        yield from group_lines(group)
+    for group in found.documented_groups:
+        yield from group_lines(group, not_run=True)
 
 
 def _change(ruling: Ruling) -> Iterator[Text]:

@@ -14,10 +14,11 @@ from conformance.cli import engine_options
 from conformance.cli.options import option
 from conformance.cli.own_code_options import OWN_CODE, Needs
 from conformance.core.wording import counted
+from conformance.judging.verdict import Status
 from conformance.own_job.sample import Sample, read_sample, silent
 from conformance.own_job.session import TrialOptions
-from conformance.own_job.statements import Kind, Statement
 from conformance.own_job.trial import MODES
+from reports.results.status import Statement
 
 INPUT, JOB = "The input", OWN_CODE
 
@@ -34,7 +35,7 @@ Schemas = Annotated[
 Rows = Annotated[int, option("Rows to take from each sample.", "N", INPUT, min=1)]
 OutputMode = Annotated[str, option("append, update or complete.", "MODE", JOB)]
 
-_STYLES: Mapping[Kind, str] = {
+_STYLES: Mapping[Status, str] = {
     "conforms": "green",
     "differs": "cyan",
     "bug": "yellow",
@@ -110,10 +111,10 @@ def trial_options(
     return TrialOptions(where, engines.work, speed)
 
 
-def statement_lines(statements: Iterable[Statement]) -> Iterator[Text]:
+def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:
     """Each statement as a line, with its details below."""
     for one in statements:
-        yield Text(f"{one.glyph} {one.text}", style=_STYLES[one.kind])
+        yield Text(f"{indent}{one.glyph} {one.text}", style=_STYLES[one.kind])
         yield from (Text(f"    {detail}") for detail in one.details)
 
 

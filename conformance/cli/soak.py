@@ -20,7 +20,7 @@ from conformance.core.wording import counted
 from conformance.runner import soak_session
 from conformance.runner.soak_session import SoakRequest, plan_soak
 from harness.runtimes.storage import StorageUrl
-from reports.results.soak import show
+from reports.terminal.soak import show
 
 EXAMPLES = """
 Examples:

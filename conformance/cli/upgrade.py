@@ -20,7 +20,8 @@ from conformance.runner.upgrade_session import ConnectSide, Cuts, UpgradeOptions
 from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
 from harness.targets.upgrade_paths import Policy
-from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
+from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
+from reports.terminal.upgrades import show
 
 EXAMPLES = """
 Examples:
@@ -142,7 +143,7 @@ def upgrade(
         outcome = run_plan(plan, display)
     print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
     show(outcome.results, output_console())
-    raise typer.Exit(exit_code(outcome.results))
+    raise typer.Exit(of_upgrades(cell.status for cell in outcome.results.upgrades))
 
 
 class _CheckpointLines(Lines):
@@ -165,10 +166,10 @@ class _CheckpointBar(Bar):
         self.answered(
             doing=f"{verdict.pair} {verdict.case}",
             loud=None if verdict.status in EXPECTED else _line(verdict, seconds),
-            style=MARKS[verdict.status].style,
+            style=UPGRADES[verdict.status].style,
         )
 
 
 def _line(verdict: UpgradeVerdict, seconds: float) -> str:
-    glyph = MARKS[verdict.status].glyph
+    glyph = UPGRADES[verdict.status].glyph
     return f"{verdict.pair} {glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"

@@ -1,4 +1,6 @@
-"""The verdict on a checkpoint handed over: what one version wrote, and what another made of it.
+"""What a case expects of a handoff, the checkpoint that one version writes and another resumes, and whether it is so.
+
+What the resuming version did is `conformance.judging.checkpoint_verdict`.
 
 The steps before the cut are judged by what the case expects of the first version, the others by what it expects of the second. A cut is
 the number of the step before which the versions change. The rules are those of ``docs/upgrade.md``.
@@ -15,6 +17,7 @@ from conformance.core.case import CLASSIC, Add, Backlog, Case, Interfaces, Resta
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.patterns import PatternTooSlow
 from conformance.core.versions import SparkVersion
+from conformance.judging.checkpoint_verdict import resumed_at
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected, overlaid, until_the_end
 from conformance.judging.finding import Finding, StaleEntry
 from conformance.judging.judgement import (
@@ -218,8 +221,8 @@ def _judge_refusal(
         saw = "the checkpoint is resumed to the end of the case"
         stale = stale_entry(case, entry, str(verdict.pair), f"refused, {entry.because}", saw)
         return replace(verdict, status="violates", findings=(stale,))
-    done = any(batch for step in observation.steps[cut - 1 :] for batch in step.batches)
-    refused = not done and not tuple(mismatching(entry.error, verdict.error))
+    ran = resumed_at(cut, observation).batch is not None
+    refused = not ran and not tuple(mismatching(entry.error, verdict.error))
     if not refused and (mistake := mistake_of_the_author(observation.steps[-1])):
         return replace(verdict, status="broken", notes=mistake, entry=None)
     if not refused:

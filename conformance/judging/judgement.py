@@ -12,12 +12,11 @@ from conformance.core.observation import BatchSeen, ErrorSeen, Observation, Step
 from conformance.core.patterns import occurs
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import ticket
+from conformance.judging.consistency import disagreements, lost_or_doubled, state_disagreements, why_unread
 from conformance.judging.expected import Steps, Unsupported
 from conformance.judging.finding import ErrorDiffers, ErrorExpectedAs, Finding, FindingLocation, StaleEntry
-from conformance.judging.log_consistency import disagreements, lost_or_doubled, state_disagreements
 from conformance.judging.rows import OutputSchema
 from conformance.judging.step_comparison import Note, PlanNotTaken, SeenStep, compare
-from conformance.judging.unread_streams import why_unread
 
 _DOTTED = re.compile(r"[\w.$]+")
 _PACKAGE = re.compile(r"[a-z_]\w*")

@@ -27,6 +27,15 @@ NO_PATH = "no such path"
 NO_BATCH = "no micro-batch has run"
 
 
+def needs_progress(finding: Finding) -> bool:
+    """Whether a finding says no more than that the progress of a micro-batch is missing, which results do not keep."""
+    if not isinstance(finding, ValueDiffers):
+        return False
+    if finding.observed == NO_PATH:
+        return finding.expected is not None
+    return finding.observed == NO_METRIC and isinstance(finding.expected, list)
+
+
 @dataclass(frozen=True)
 class Note:
     """An expectation that was not compared, and why."""

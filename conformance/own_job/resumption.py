@@ -14,16 +14,20 @@ from conformance.checkpoints.checkpoint import Checkpoint, read
 from conformance.checkpoints.detached_copy import copy_detached
 from conformance.checkpoints.files import open_files
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.own_job.sample import Sample
 from conformance.own_job.session import Outcome, TrialOptions, outcomes
-from conformance.own_job.statements import Kind, Statement
+from conformance.own_job.statements import why
 from conformance.own_job.trial import Job, write_resumption
 from conformance.runner.run_cells import Display
 from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
+from reports.results.checkpoint_status import exit_code, statement
+from reports.results.status import Statement
+from reports.terminal.checkpoint import awaiting_statements
 
 
 class OtherSources(WrongUsage):
@@ -39,32 +43,20 @@ class OtherSources(WrongUsage):
 
 @dataclass(frozen=True)
 class Resumption:
-    """What became of the checkpoint."""
+    """A copy of a checkpoint, and what a version did with it."""
 
     checkpoint: Checkpoint
     target: Target
     observation: Observation | None
-    failure: str | None
-    """Why there is no answer."""
+    verdict: CheckpointVerdict
     changes: tuple[AwaitingChange, ...]
     """What is known to await the checkpoint on this version."""
 
     @property
-    def error(self) -> ErrorSeen | None:
-        return self.observation.error if self.observation is not None else None
-
-    @property
-    def resumed(self) -> bool:
-        """Whether a micro-batch ran on its state, and no error ended the query."""
-        ran = self.observation is not None and any(step.batches for step in self.observation.steps)
-        return ran and self.error is None
-
-    @property
     def exit_code(self) -> int:
         """0 if it resumes, 1 if not, 2 if the job itself fails, 3 without an answer."""
-        if self.error is not None:
-            return 1 if self.error.own_code is None else 2
-        return 0 if self.resumed else 3
+        own_code = self.observation is not None and self.observation.own_code_error is not None
+        return 2 if own_code else exit_code(self.verdict)
 
 
 def resume(
@@ -93,45 +85,26 @@ def resume(
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
         (outcome,) = outcomes([task], options, display).outcomes
-    return Resumption(found, target, outcome.observation, outcome.lacking, awaiting(found, target.version))
+    verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
+    return Resumption(found, target, outcome.observation, verdict, awaiting(found, target.version))
 
 
 def statements(found: Resumption) -> Iterator[Statement]:
-    """What was found, the answer first."""
-    version = found.target.version
-    if found.observation is None:
-        yield Statement("broken", "?", f"no answer from {version}: {found.failure}")
-        return
-    error = found.error
+    """What a version did with the copy, and then what else is known to await the checkpoint there."""
+    error = found.verdict.error
     if error is not None and error.own_code is not None:
         yield Statement("broken", "!", str(error.own_code), error.own_code.evidence())
         return
-    if error is not None:
-        done = any(step.batches for step in found.observation.steps)
-        verb = "resumes, then the query fails" if done else "is refused"
-        yield Statement(
-            "violates", "⊘", f"the checkpoint {verb} on {version}: {error.name or 'an error'}", _why(found, error)
-        )
-    elif not found.resumed:
-        yield Statement("broken", "?", f"no micro-batch ran on {version}, so the state was not read")
+    met = next((change for change in found.changes if error is not None and change.error == error.name), None)
+    if found.verdict.outcome == "resumed" and found.observation is not None:
+        details = tuple(_batches(found.observation))
     else:
-        yield Statement("conforms", "●", f"the checkpoint resumes on {version}", tuple(_batches(found.observation)))
-    for change in found.changes:
-        if error is None or change.error != error.name:
-            kind: Kind = "differs" if change.effect == "changes" else "bug"
-            text = f"{change.effect}: {change.because} ({change.link})"
-            yield Statement(kind, "◆" if kind == "differs" else "▲", text, _workaround(change))
-
-
-def _why(found: Resumption, error: ErrorSeen) -> tuple[str, ...]:
-    known = [change for change in found.changes if change.error == error.name]
-    if known:
-        return (f"{known[0].because} ({known[0].link})", *_workaround(known[0]))
-    return tuple(error.message.strip().splitlines()[:1])
-
-
-def _workaround(change: AwaitingChange) -> tuple[str, ...]:
-    return (f"workaround: {change.workaround}",) if change.workaround else ()
+        details = why(found.verdict, met.reason if met else None, met.workaround if met else None)
+    yield statement(found.verdict, str(found.target.version), details=details)
+    if found.observation is not None:
+        yield from awaiting_statements(
+            change for change in found.changes if error is None or change.error != error.name
+        )
 
 
 def _batches(observation: Observation) -> Iterator[str]:
@@ -146,12 +119,13 @@ def _batches(observation: Observation) -> Iterator[str]:
 
 def record(found: Resumption) -> dict[str, Any]:
     """The same as JSON."""
+    error = found.verdict.error
     return {
         "checkpoint": found.checkpoint.where,
         "to": str(found.target.version),
-        "resumes": found.resumed,
-        "error": None if found.error is None else {"class": found.error.name, "message": found.error.message},
-        "failure": found.failure,
+        "resumes": found.verdict.outcome == "resumed",
+        "error": None if error is None else {"class": error.name, "message": error.message},
+        "failure": found.verdict.reason if found.observation is None else None,
         "micro_batches": [
             {
                 "id": batch.id,
@@ -164,13 +138,7 @@ def record(found: Resumption) -> dict[str, Any]:
             for batch in step.batches
         ],
         "known": [
-            {
-                "effect": one.effect,
-                "because": one.because,
-                "link": one.link,
-                "error": one.error,
-                "workaround": one.workaround,
-            }
-            for one in found.changes
+            {key: getattr(change, key) for key in ("effect", "because", "link", "error", "workaround")}
+            for change in found.changes
         ],
     }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
-from conformance.core.values import NotAValue, canonical
+from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical
 from conformance.language.row_formats import FORMATS, NotRows, rows_of
-from conformance.own_job.inference import NoCommonType, inferred
 
 Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]
@@ -20,6 +21,10 @@ Record: TypeAlias = Mapping[str, Json]
 MOST_BYTES = 64_000_000
 """Of a sample."""
 _CSV = ".csv"
+_INSTANT = re.compile(INSTANT_PATTERN)
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+_STRING, _BOOLEAN, _BIGINT, _DOUBLE = (DataType(name) for name in ("string", "boolean", "bigint", "double"))
+_TIMESTAMP, _VOID = DataType("timestamp"), DataType("void")
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
 
 
@@ -135,7 +140,7 @@ def _inferred(path: Path, rows: Sequence[tuple[int, Record]], event_time: str | 
         column = [(line, record.get(name)) for line, record in rows]
         is_text = path.suffix.lower() == _CSV
         try:
-            found = inferred(
+            found = _inferred_type(
                 [(line, _untexted(value) if is_text else value) for line, value in column], instant=name == event_time
             )
         except NoCommonType as problem:
@@ -191,3 +196,105 @@ def _untexted(text: str | None) -> Json:
     if _NUMBER.fullmatch(text):
         return float(text) if set(text) & set(".eE") else int(text)
     return text
+
+
+class NoCommonType(ValueError):
+    """Values of a column have types that have none in common; ``line``: where the first one stands that does not fit."""
+
+    def __init__(self, first: DataType, other: DataType, line: int) -> None:
+        super().__init__(f"is {first} in an earlier row and {other} here")
+        self.line = line
+
+
+def _inferred_type(values: Iterable[tuple[int, Json]], *, instant: bool = False) -> DataType:
+    """The type of a column, as Spark's JSON source infers it, and TIMESTAMP for text that holds instants.
+
+    Args:
+        values: each with the line where it stands; None for a missing one.
+        instant: whether the column holds the event time, which may also be a number of seconds or a time of 1970-01-01.
+
+    Raises:
+        NoCommonType: they have none.
+    """
+    found = _VOID
+    for line, value in values:
+        here = _of_event_time(value) if instant else _of(value, line)
+        common = _common(found, here)
+        if common is None:
+            raise NoCommonType(found, here, line)
+        found = common
+    return _settled(found)
+
+
+def _of_event_time(value: Json) -> DataType:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if is_number or (isinstance(value, str) and _INSTANT.fullmatch(value)):
+        return _TIMESTAMP
+    return _of(value, 0)
+
+
+def _of(value: Json, line: int) -> DataType:
+    match value:
+        case None:
+            return _VOID
+        case bool():
+            return _BOOLEAN
+        case int():
+            return _BIGINT
+        case float() | Decimal():
+            return _DOUBLE
+        case str():
+            return _TIMESTAMP if _DATED.match(value) and _INSTANT.fullmatch(value) else _STRING
+        case Mapping():
+            return DataType("struct", tuple(Field(str(name), _of(item, line)) for name, item in value.items()))
+        case _ if isinstance(value, Sequence):
+            return DataType("array", elements=(_of_items(value, line),))
+    return _STRING
+
+
+def _of_items(values: Sequence[Json], line: int) -> DataType:
+    def joined(one: DataType, other: DataType) -> DataType:
+        common = _common(one, other)
+        if common is None:
+            raise NoCommonType(one, other, line)
+        return common
+
+    return reduce(joined, (_of(item, line) for item in values), _VOID)
+
+
+def _common(one: DataType, other: DataType) -> DataType | None:
+    """The type that holds both; None if there is none."""
+    if one == other or other == _VOID:
+        return one
+    if one == _VOID:
+        return other
+    names = {one.name, other.name}
+    if names == {"bigint", "double"}:
+        return _DOUBLE
+    if names == {"timestamp", "string"}:
+        return _STRING
+    if names == {"array"}:
+        item = _common(one.elements[0], other.elements[0])
+        return DataType("array", elements=(item,)) if item is not None else None
+    if names == {"struct"}:
+        return _common_struct(one, other)
+    return None
+
+
+def _common_struct(one: DataType, other: DataType) -> DataType | None:
+    types = {field.name: field.type for field in one.fields}
+    for field in other.fields:
+        common = _common(types.get(field.name, _VOID), field.type)
+        if common is None:
+            return None
+        types[field.name] = common
+    return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
+
+
+def _settled(found: DataType) -> DataType:
+    """Without the type of null, which no column may have: what is always null is text."""
+    if found == _VOID:
+        return _STRING
+    if found.name == "struct":
+        return DataType("struct", tuple(Field(field.name, _settled(field.type)) for field in found.fields))
+    return DataType("array", elements=(_settled(found.elements[0]),)) if found.name == "array" else found

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from conformance.core.observation import ErrorSeen
 from conformance.core.wording import counted
-from conformance.own_job.handoffs import Handoffs
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.known import Known, KnownHere
-from conformance.own_job.verdict import JobVerdict
+from conformance.own_job.verdict import Handoffs, JobVerdict
 from reports.analysis.change import MEANINGS, Change
-
-Kind: TypeAlias = Literal["conforms", "differs", "bug", "violates", "broken"]
-"""As the status of a cell: what colours and signs a statement."""
+from reports.results.checkpoint_status import met, phrase, statement
+from reports.results.status import Statement
 
 _MOST = 5
 """Known bugs and changes that are listed."""
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One thing that was found."""
-
-    kind: Kind
-    glyph: str
-    text: str
-    details: tuple[str, ...] = ()
 
 
 def summary(found: JobVerdict) -> str:
@@ -38,15 +25,7 @@ def summary(found: JobVerdict) -> str:
         "fails": "the job fails",
         "unknown": "no answer",
     }
-    words = {
-        "refused": "the checkpoint is refused",
-        "fails": "the checkpoint resumes, then the query fails",
-        "other rows": "the checkpoint resumes with other rows",
-        "unknown": "no answer about the checkpoint",
-        "fails everywhere": "the checkpoint resumes on neither",
-        "resumed": "the checkpoint resumes",
-    }
-    worst = [words[group.met] for group in found.handoffs[:1]]
+    worst = [phrase(group.verdict) for group in found.handoffs[:1]]
     return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *worst])}"
 
 
@@ -79,41 +58,25 @@ def _rows(found: JobVerdict) -> Iterator[Statement]:
 
 
 def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Statement:
-    steps = f"handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
-    one = group.shown
-    match group.met:
-        case "resumed":
-            return Statement("conforms", "●", f"the checkpoint resumes on {found.after.title}, {steps}")
-        case "other rows":
-            first = f"first difference from a restart on {found.before.title}: {one.first}"
-            return Statement("violates", "✗", f"the checkpoint resumes with other rows, {steps}", (first,))
-        case "unknown":
-            return Statement(
-                "broken", "?", f"no answer about the checkpoint, {steps}", tuple((one.lacking or "").splitlines())
-            )
-    name = one.error.title if one.error is not None else "an error"
-    details = tuple(_why(one.error, about)) if one.error is not None else ()
-    match group.met:
-        case "fails everywhere":
-            return Statement("bug", "▲", f"the checkpoint resumes on neither version, {steps}: {name}", details)
-        case "fails":
-            text = f"the checkpoint resumes on {found.after.title}, then the query fails, {steps}: {name}"
-            return Statement("violates", "✗", text, details)
-    return Statement("violates", "⊘", f"the checkpoint is refused, {steps}: {name}", details)
+    steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
+    verdict = group.verdict
+    details: tuple[str, ...] = ()
+    if verdict.outcome == "other rows":
+        details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
+    elif verdict.outcome != "resumed":
+        documented = about.documented(verdict.error) if about is not None else None
+        because = f"{documented.because}{documented.ticket}" if documented is not None else None
+        details = why(verdict, because, documented.way_round if documented is not None else None)
+    return statement(verdict, found.after.title, steps, details)
 
 
-def _why(error: ErrorSeen, about: Known | None) -> Iterator[str]:
-    """What the cases document about the error or, if they document nothing, what it says."""
-    if error.own_code is not None:
-        yield from error.own_code.evidence()
-        return
-    documented = about.documented(error) if about is not None else None
-    if documented is None:
-        yield from error.message.strip().splitlines()[:1]
-        return
-    yield f"{documented.because}{documented.ticket}"
-    if documented.way_round:
-        yield f"workaround: {documented.way_round}"
+def why(verdict: CheckpointVerdict, because: str | None, workaround: str | None) -> tuple[str, ...]:
+    """Why a checkpoint did not resume: the author's own code, else what is known of the error, else what it says."""
+    if verdict.error is not None and verdict.error.own_code is not None:
+        return verdict.error.own_code.evidence()
+    if because is None:
+        return tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
+    return (because, f"workaround: {workaround}") if workaround else (because,)
 
 
 def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
@@ -176,14 +139,14 @@ def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
 
 
 def _checkpoint(group: Handoffs, about: Known | None) -> dict[str, Any]:
-    error = group.shown.error
-    documented = about.documented(error) if about is not None else None
+    verdict = group.verdict
+    documented = about.documented(verdict.error) if about is not None else None
     return {
-        "met": group.met,
+        "met": met(verdict),
         "before_steps": list(group.steps),
-        "error": error.name if error is not None else None,
+        "error": verdict.error.name if verdict.error is not None else None,
         "because": documented.because if documented is not None else None,
         "way_round": documented.way_round if documented is not None else None,
-        "first_difference": str(group.shown.first) if group.shown.first is not None else None,
-        "lacking": group.shown.lacking,
+        "first_difference": verdict.difference or None,
+        "lacking": verdict.reason or None,
     }

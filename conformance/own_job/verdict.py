@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.verdict import Verdict
-from conformance.own_job.handoffs import Handoff, Handoffs, Met, grouped, judge_handoff
 from conformance.own_job.session import Outcome, TrialRun
 from conformance.own_job.trial import with_expectations
 from conformance.runner.run import JudgeCases
@@ -17,17 +17,29 @@ from conformance.runner.session import cell_record
 from reports.analysis.change import Change, change
 from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import features_of_job
+from reports.results.checkpoint_status import combined, exit_code, met, severity
 from reports.results.records import Cell, Header
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
 
 Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
 """Both versions do the same; not the same; the job itself fails; no answer."""
+_EXIT_CODES: Mapping[Answer, int] = {"same": 0, "differs": 1, "fails": 2, "unknown": 3}
+
+
+@dataclass(frozen=True)
+class Handoffs:
+    """Checkpoints of a job with the same verdict."""
+
+    steps: tuple[int, ...]
+    """The steps before which they were handed over."""
+    verdict: CheckpointVerdict
+    """On the first of them, compared with a restart on the version that wrote it."""
 
 
 @dataclass(frozen=True)
 class JobVerdict:
-    """What was found."""
+    """Whether a job does the same on two versions, and whether its checkpoints resume."""
 
     case: Case
     """Expects what the earlier version did, if it got to the end."""
@@ -49,12 +61,7 @@ class JobVerdict:
     @property
     def exit_code(self) -> int:
         """0 if nothing changes, 1 if rows differ or the query does not go on from a checkpoint, 2 if the job fails, 3 without an answer."""
-        met: set[Met] = {group.met for group in self.handoffs}
-        if self.answer == "differs" or met & {"refused", "fails", "other rows"}:
-            return 1
-        if self.answer == "fails":
-            return 2
-        return 3 if self.answer == "unknown" or "unknown" in met else 0
+        return combined([_EXIT_CODES[self.answer], *(exit_code(group.verdict) for group in self.handoffs)])
 
     def write(self, path: Path) -> None:
         """Write a results file, for ``conformance report``, ``export`` and ``diff``.
@@ -67,12 +74,12 @@ class JobVerdict:
                 writer.write(cell)
 
 
-def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
-    """Judge a trial: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
+def judge_job(run: TrialRun, folder: Path, command: str) -> JobVerdict:
+    """Judge a job: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
     after a restart there.
 
     Args:
-        folder: where the case of the trial is; its file gets these expectations.
+        folder: where the case of the job is; its file gets these expectations.
         command: for the header of the results.
     """
     before, after = run.on(run.before), run.on(run.after)
@@ -99,13 +106,25 @@ def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
     )
 
 
-def _handoffs(run: TrialRun) -> Iterator[Handoff]:
+def _handoffs(run: TrialRun) -> Iterator[tuple[int, CheckpointVerdict]]:
+    """Each checkpoint that the later version resumed, by the step before which it did."""
     restarted = {outcome.task.cut: outcome for outcome in run.handed_over if outcome.task.target == run.before}
     for outcome in run.handed_over:
-        if outcome.task.target == run.after and outcome.task.cut is not None:
-            pair = restarted[outcome.task.cut], outcome
-            lacking = next((one.lacking for one in pair if one.lacking is not None), None)
-            yield judge_handoff(outcome.task.cut, pair[0].observation, pair[1].observation, lacking)
+        if outcome.task.target == run.after and (cut := outcome.task.cut) is not None:
+            pair = restarted[cut], outcome
+            reason = next((each.lacking for each in pair if each.lacking is not None), None)
+            seen = outcome.observation if pair[0].observation is not None else None
+            yield cut, resumed_at(cut, seen, pair[0].observation, reason)
+
+
+def grouped(handoffs: Iterable[tuple[int, CheckpointVerdict]]) -> tuple[Handoffs, ...]:
+    """Handoffs with the same outcome, error and reason together, worst first."""
+    groups: dict[tuple[str, str], list[tuple[int, CheckpointVerdict]]] = {}
+    for cut, verdict in handoffs:
+        about = verdict.error.title if verdict.error is not None else verdict.reason
+        groups.setdefault((met(verdict), about), []).append((cut, verdict))
+    together = [Handoffs(tuple(cut for cut, _ in same), same[0][1]) for same in groups.values()]
+    return tuple(sorted(together, key=lambda group: severity(group.verdict)))
 
 
 def _answer(cells: tuple[Cell, Cell], *, complete: bool, different: bool) -> Answer:

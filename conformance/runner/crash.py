@@ -11,9 +11,9 @@ from conformance.checkpoints.crash_images import CrashImage, Fault, Recording, c
 from conformance.checkpoints.file_operations import FolderContent
 from conformance.core.case import Add, Backlog, Case, Restart, Start, Step
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import Observation
-from conformance.judging.crash_verdict import CrashVerdict, Emitted, Reference, judge_crash
-from conformance.judging.crash_verdict import Restart as Restarted
+from conformance.core.observation import ErrorSeen, Observation
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, judge_crash
+from conformance.judging.checkpoint_verdict import Restart as Restarted
 from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import Engine, EngineDied, EngineFailed, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
@@ -180,7 +180,7 @@ class Restarts:
             window.stop - window.start,
         )
 
-    def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CrashVerdict]]:
+    def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
         """Restart from every image, and judge each."""
         references = [Reference(recorded.emitted), *self._references(recorded)]
         for image in recorded.images:
@@ -192,12 +192,12 @@ class Restarts:
             if isinstance(restart, Restarted) and restart.error is None and not restart.changed:
                 yield Reference(restart.emitted, frozenset(restart.before))
 
-    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CrashVerdict:
+    def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CheckpointVerdict:
         restart = self._restart(image, recorded)
         if not isinstance(restart, Restarted):
             return restart
         verdict = judge_crash(restart, references)
-        if verdict.status != "violates" or image.overlay is None:
+        if verdict.outcome != "other rows" or image.overlay is None:
             return verdict
         # This image starts the query twice. Two starts alone may change rows, so the same image without the fault is a reference too.
         twice = self._restart(replace(image, overlay=FolderContent()), recorded)
@@ -205,14 +205,15 @@ class Restarts:
             return verdict
         return judge_crash(restart, [*references, Reference(twice.emitted)])
 
-    def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CrashVerdict:
+    def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CheckpointVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}
         try:
             return Restarted(before, *self._resume(image, recorded.point))
         except EngineDied as error:
-            return CrashVerdict("unclear", "the engine died", str(error).splitlines()[0])
+            died = ErrorSeen(stage="run", classes=("the engine died",), message=str(error))
+            return CheckpointVerdict("unclear", died)
         except EngineFailed as error:
-            return CrashVerdict("broken", "", str(error))
+            return CheckpointVerdict("no answer", reason=str(error))
 
     def _resume(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
         """What the query does with an image: at its first start and, if something is overlaid after that, at its second.

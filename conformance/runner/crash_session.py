@@ -15,6 +15,7 @@ from conformance.core.output_file import OutputFile
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
 from conformance.core.wording import counted
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.judging.expected import Steps, expected
 from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Recorded, Restarts
 from conformance.runner.resources import (
@@ -180,9 +181,8 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
             try:
                 recorded = restarts.record(point).only(plan.request.faults).with_at_most(plan.request.images)
             except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
-                yield CrashRecord.not_recorded(
-                    point.case.id, target.name, plan.request.store.name, point.step, str(error)
-                )
+                verdict = CheckpointVerdict("no answer", reason=str(error))
+                yield CrashRecord.of(point.case.id, target.name, plan.request.store.name, point.step, None, verdict)
                 continue
             recordings.append(recorded)
             watcher.recorded(point, target, len(recorded.images))

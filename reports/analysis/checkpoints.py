@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.wording import counted
@@ -36,11 +37,13 @@ class CheckpointGroup:
     because: str
     entry: DocumentedUpgrade | None
     """What the cases document; None if they document nothing."""
-    cells: tuple[UpgradeCell, ...]
+    cases: Mapping[str, tuple[int, ...]]
+    """Id of a case → the steps before which its versions changed; none if it was not run between these versions."""
 
     @property
-    def cases(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.case for cell in self.cells))
+    def count(self) -> int:
+        """How many checkpoints these are."""
+        return sum(max(1, len(cuts)) for cuts in self.cases.values())
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,22 @@ class Checkpoints:
     @cached_property
     def groups(self) -> tuple[CheckpointGroup, ...]:
         """Those that do not resume as if the version had not changed, worst first, then the reason with the most."""
-        found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], list[UpgradeCell]] = {}
-        for cell in self.cells:
-            if cell.status not in NORMAL:
-                error = "" if cell.error is None else cell.error.name
-                found.setdefault((cell.status, error, _because(cell), cell.entry), []).append(cell)
-        groups = [CheckpointGroup(*about, tuple(cells)) for about, cells in found.items()]
-        return tuple(sorted(groups, key=lambda group: (WORST_FIRST.index(group.status), -len(group.cells))))
+        return groups_of(self.cells)
+
+    @cached_property
+    def documented_groups(self) -> tuple[CheckpointGroup, ...]:
+        """What cases document, the same from whichever versions; refusals first."""
+        return _grouped(
+            (
+                one.status,
+                "",
+                one.entry.because,
+                one.entry.model_copy(update={"from_": None, "to": None}),
+                one.case,
+                None,
+            )
+            for one in self.documented
+        )
 
     @property
     def tried(self) -> int:
@@ -143,7 +155,40 @@ def _documented(cases: Iterable[Case], before: Target, after: Target) -> Iterato
             yield DocumentedCheckpoint(handoff.case.id, status, DocumentedUpgrade.of(entry))
 
 
-def _because(cell: UpgradeCell) -> str:
-    if cell.entry is not None:
-        return cell.entry.because
+def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[CheckpointGroup, ...]:
+    """Checkpoints that do not resume as if the version had not changed, by what they meet and why, worst first.
+
+    Args:
+        cells: what became of each.
+        findings: whether the findings on a cell are a reason.
+    """
+    return _grouped(
+        (
+            cell.status,
+            cell.error.name if cell.error is not None else "",
+            cell.entry.because if cell.entry is not None else _unexpected(cell) if findings else " ".join(cell.notes),
+            cell.entry,
+            cell.case,
+            cell.cut,
+        )
+        for cell in cells
+        if cell.status not in NORMAL
+    )
+
+
+Checkpoint: TypeAlias = tuple[UpgradeStatus, str, str, DocumentedUpgrade | None, str, int | None]
+"""The first four fields of a group, the case, and the cut, if the case was run."""
+
+
+def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
+    """Worst first, then the reason with the most checkpoints."""
+    found: dict[tuple[UpgradeStatus, str, str, DocumentedUpgrade | None], dict[str, tuple[int, ...]]] = {}
+    for status, error, because, entry, case, cut in checkpoints:
+        cuts = found.setdefault((status, error, because, entry), {})
+        cuts[case] = (*cuts.get(case, ()), *(() if cut is None else (cut,)))
+    groups = (CheckpointGroup(*about, cuts) for about, cuts in found.items())
+    return tuple(sorted(groups, key=lambda group: (WORST_FIRST.index(group.status), -group.count)))
+
+
+def _unexpected(cell: UpgradeCell) -> str:
     return "; ".join([*described(cell.findings), *cell.notes])

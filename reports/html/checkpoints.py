@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.change import Changes
-from reports.analysis.checkpoints import NORMAL, CheckpointGroup, Checkpoints, checkpoints
+from reports.analysis.checkpoints import NORMAL, CheckpointGroup, checkpoints
 from reports.analysis.report import Report
 from reports.html.sources import SourceLink
 from reports.html.visible import cut
-from reports.results.records import DocumentedUpgrade, UpgradeCell
-from reports.results.upgrades import BUG, MARKS
+from reports.results.checkpoint_status import BUG, UPGRADES
+from reports.results.records import UpgradeCell
 
 _KINDS = {"resumes": "conforms", "not-run": "not-run"}
 _LONGEST = 600
@@ -29,7 +28,7 @@ class CheckpointStatus:
 
     @classmethod
     def of(cls, status: UpgradeStatus) -> CheckpointStatus:
-        mark = MARKS[status]
+        mark = UPGRADES[status]
         return cls(_KINDS.get(status, status), mark.glyph, mark.word)
 
 
@@ -81,56 +80,30 @@ def checkpoint_section(report: Report, pair: Changes) -> CheckpointSection | Non
         return None
     return CheckpointSection(
         summary=found.summary(),
-        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in MARKS if found.count(status)),
+        counts=tuple((CheckpointStatus.of(status), found.count(status)) for status in UPGRADES if found.count(status)),
         groups=tuple(_reason(report, group) for group in found.groups),
-        documented=tuple(_documented(report, found)),
+        documented=tuple(_reason(report, group) for group in found.documented_groups),
         known=len(found.documented),
         tried=found.tried,
-        abnormal=sum(len(group.cells) for group in found.groups),
+        abnormal=sum(group.count for group in found.groups),
     )
 
 
 def _reason(report: Report, group: CheckpointGroup) -> CheckpointReason:
+    entry, because = group.entry, group.because
+    if entry is not None and entry.bug:
+        because = f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
     return CheckpointReason(
         CheckpointStatus.of(group.status),
         group.error,
-        cut(_text(group.because, group.entry), _LONGEST),
-        _source(group.entry),
-        (group.entry.way_round or "") if group.entry is not None else "",
+        cut(because, _LONGEST),
+        SourceLink.of(entry.link) if entry is not None and entry.link else None,
+        (entry.way_round or "") if entry is not None else "",
         tuple(
-            _case(report, case, tuple(cell.cut for cell in group.cells if cell.case == case)) for case in group.cases
+            CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
+            for case, cuts in group.cases.items()
         ),
     )
-
-
-def _documented(report: Report, found: Checkpoints) -> Iterator[CheckpointReason]:
-    by_entry: dict[tuple[UpgradeStatus, DocumentedUpgrade], list[str]] = {}
-    for one in found.documented:
-        same = one.entry.model_copy(update={"from_": None, "to": None})
-        by_entry.setdefault((one.status, same), []).append(one.case)
-    for (status, entry), cases in sorted(by_entry.items(), key=lambda one: (one[0][0] != "refused", -len(one[1]))):
-        yield CheckpointReason(
-            CheckpointStatus.of(status),
-            "",
-            cut(_text(entry.because, entry), _LONGEST),
-            _source(entry),
-            entry.way_round or "",
-            tuple(_case(report, case, ()) for case in cases),
-        )
-
-
-def _case(report: Report, case: str, cuts: tuple[int, ...]) -> CheckpointCase:
-    return CheckpointCase(case, report.title(case), cuts, case in report.behaviours)
-
-
-def _text(because: str, entry: DocumentedUpgrade | None) -> str:
-    if entry is None or not entry.bug:
-        return because
-    return f"{BUG.glyph} known bug: {because}{'' if entry.link else entry.ticket}"
-
-
-def _source(entry: DocumentedUpgrade | None) -> SourceLink | None:
-    return SourceLink.of(entry.link) if entry is not None and entry.link else None
 
 
 @dataclass(frozen=True)
@@ -140,33 +113,24 @@ class CaseCheckpoint:
     origin: str
     to: str
     cut: int
-    status: CheckpointStatus
-    error: str
-    because: str
-    source: SourceLink | None
-    workaround: str
+    reason: CheckpointReason
 
 
 def checkpoints_of_case(report: Report, case: str) -> tuple[CaseCheckpoint, ...]:
     """What became of the checkpoints of a case, those that did not resume normally first."""
     titles = {target.name: target.title for target in report.targets}
-    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in _TOLD]
+    tried = UPGRADES.keys() - {"not-run", "not-applicable"}
+    cells = [cell for cell in report.results.upgrades if cell.case == case and cell.status in tried]
     cells.sort(key=lambda cell: cell.status in NORMAL)
-    return tuple(_of_case(cell, titles) for cell in cells)
-
-
-_TOLD = frozenset(MARKS) - {"not-run", "not-applicable"}
-
-
-def _of_case(cell: UpgradeCell, titles: dict[str, str]) -> CaseCheckpoint:
-    entry = cell.entry
-    return CaseCheckpoint(
-        titles.get(cell.origin, cell.origin),
-        titles.get(cell.to, cell.to),
-        cell.cut,
-        CheckpointStatus.of(cell.status),
-        cell.error.name if cell.error is not None else "",
-        cut(_text(entry.because, entry), _LONGEST) if entry is not None else "",
-        _source(entry),
-        (entry.way_round or "") if entry is not None else "",
+    return tuple(
+        CaseCheckpoint(
+            titles.get(cell.origin, cell.origin), titles.get(cell.to, cell.to), cell.cut, _reason(report, _alone(cell))
+        )
+        for cell in cells
     )
+
+
+def _alone(cell: UpgradeCell) -> CheckpointGroup:
+    """A cell for the page of its case, which tells findings elsewhere."""
+    because = cell.entry.because if cell.entry is not None else ""
+    return CheckpointGroup(cell.status, cell.error.name if cell.error is not None else "", because, cell.entry, {})

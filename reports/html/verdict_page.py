@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from reports.html.standalone_page import write_standalone
-
-
-class Statement(Protocol):
-    """One thing that was found; its kind is the status of a cell."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def glyph(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def details(self) -> tuple[str, ...]: ...
+from reports.results.status import Statement
 
 
 def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:

@@ -1,29 +1,16 @@
-"""The result of a soak: a record to keep, and its summary on a terminal."""
+"""The result of a soak: a record to keep."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from rich.console import Console
 
 from conformance.core.output_file import FileKind
 from conformance.invariants.catalogue import Invariant
 from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
-
-MARKS: Mapping[Status, tuple[str, str]] = {
-    "holds": ("●", "green"),
-    "broken": ("✗", "bold red"),
-    "silent": ("–", "dim"),
-}
-"""Status → glyph and style."""
-
-_INSTANTS = frozenset({"window_end", "watermark", "watermark_before", "before", "expected"})
-"""Columns of the invariants' violations that are ms since the epoch."""
-
 
 SOAK_RECORD = FileKind(
     "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None
@@ -102,38 +89,3 @@ class SoakRecord(_Record):
     def text(self) -> str:
         """The file."""
         return self.model_dump_json(indent=2, by_alias=True) + "\n"
-
-
-def show(record: SoakRecord, console: Console) -> None:
-    """Print a line for each invariant, with the rows that break it, and what became of the input rows."""
-    for invariant in record.invariants:
-        glyph, style = MARKS[invariant.status]
-        line = f"{glyph} {invariant.sentence}  ({invariant.looked:,} {invariant.what})"
-        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
-        for row in invariant.rows:
-            values = ", ".join(f"{name} {_value(name, value)}" for name, value in row.items())
-            console.print(f"    {values}", markup=False, highlight=False, soft_wrap=True)
-        if invariant.rows:
-            console.print(f"    {invariant.source}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    totals = record.totals
-    sign = "=" if totals.balanced else "≠"
-    console.print(
-        f"{totals.arrived:,} rows {sign} {totals.counted:,} counted + {totals.late:,} late + {totals.in_state:,} in state",
-        style=None if totals.balanced else "bold red",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    console.print(
-        f"Spark {record.spark}, seed {record.seed}: {record.rows:,} rows in {record.seconds:.0f} s, "
-        f"{record.rows / record.seconds:,.0f} rows per second, {record.kills} of {record.kills_wanted} kills",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _value(column: str, value: Any) -> str:
-    if column in _INSTANTS and value is not None:
-        return datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return str(value)

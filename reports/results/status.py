@@ -21,6 +21,17 @@ class Mark:
     """In the syntax of rich."""
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A line of an answer about one's own job or checkpoint, with the colour of a status."""
+
+    kind: Status
+    glyph: str
+    text: str
+    details: tuple[str, ...] = ()
+    """Lines below it."""
+
+
 MARKS: Mapping[Status, Mark] = {
     "conforms": Mark("●", "conforms", "green"),
     "differs": Mark("◆", "differs as documented", "cyan"),
@@ -41,3 +52,8 @@ GREEN: frozenset[Status] = AS_THE_CASE_SAYS | {"not-applicable"}
 
 DOES_NOT_CONFORM: frozenset[Status] = frozenset({"violates", "flaky"})
 NO_RESULT: frozenset[Status] = frozenset({"broken", "not-run"})
+
+
+def final_style(code: int) -> str:
+    """The colour of the line that ends a command's answer."""
+    return {0: "bold green", 1: "bold red"}.get(code, "bold yellow")

@@ -15,7 +15,7 @@ from conformance.judging.verdict import Status
 from reports.analysis.matrix import CellTotal, Matrix, summary
 from reports.results.reading import Results
 from reports.results.records import Cell, Target
-from reports.results.status import MARKS
+from reports.results.status import MARKS, final_style
 
 AS_EXPECTED = "as expected"
 NOT_AS_EXPECTED = "not as expected"
@@ -33,8 +33,7 @@ def show(results: Results, console: Console) -> None:
     for line in _findings(matrix):
         _print(console, line)
     _print(console, Text())
-    style = {0: "bold green", 1: "bold red"}.get(matrix.exit_code, "bold yellow")
-    _print(console, Text(summary(matrix), style=style))
+    _print(console, Text(summary(matrix), style=final_style(matrix.exit_code)))
 
 
 def draw(matrix: Matrix, console: Console) -> None:

@@ -77,6 +77,30 @@ def test_an_answer_to_the_case_of_today_is_published_whatever_it_is(
     assert "not as the case says: f/a on 3.5.3: violates" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("same", "status"), [(True, "conforms"), (False, "not-run")])
+def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_of_today(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], same: bool, status: str
+) -> None:
+    """Results keep no progress: whether the case of today is right about it is known only if it was the case that ran."""
+    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
+    digest = found.cells[0].case_digest if same else "1" * 64
+    asks = case(expect(rows=ROWS, progress={"eventTime.avg": 0}), id="f/a").model_copy(update={"digest": digest})
+    files = published(tmp_path / "patches", found, asks)
+    assert statuses(files["3"])["f/a", "spark-3.5.3"] == status
+    assert ("left out: f/a on 3.5.3: its metrics are not kept" in capsys.readouterr().err) != same
+
+
+def test_a_green_answer_is_not_kept_in_spite_of_what_is_found_today(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Entries of ``behaviours.yaml``, and the rules of judging, are not in the digest of a case."""
+    found = a.results(tmp_path / "run.jsonl", {"f/a": {"3.5.3": a.CALM}})
+    today = of("f/a", ROWS[:1]).model_copy(update={"digest": found.cells[0].case_digest})
+    files = published(tmp_path / "patches", found, today)
+    assert statuses(files["3"])["f/a", "spark-3.5.3"] == "violates"
+    assert "not as the case says: f/a on 3.5.3: violates" in capsys.readouterr().err
+
+
 def test_a_later_run_replaces_answers_but_not_by_silence(tmp_path: Path) -> None:
     first = a.results(tmp_path / "1.jsonl", {"f/a": {"3.5.3": a.CALM}, "f/b": {"3.5.3": a.CALM}})
     then = a.results(tmp_path / "2.jsonl", {"f/a": {"3.5.3": a.BROKEN}, "f/b": {"3.5.3": a.LOST}})

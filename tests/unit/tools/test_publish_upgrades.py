@@ -38,6 +38,12 @@ def cell(of_case: Case) -> UpgradeCell:
     return UpgradeCell.of(of_case, NAMES, verdict, seen)
 
 
+def again(seen: UpgradeCell, today: Case) -> UpgradeCell:
+    found = judged_again(seen, today)
+    assert found is not None
+    return found
+
+
 def header(*cells: UpgradeCell) -> Header:
     return Header(
         suite="5" * 64,
@@ -76,7 +82,7 @@ def test_a_checkpoint_that_connect_resumed_is_judged_by_what_the_case_says_of_co
     only_connect = of("f/refused", REFUSAL.model_copy(update={"resumed_by": "connect"}))
     seen = cell(only_connect).model_copy(update={"observation": SEEN.model_copy(update={"case": only_connect.id})})
     through = seen.model_copy(update={"to": f"{seen.to}-connect"})
-    assert [judged_again(one, only_connect).status for one in (seen, through)] == ["violates", "refused"]
+    assert [again(one, only_connect).status for one in (seen, through)] == ["violates", "refused"]
 
 
 def test_what_no_run_covers_is_announced(tmp_path: Path) -> None:
@@ -91,7 +97,7 @@ def test_an_answer_is_judged_by_the_case_of_today() -> None:
     seen = cell(of("f/a"))
     assert seen.status == "violates"
     today = of("f/a", REFUSAL).model_copy(update={"digest": "1" * 64})
-    found = judged_again(seen, today)
+    found = again(seen, today)
     assert (found.status, found.case_digest) == ("refused", "1" * 64)
 
 
@@ -129,6 +135,36 @@ def test_metrics_that_results_do_not_keep_were_judged_when_it_ran() -> None:
     verdict = judge_upgrade(CheckpointHandoff(asked, 2), PAIR, seen)
     assert [str(one.observed) for one in verdict.findings] == ["no such path"]
     wrong = UpgradeCell.of(asked, NAMES, verdict, seen)
-    assert judged_again(wrong, asked).status == "violates"
+    assert again(wrong, asked).status == "violates"
     resumed = wrong.model_copy(update={"status": "resumes", "findings": ()})
-    assert judged_again(resumed, asked).status == "resumes"
+    assert again(resumed, asked).status == "resumes"
+
+
+def test_metrics_that_an_earlier_case_was_judged_by_say_nothing_about_the_case_of_today(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = expect(rows=[["12:00", "12:10", 1]])
+    earlier = case(rows, expect(rows=[]), id="f/a", query=QUERY)
+    seen = observed(step(1, batch(0, window("12:00", "12:10", 1))), step(2, batch(1))).model_copy(
+        update={"case": "f/a"}
+    )
+    green = UpgradeCell.of(earlier, NAMES, judge_upgrade(CheckpointHandoff(earlier, 2), PAIR, seen), seen)
+    assert green.status == "resumes"
+    asks = case(rows, expect(rows=[], progress={"eventTime.avg": 0}), id="f/a", query=QUERY)
+    today = asks.model_copy(update={"digest": "1" * 64})
+    assert judged_again(green, today) is None
+    assert tuple(of_today([Results(header(), (), FOOTER, upgrades=(green,))], {"f/a": today})) == ()
+    assert "left out, as the case has changed: f/a, spark-3.5.9 to spark-4.3.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [((REFUSAL,), ()), ((REFUSAL,), (REFUSAL.model_copy(update={"error": None, "steps": {2: expect(rows=[])}}),))],
+)
+def test_a_refusal_that_no_entry_documents_any_more_is_not_published_as_documented(
+    then: tuple[Upgrade, ...], now: tuple[Upgrade, ...]
+) -> None:
+    """Entries of ``upgrades.yaml`` are not in the digest of a case."""
+    bare = slim(cell(of("f/a", *then)))
+    assert bare.status == "refused"
+    assert judged_again(bare, of("f/a", *now)) is None

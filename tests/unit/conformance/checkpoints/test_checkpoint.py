@@ -9,10 +9,9 @@ import pytest
 
 from conformance.checkpoints.awaiting import awaiting
 from conformance.checkpoints.checkpoint import Checkpoint, read
-from conformance.checkpoints.checkpoint_text import lines
-from conformance.checkpoints.errors import DamagedCheckpoint
-from conformance.checkpoints.files import NoSuchCheckpoint, open_files
+from conformance.checkpoints.files import DamagedCheckpoint, NoSuchCheckpoint, open_files
 from conformance.core.versions import SparkVersion
+from reports.terminal.checkpoint import lines
 from tests.support.checkpoints import schema, schema_v2, small, write
 
 V = SparkVersion.parse

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
-from conformance.own_job.handoffs import Handoff, Handoffs
+from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from conformance.own_job.known import Known, known
 from conformance.own_job.statements import record, statements
-from conformance.own_job.verdict import JobVerdict
+from conformance.own_job.verdict import Handoffs, JobVerdict
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
@@ -35,7 +35,7 @@ def test_a_query_that_fails_after_it_resumed_is_not_told_as_a_refused_checkpoint
         raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF", traceback="  fee = row['fee']"
     )
     error = ErrorSeen(stage="run", classes=("PythonException",), message="it raised", own_code=mistake)
-    one = Handoffs("fails", (3,), Handoff(3, "fails", error))
+    one = Handoffs((3,), CheckpointVerdict("fails later", error))
     told = next(line for line in statements(replace(found, handoffs=(one,)), about) if line.glyph == "✗")
     assert told.text == (
         f"the checkpoint resumes on {about.after.title}, then the query fails, handed over before step 3: "
@@ -54,3 +54,18 @@ def test_a_known_bug_has_its_workaround() -> None:
 def test_so_it_has_for_programs() -> None:
     bugs = {bug["link"]: bug["workaround"] for bug in record(*verdict())["known_bugs"]}
     assert bugs["SPARK-58904"] == WORKAROUND
+
+
+def test_a_checkpoint_that_resumes_has_no_details_and_one_with_other_rows_has_the_first_difference() -> None:
+    found, about = verdict()
+    handoffs = (
+        Handoffs((2,), CheckpointVerdict("resumed", difference="step 2: error")),
+        Handoffs((3,), CheckpointVerdict("other rows", difference="step 3, micro-batch 4: rows")),
+    )
+    resumed, other = (
+        one for one in statements(replace(found, handoffs=handoffs), None) if one.text.startswith("the checkpoint")
+    )
+    assert resumed.details == ()
+    assert other.details == (f"first difference from a restart on {about.before.title}: step 3, micro-batch 4: rows",)
+    checkpoints = record(replace(found, handoffs=handoffs), None)["checkpoints"]
+    assert [one["first_difference"] for one in checkpoints] == ["step 2: error", "step 3, micro-batch 4: rows"]

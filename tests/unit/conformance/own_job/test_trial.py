@@ -13,7 +13,7 @@ from conformance.own_job.sample import read_sample
 from conformance.own_job.session import TrialOptions, run_trial
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
-from conformance.own_job.verdict import judge_trial
+from conformance.own_job.verdict import judge_job
 from harness.runtimes.options import RuntimeOptions
 from reports.html.verdict_page import write_verdict
 from reports.results.reading import Results
@@ -45,7 +45,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_trial(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
         found = run_trial(case, OLD, NEW, TrialOptions(RuntimeOptions()), Silent())
-        return judge_trial(found, tmp_path, "conformance check")
+        return judge_job(found, tmp_path, "conformance check")
 
     return run
 
@@ -53,7 +53,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_job_that_does_the_same(tried, tmp_path: Path) -> None:
     verdict = tried("right")
     assert (verdict.answer, verdict.exit_code) == ("same", 0)
-    assert [(group.met, group.steps) for group in verdict.handoffs] == [("resumed", (2, 3, 4, 5, 6, 7))]
+    assert [(group.verdict.outcome, group.steps) for group in verdict.handoffs] == [("resumed", (2, 3, 4, 5, 6, 7))]
     assert summary(verdict) == "3.5.9 → 4.0.5: same rows; the checkpoint resumes"
     verdict.write(tmp_path / "results.jsonl")
     results = Results.read(tmp_path / "results.jsonl")
@@ -73,8 +73,8 @@ def test_a_checkpoint_that_resumes_with_other_rows(tried) -> None:
     verdict = tried("forgets-on-resume")
     assert (verdict.answer, verdict.exit_code) == ("same", 1)
     worst = verdict.handoffs[0]
-    assert worst.met == "other rows"
-    assert worst.shown.first is not None
+    assert worst.verdict.outcome == "other rows"
+    assert worst.verdict.difference
     assert record(verdict, None)["checkpoints"][0]["met"] == "other rows"
 
 
@@ -82,7 +82,7 @@ def test_a_checkpoint_that_is_refused(tried) -> None:
     verdict = tried("refuses-to-resume")
     assert verdict.exit_code == 1
     refused = verdict.handoffs[0]
-    assert (refused.met, refused.shown.error is not None) == ("refused", True)
+    assert (refused.verdict.outcome, refused.verdict.error is not None) == ("refused", True)
     assert "the checkpoint is refused" in summary(verdict)
 
 

@@ -12,6 +12,7 @@ from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Rest
 from harness.engine.engine import TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
 from harness.errors import HarnessError
+from reports.results.checkpoint_status import OF_A_CRASH
 from tests.support import observations
 from tests.support.crash_engine import CrashEngine
 
@@ -32,7 +33,7 @@ def crashed(tmp_path):
 
 
 def statuses(judged, *faults):
-    return Counter(verdict.status for image, verdict in judged if not faults or image.fault in faults)
+    return Counter(OF_A_CRASH[verdict.outcome] for image, verdict in judged if not faults or image.fault in faults)
 
 
 def test_an_engine_that_is_right_survives_every_kill(crashed):
@@ -44,7 +45,11 @@ def test_an_engine_that_is_right_survives_every_kill(crashed):
     assert statuses(judged, "stale").keys() == {"continues"}
     assert len(judged) == len(recorded.images) > recorded.operations
     (lost,) = (verdict for image, verdict in judged if image.fault == "lost" and image.operation.endswith(".delta"))
-    assert (lost.status, lost.error, lost.why) == ("refused", "IllegalStateException", "3.delta is damaged")
+    assert (OF_A_CRASH[lost.outcome], lost.error.name, lost.why) == (
+        "refused",
+        "IllegalStateException",
+        "3.delta is damaged",
+    )
 
 
 @pytest.mark.parametrize("step", [1, 2, 4])
@@ -68,7 +73,7 @@ def test_a_replay_that_does_not_start_from_the_old_state_counts_rows_twice(crash
     _, judged = crashed("counts-twice")
     assert statuses(judged, "killed")["violates"] > 0
     # The sink had got the first attempt's rows when the commit was begun.
-    assert any("emitted other rows when it ran again" in verdict.why for _, verdict in judged)
+    assert any("emitted other rows when it ran again" in verdict.difference for _, verdict in judged)
 
 
 def test_what_a_stop_does_is_no_fault_of_a_query_that_starts_twice(crashed):
@@ -84,7 +89,7 @@ def test_an_engine_that_dies_or_cannot_say_what_is_wrong_is_unclear(crashed):
         found = statuses(judged)
         assert found["unclear"] > 0
         assert not found["violates"]
-        assert {verdict.error for _, verdict in judged if verdict.status == "unclear"} == {error}
+        assert {verdict.error.name for _, verdict in judged if verdict.outcome == "unclear"} == {error}
 
 
 TOPIC = CASE.model_copy(update={"topics": {"events": KafkaSource(partitions=1)}})

@@ -20,11 +20,12 @@ from conformance.runner.upgrade_session import JudgeUpgrades, handoff_cells
 from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
+from reports.results.checkpoint_status import of_upgrades
 from reports.results.errors import MissingCells, TruncatedResults
 from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
-from reports.results.upgrades import exit_code, show, summary
 from reports.results.writing import ResultsWriter
+from reports.terminal.upgrades import show, summary
 from tests.support.miniature.target import SPARK_359
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 
@@ -276,14 +277,14 @@ def results_of(tmp_path, seen, finish=True):
     [
         ("right", "", 0, "● 1 of 1 checkpoint resumed: (no family)"),
         ("refuses-to-resume", REFUSED, 0, "workaround: start with a new checkpoint"),
-        ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected: STATE_NOT_COMPATIBLE"),
-        ("dies", "", 3, "! 1 checkpoint without an answer"),
+        ("refuses-to-resume", "", 1, "✗ 1 checkpoint not as expected with STATE_NOT_COMPATIBLE"),
+        ("dies", "", 3, "! 1 checkpoint broken: the harness or your code failed"),
     ],
 )
 def test_the_printed_matrix(tmp_path, new, more, code, said):
     seen, _ = handed_over(tmp_path, case_with(tmp_path, more), new=new, each=False)
     results = Results.read(results_of(tmp_path, seen))
-    assert exit_code(results) == code
+    assert of_upgrades(cell.status for cell in results.upgrades) == code
     console = Console(file=io.StringIO(), width=120)
     show(results, console)
     assert said in console.file.getvalue()
@@ -310,7 +311,8 @@ def test_the_command(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["upgrade", "cases", "--from", "3.5.9", "--to", "4.0.5"])
     assert done.exit_code == 0, done.output
     assert (
-        "1 checkpoint refused: STATE_NOT_COMPATIBLE — the format of the state is another (SPARK-57003)" in done.output
+        "1 checkpoint refused, as documented with STATE_NOT_COMPATIBLE: the format of the state is another (SPARK-57003)"
+        in done.output
     )
     assert Results.read(tmp_path / "upgrades.jsonl").upgrades[0].status == "refused"
 

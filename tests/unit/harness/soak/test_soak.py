@@ -13,7 +13,8 @@ from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program
 from harness.soak.engine import SoakEngine
-from reports.results.soak import InvariantRecord, SoakRecord, show
+from reports.results.soak import InvariantRecord, SoakRecord
+from reports.terminal.soak import show
 from tests.support.miniature.target import SPARK_359
 from tests.support.soak_engines import FakeEngines
 

@@ -42,7 +42,7 @@ def test_the_worst_come_first_and_the_same_reason_once() -> None:
     cells = [cell("f/a", "resumes"), cell("f/b", "refused"), cell("f/c", "refused"), cell("f/d", "violates")]
     found = checkpoints(cells, (), OLD, NEW)
     assert found is not None
-    assert [(group.status, group.error, group.cases) for group in found.groups] == [
+    assert [(group.status, group.error, tuple(group.cases)) for group in found.groups] == [
         ("violates", "", ("f/d",)),
         ("refused", "Incompatible", ("f/b", "f/c")),
     ]

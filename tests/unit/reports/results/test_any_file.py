@@ -35,8 +35,8 @@ from reports.html.writer import write_one_file
 from reports.results.compression import open_results
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
-from reports.results.upgrades import show as show_upgrades
 from reports.terminal.matrix import show
+from reports.terminal.upgrades import show as show_upgrades
 from tests.support import cells as a
 from tests.support.effort import sample
 

@@ -1,23 +1,20 @@
-"""A checkpoint in words."""
+"""A checkpoint for a terminal, and the same as JSON for programs; and what awaits it on another version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from rich.text import Text
 
-from conformance.checkpoints.awaiting import AwaitingChange, Effect
-from conformance.checkpoints.checkpoint import Checkpoint
-from conformance.checkpoints.state import StateOperator, StateStore
-from conformance.checkpoints.writer import lines_of_writer
+from conformance.checkpoints.awaiting import AwaitingChange
+from conformance.checkpoints.checkpoint import Checkpoint, lines_of_writer
+from conformance.checkpoints.state import Field, StateOperator, StateStore
 from conformance.core.wording import counted
+from reports.results.checkpoint_status import OUTCOMES
+from reports.results.status import MARKS, Statement
 
-_MARKS: dict[Effect, tuple[str, str]] = {
-    "refused": ("✗", "red"),
-    "may be refused": ("▲", "yellow"),
-    "changes": ("◆", "blue"),
-}
 _WIDTH = 16
 """Columns of the labels."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -34,7 +31,7 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
     yield from _labelled("query id", [checkpoint.query_id or "missing: there is no file `metadata`"])
     yield from _labelled("last run by", [_writer(checkpoint)])
     yield from _labelled("micro-batch", [_micro_batch(checkpoint, now)])
-    yield from _labelled("watermark", [instant(checkpoint.watermark_ms) if checkpoint.watermark_ms else "none yet"])
+    yield from _labelled("watermark", [_instant(checkpoint.watermark_ms) if checkpoint.watermark_ms else "none yet"])
     sources = [
         f"{source.name}: {source.kind}, {source.offset}" if source.offset else f"{source.name}: nothing read yet"
         for source in checkpoint.sources
@@ -47,24 +44,23 @@ def lines(checkpoint: Checkpoint, now: datetime) -> Iterator[Text]:
     yield from _labelled("size", [_size(checkpoint.size)])
 
 
-def awaiting_lines(changes: Iterable[AwaitingChange], version: str) -> Iterator[Text]:
-    """What awaits the checkpoint on a version."""
-    yield Text()
-    yield Text(f"On Spark {version}", style="bold")
-    found = list(changes)
-    for change in found:
-        mark, style = _MARKS[change.effect]
+def awaiting_statements(changes: Iterable[AwaitingChange]) -> Iterator[Statement]:
+    """What awaits a checkpoint on a version, a statement each."""
+    for change in changes:
+        details = [f"workaround: {change.workaround}"] if change.workaround else []
+        details += [f"shown by the case {change.case}"] if change.case else []
         error = f" with {change.error}" if change.error else ""
-        yield Text(f"  {mark} {change.effect}{error}: {change.because} ({change.link})", style=style)
-        if change.workaround:
-            yield Text(f"    workaround: {change.workaround}")
-        if change.case:
-            yield Text(f"    shown by the case {change.case}")
-    if not any(change.effect != "changes" for change in found):
-        yield Text("  ● no known reason to refuse it", style="green")
+        text = f"{change.effect}{error}: {change.reason}"
+        match change.effect:
+            case "refused":
+                yield Statement("violates", OUTCOMES["refused"].glyph, text, tuple(details))
+            case "may be refused":
+                yield Statement("bug", MARKS["bug"].glyph, text, tuple(details))
+            case "changes":
+                yield Statement("differs", MARKS["differs"].glyph, text, tuple(details))
 
 
-def instant(ms: int) -> str:
+def _instant(ms: int) -> str:
     """``2024-01-01 12:20:00 UTC``, of milliseconds since 1970."""
     try:
         at = datetime.fromtimestamp(ms / 1000, UTC)
@@ -91,7 +87,7 @@ def _micro_batch(checkpoint: Checkpoint, now: datetime) -> str:
         return "none was planned"
     planned = checkpoint.planned
     state = "planned and not committed: it runs again at the restart" if checkpoint.unfinished else "committed"
-    return f"{planned.batch}, {state}; planned {instant(planned.planned_ms)}{_ago(planned.planned_ms, now)}"
+    return f"{planned.batch}, {state}; planned {_instant(planned.planned_ms)}{_ago(planned.planned_ms, now)}"
 
 
 def _ago(ms: int, now: datetime) -> str:
@@ -124,3 +120,57 @@ def _size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} {_UNITS[-1]}"
+
+
+def record(checkpoint: Checkpoint, changes: Iterable[AwaitingChange], to: str | None) -> dict[str, Any]:
+    """Everything known of a checkpoint, and what awaits it on the version ``to``, if one is given. Times are in ms since 1970."""
+    return {
+        "checkpoint": checkpoint.where,
+        "queryId": checkpoint.query_id,
+        "lines": list(lines_of_writer(checkpoint)),
+        "planned": checkpoint.planned and {"batch": checkpoint.planned.batch, "ms": checkpoint.planned.planned_ms},
+        "committed": checkpoint.committed and {"batch": checkpoint.committed.batch},
+        "unfinished": checkpoint.unfinished,
+        "watermarkMs": checkpoint.watermark_ms or None,
+        "sources": [_picked(source, "name", "kind", "offset") for source in checkpoint.sources],
+        "settings": dict(checkpoint.settings),
+        "operators": [_operator_record(operator) for operator in checkpoint.operators],
+        "bytes": checkpoint.size,
+        **({"to": to, "awaiting": [_change(change) for change in changes]} if to is not None else {}),
+    }
+
+
+def _picked(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
+
+
+def _operator_record(operator: StateOperator) -> dict[str, Any]:
+    return {
+        **_picked(operator, "number", "name"),
+        "metadataFormat": operator.format,
+        "stores": [
+            {
+                **_picked(store, "name", "provider", "partitions"),
+                "versions": list(store.versions) if store.versions else None,
+                "bytes": store.size,
+                "schemas": [
+                    {
+                        **_picked(schema, "family", "format"),
+                        "key": list(map(_field, schema.key)),
+                        "value": list(map(_field, schema.value)),
+                    }
+                    for schema in store.schemas
+                ],
+            }
+            for store in operator.stores
+        ],
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return _picked(field, "name", "type", "nullable")
+
+
+def _change(change: AwaitingChange) -> dict[str, Any]:
+    known = _picked(change, "effect", "error", "because", "link")
+    return {**known, "wayRound": change.workaround, "case": change.case}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,39 +12,13 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import INDENT, described
 from conformance.judging.handoff_verdict import UpgradeStatus
+from reports.analysis.checkpoints import CheckpointGroup, groups_of
+from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.results.records import UpgradeCell
-from reports.results.status import MARKS as OF_A_CELL
-from reports.results.status import Mark
-
-MARKS: Mapping[UpgradeStatus, Mark] = {
-    "resumes": Mark("●", "resumed", "green"),
-    "differs": Mark("◆", "resumed with other results, as documented", "cyan"),
-    "refused": Mark("⊘", "refused, as documented", "yellow"),
-    "unsupported": Mark("–", "unsupported, as documented", "blue"),
-    "violates": Mark("✗", "not as expected", "bold red"),
-    "broken": Mark("!", "broken: the harness or your code failed", "bold yellow"),
-    "not-applicable": Mark("·", "no checkpoint", "dim"),
-    "not-run": Mark("?", "not run", "yellow"),
-}
-"""Every status, in display order."""
-
-BUG = OF_A_CELL["bug"]
-"""For a cell whose entry names a known bug, with any status."""
-
-EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
+from reports.results.status import final_style
 
 _MOST_CASES = 3
-
-
-def exit_code(results: Results) -> int:
-    """0 if everything is as the cases say, 1 if something is not, 3 if that is unknown."""
-    found = {cell.status for cell in results.upgrades}
-    if "violates" in found:
-        return 1
-    if found - EXPECTED or found <= {"not-applicable"}:
-        return 3
-    return 0
 
 
 def show(results: Results, console: Console) -> None:
@@ -53,15 +27,17 @@ def show(results: Results, console: Console) -> None:
     for line in _table(cells):
         _print(console, line)
     _print(console, Text())
-    for mark, count in _legend(cells):
-        _print(console, Text(f"{mark.glyph} {mark.word} {count}", style=mark.style))
+    counts = Counter(cell.status for cell in cells)
+    for status, mark in UPGRADES.items():
+        if counts[status]:
+            _print(console, Text(f"{mark.glyph} {mark.word} {counts[status]}", style=mark.style))
     for line in _unexpected(cells):
         _print(console, line)
     for line in _by_pair(cells):
         _print(console, line)
     _print(console, Text())
-    style = {0: "bold green", 1: "bold red"}.get(exit_code(results), "bold yellow")
-    _print(console, Text(summary(results), style=style))
+    code = of_upgrades(cell.status for cell in cells)
+    _print(console, Text(summary(results), style=final_style(code)))
 
 
 def summary(results: Results) -> str:
@@ -70,8 +46,10 @@ def summary(results: Results) -> str:
     size = f"{counted(len(results.header.cuts), 'case')} × {counted(len(results.header.pairs), 'version change')}"
     if not results.upgrades or set(counts) <= {"not-applicable"}:
         return f"{size}: no checkpoint was handed over"
-    good = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status in EXPECTED and counts[status]]
-    bad = [f"{counts[status]} {MARKS[status].word}" for status in MARKS if status not in EXPECTED and counts[status]]
+    good = [f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status in EXPECTED and counts[status]]
+    bad = [
+        f"{counts[status]} {UPGRADES[status].word}" for status in UPGRADES if status not in EXPECTED and counts[status]
+    ]
     return f"{size}: {', '.join(good)}; {', '.join(bad) or '0 not as expected'}"
 
 
@@ -106,15 +84,10 @@ def _table(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
 def _tally(counts: Counter[UpgradeStatus]) -> Text:
     """``240● 12⊘``: how many cells have each status."""
     text = Text()
-    for status, mark in MARKS.items():
+    for status, mark in UPGRADES.items():
         if counts[status] and status != "not-applicable":
             text.append(" " if text else "").append(f"{counts[status]}{mark.glyph}", style=mark.style)
     return text or Text("·", style="dim")
-
-
-def _legend(cells: Iterable[UpgradeCell]) -> Iterator[tuple[Mark, int]]:
-    counts = Counter(cell.status for cell in cells)
-    return ((mark, counts[status]) for status, mark in MARKS.items() if counts[status])
 
 
 def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
@@ -127,7 +100,7 @@ def _unexpected(cells: Iterable[UpgradeCell]) -> Iterator[Text]:
                 f"{cell.case}, step {cell.cut},"
             )
     for (origin, to, status, evidence), which in same_findings.items():
-        mark = MARKS[status]
+        mark = UPGRADES[status]
         cases = which[0] if len(which) == 1 else f"{len(which)} cases, from {which[0]} to {which[-1]}"
         yield Text()
         yield Text(f"{mark.glyph} {cases} {_short(origin)} → {_short(to)}: {mark.word}", style=mark.style)
@@ -151,36 +124,32 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
         if resumed:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
-            yield Text(f"{INDENT}{MARKS['resumes'].glyph} {number} resumed: {families}")
-        yield from _grouped(here, "refused", lambda cell: f"refused: {_error(cell)}")
-        yield from _grouped(here, "unsupported", lambda cell: f"unsupported: {' '.join(cell.notes)}")
-        yield from _grouped(here, "differs", lambda _: "resumed with other results")
-        yield from _grouped(here, "violates", lambda cell: f"not as expected: {_error(cell) or 'other results'}")
-        yield from _grouped(here, "broken", lambda _: "without an answer")
+            yield Text(f"{INDENT}{UPGRADES['resumes'].glyph} {number} resumed: {families}")
+        # Findings and notes of unexpected cells stand above.
+        told = [cell if cell.status in EXPECTED else cell.model_copy(update={"notes": ()}) for cell in here]
+        for group in groups_of(told, findings=False):
+            yield from group_lines(group)
 
 
-def _grouped(cells: Sequence[UpgradeCell], status: UpgradeStatus, why: Callable[[UpgradeCell], str]) -> Iterator[Text]:
-    groups: dict[tuple[str, str], list[UpgradeCell]] = {}
-    for cell in cells:
-        if cell.status == status:
-            known = f"{BUG.glyph} known bug: " if cell.entry and cell.entry.bug else ""
-            because = f" — {known}{cell.entry.because}" if cell.entry else ""
-            link = cell.entry.ticket if cell.entry else ""
-            workaround = cell.entry.way_round if cell.entry and cell.entry.way_round else ""
-            groups.setdefault((why(cell) + because + link, workaround), []).append(cell)
-    for (reason, workaround), grouped in groups.items():
-        mark = MARKS[status]
-        yield Text(f"{INDENT}{mark.glyph} {counted(len(grouped), 'checkpoint')} {reason}", style=mark.style)
-        names = [cell.case for cell in grouped]
-        more = f" and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
-        yield Text(f"{INDENT * 2}{', '.join(names[:_MOST_CASES])}{more}")
-        if workaround:
-            yield Text(f"{INDENT * 2}workaround: {workaround}")
+def group_lines(group: CheckpointGroup, *, not_run: bool = False) -> Iterator[Text]:
+    """Checkpoints with the same answer: how many, why, some of their cases, and how to go on.
 
-
-def _error(cell: UpgradeCell) -> str:
-    """The name to search for."""
-    return "" if cell.error is None else cell.error.title
+    Args:
+        group: the checkpoints.
+        not_run: whether a case documents it and no run covers it.
+    """
+    mark, entry = UPGRADES[group.status], group.entry
+    error = f" with {group.error}" if group.error else ""
+    where = ", not run between these versions" if not_run else ""
+    bug = f"{BUG.glyph} known bug: " if entry is not None and entry.bug else ""
+    because = f": {bug}{group.because}{entry.ticket if entry is not None else ''}" if group.because else ""
+    count = counted(group.count, "checkpoint")
+    yield Text(f"{INDENT}{mark.glyph} {count} {mark.word}{error}{where}{because}", style=mark.style)
+    cases = tuple(group.cases)
+    more = f" and {len(cases) - _MOST_CASES} more" if len(cases) > _MOST_CASES else ""
+    yield Text(f"{INDENT * 3}{', '.join(cases[:_MOST_CASES])}{more}")
+    if entry is not None and entry.way_round:
+        yield Text(f"{INDENT * 3}workaround: {entry.way_round}")
 
 
 def _by_version(name: str) -> SparkVersion:

@@ -1,0 +1,73 @@
+"""The table of crashes: how queries went on, by case and by fault, and what must not be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from conformance.checkpoints.crash_images import FAULTS
+from conformance.core.wording import counted
+from reports.results.checkpoint_status import CRASHES
+from reports.results.crash import CrashRecord, CrashRecords
+from reports.results.status import final_style
+
+
+def show(records: CrashRecords, console: Console) -> None:
+    """Print a table by case and one by fault, then what must not be."""
+    console.print(_table("case", records.records, _by_case(records.records)))
+    console.print(_table("fault", records.records, _by_fault(records.records)))
+    for status in ("violates", "unclear", "broken"):
+        for line in _examples([record for record in records.records if record.status == status]):
+            console.print(Text(line, style=CRASHES[status].style), soft_wrap=True)
+    refused = Counter(record.error for record in records.records if record.status == "refused")
+    if refused:
+        named = ", ".join(f"{name} {count}" for name, count in refused.most_common())
+        console.print(Text(f"refused with: {named}", style="dim"), soft_wrap=True)
+    console.print(Text(summary(records), style=final_style(records.exit_code)), soft_wrap=True)
+
+
+def summary(records: CrashRecords) -> str:
+    """``431 images: 402 resumed with the same rows, 29 refused with a named error``"""
+    counts = Counter(record.status for record in records.records)
+    parts = [f"{counts[status]} {CRASHES[status].word}" for status in CRASHES if counts[status]]
+    return f"{counted(len(records.records), 'image')}: {', '.join(parts)}"
+
+
+def _by_case(records: Iterable[CrashRecord]) -> dict[str, list[CrashRecord]]:
+    found: dict[str, list[CrashRecord]] = {}
+    for record in records:
+        found.setdefault(f"{record.target} {record.state_store} {record.case}", []).append(record)
+    return found
+
+
+def _by_fault(records: Iterable[CrashRecord]) -> dict[str, list[CrashRecord]]:
+    records = list(records)
+    return {fault: [record for record in records if record.fault == fault] for fault in FAULTS}
+
+
+def _table(what: str, records: Iterable[CrashRecord], groups: Mapping[str, list[CrashRecord]]) -> Table:
+    statuses = [status for status in CRASHES if any(record.status == status for record in records)]
+    table = Table(box=None, pad_edge=False)
+    table.add_column(what, overflow="fold")
+    for heading in ("images", *statuses):
+        table.add_column(heading, justify="right")
+    for name, group in groups.items():
+        counts = Counter(record.status for record in group)
+        cells = [
+            Text(str(counts[status]), style=CRASHES[status].style if counts[status] else "dim") for status in statuses
+        ]
+        table.add_row(Text(name), str(len(group)), *cells)
+    return table
+
+
+def _examples(records: list[CrashRecord]) -> Iterator[str]:
+    """One of each kind: of each version, store and error."""
+    kinds: dict[tuple[str, str, str], list[CrashRecord]] = {}
+    for record in records:
+        kinds.setdefault((record.target, record.state_store, record.error), []).append(record)
+    for group in kinds.values():
+        yield f"{group[0]}{f'; and {len(group) - 1} more like this' if group[1:] else ''}"

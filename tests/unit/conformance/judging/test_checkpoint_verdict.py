@@ -1,0 +1,158 @@
+"""The verdict on a checkpoint that was resumed: the same rows, other rows, or an error."""
+
+import pytest
+
+from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError
+from conformance.judging.checkpoint_verdict import Reference, Restart, is_named, judge_crash, resumed_at
+from tests.support import observations
+from tests.support.observations import COLUMNS, step, window
+
+A, B, C = ('["a"]',), ('["b"]',), ('["c"]',)
+REFERENCE = {4: A, 5: (), 6: B, 7: C}
+
+
+def batch(id, *rows):
+    return observations.batch(id, *((row,) for row in rows))
+
+
+def failed(*classes, message="something"):
+    return ErrorSeen(stage="run", classes=classes, message=message)
+
+
+def seen(*batches, **keys):
+    return observations.observed(observations.step(2, *batches, **keys))
+
+
+def judged(before, observation, *more):
+    return judge_crash(Restart(before, observation), [Reference(REFERENCE), *more])
+
+
+def test_a_replay_with_the_same_rows_continues():
+    assert judged({4: A}, seen(batch(4, "a"), batch(5), batch(6, "b"), batch(7, "c"))).outcome == "resumed"
+    assert judged({}, seen(batch(4, "a"), batch(6, "b"), batch(7, "c"))).outcome == "resumed"
+
+
+@pytest.mark.parametrize(
+    ("before", "batches", "why"),
+    [
+        ({}, [batch(4, "b"), batch(6, "b"), batch(7, "c")], 'micro-batch 4: 1 row lost: ["a"]; 1 row added: ["b"]'),
+        ({4: A}, [batch(4, "b"), batch(6, "b"), batch(7, "c")], "micro-batch 4 emitted other rows when it ran again"),
+        ({}, [batch(6, "b"), batch(7, "c")], 'micro-batch 4: 1 row lost: ["a"]'),
+        ({4: A}, [batch(6, "b", "b"), batch(7, "c")], 'micro-batch 6: 1 row added: ["b"]'),
+        ({4: A}, [batch(6, "b")], 'micro-batch 7: 1 row lost: ["c"]'),
+    ],
+)
+def test_other_and_lost_rows_violate(before, batches, why):
+    verdict = judged(before, seen(*batches))
+    assert verdict.outcome == "other rows"
+    assert verdict.why.startswith(why)
+
+
+def test_a_query_that_stops_between_two_micro_batches_has_a_reference_of_its_own():
+    # The micro-batch without rows is left out at a restart, so its rows come with the next data.
+    late = seen(batch(5, "b", "c"))
+    assert judged({4: A}, late).outcome == "other rows"
+    verdict = judged({4: A}, late, Reference({4: A, 5: (*B, *C)}, frozenset({4})))
+    assert verdict.outcome == "resumed"
+    assert verdict.why.startswith("as after a stop between two micro-batches: micro-batch 5: 2 rows added")
+    # It says nothing of a crash before that point.
+    assert (
+        judged({}, seen(batch(4, "a"), batch(5, "b", "c")), Reference({4: A, 5: (*B, *C)}, frozenset({4}))).outcome
+        == "other rows"
+    )
+
+
+def test_rows_that_came_before_a_refusal_must_be_right_too():
+    error = failed("IllegalStateException", message="batch 6 is gone")
+    assert judged({}, seen(batch(4, "a"), error=error)).outcome == "fails later"
+    wrong = judged({}, seen(batch(4, "x"), error=error))
+    assert (wrong.outcome, wrong.error, wrong.batch) == ("other rows", error, 4)
+    # The sink got them, although the micro-batch was never committed.
+    uncommitted = seen(error=error, interrupted=Interrupted(id=4, rows=(("x",),)))
+    assert judged({}, uncommitted).outcome == "other rows"
+    assert judged({}, seen(error=error, interrupted=Interrupted(id=4, rows=(("a",),)))).outcome == "fails later"
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        (failed("StreamingQueryException", "IllegalStateException"), True),
+        (failed("SparkException", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED", "NullPointerException"), True),
+        (failed("StreamingQueryException", "EOFException", message="Stream ended"), False),
+        (failed("StreamingQueryException", "EOFException", message="<case>/checkpoint/state/0/0/3.delta"), True),
+        (failed("StreamingQueryException", "NullPointerException"), False),
+        (failed(), False),
+    ],
+)
+def test_a_named_error_says_what_is_wrong(error, named):
+    assert is_named(error) is named
+    assert judged({}, seen(error=error)).outcome == ("refused" if named else "unclear")
+
+
+ERROR = ErrorSeen(stage="run", classes=("STATE_STORE_GONE",), message="it is gone")
+
+
+def resumed(total: int = 1, **keys: object) -> Observation:
+    steps = (step(1, observations.batch(0)), step(2, observations.batch(1, window("12:00", "12:10", total), **keys)))
+    return Observation.of("case", COLUMNS, steps)
+
+
+def refused() -> Observation:
+    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=ERROR)))
+
+
+MISTAKE = ErrorSeen(
+    stage="run",
+    classes=("PythonException",),
+    message="it raised",
+    own_code=OwnCodeError(raised="KeyError('fee')", at="acme/totals.py:12", during="in a UDF"),
+)
+
+
+def failed_later(error: ErrorSeen = ERROR) -> Observation:
+    steps = (
+        step(1, observations.batch(0)),
+        step(2, observations.batch(1, window("12:00", "12:10", 1))),
+        step(3, error=error),
+    )
+    return Observation.of("case", COLUMNS, steps)
+
+
+def with_a_mistake() -> Observation:
+    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=MISTAKE)))
+
+
+def unclear() -> Observation:
+    error = failed("StreamingQueryException", "EOFException", message="Stream ended")
+    return Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2, error=error)))
+
+
+@pytest.mark.parametrize(
+    ("restarted", "seen", "outcome", "batch"),
+    [
+        (resumed(), resumed(), "resumed", 1),
+        (None, resumed(), "resumed", 1),
+        (resumed(), resumed(2), "other rows", 1),
+        (resumed(), resumed(state=(7,)), "resumed", 1),
+        (resumed(), refused(), "refused", None),
+        (None, refused(), "refused", None),
+        (resumed(), unclear(), "unclear", None),
+        (resumed(), failed_later(), "fails later", 1),
+        (resumed(), with_a_mistake(), "fails later", None),
+        (resumed(), None, "no answer", None),
+        (None, Observation.of("case", COLUMNS, (step(1, observations.batch(0)), step(2))), "no answer", None),
+    ],
+)
+def test_a_checkpoint_that_another_version_resumed(restarted, seen, outcome, batch):
+    verdict = resumed_at(2, seen, restarted, "the engine was lost")
+    assert (verdict.outcome, verdict.batch, verdict.fails_anyway) == (outcome, batch, False)
+    assert bool(verdict.difference) == (outcome == "other rows")
+    assert bool(verdict.reason) == (outcome == "no answer")
+
+
+def test_a_query_that_fails_where_its_checkpoint_was_written_fails_anyway():
+    verdict = resumed_at(2, refused(), refused())
+    assert (verdict.outcome, verdict.fails_anyway, verdict.error) == ("refused", True, ERROR)
+    better = resumed_at(2, resumed(), refused())
+    assert (better.outcome, better.fails_anyway) == ("resumed", False)
+    assert "STATE_STORE_GONE" in better.difference
