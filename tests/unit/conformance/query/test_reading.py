@@ -258,6 +258,19 @@ class TestSql:
     def test_operators(self, statement: str, kinds: list[type]) -> None:
         assert [type(one) for one in sql(statement).operators] == kinds
 
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "SELECT (SELECT max(amount) FROM v) AS most FROM v",
+            "SELECT * FROM STREAM(v)",
+            "SELECT * FROM v, LATERAL (SELECT 1)",
+            "SELECT * FROM v LATERAL VIEW explode(array(1)) AS one",
+            "INSERT INTO t SELECT * FROM v",
+        ],
+    )
+    def test_what_is_not_followed_is_not_read(self, statement: str) -> None:
+        assert len(sql(statement).unread) == 1
+
     def test_a_statement_that_sqlglot_cannot_parse_is_not_read(self) -> None:
         found = sql("SELECT id FROM v JOIN c APPROX NEAREST 1 BY DISTANCE amount", c=[{"from": "clicks"}])
         assert len(found.unread) == 1

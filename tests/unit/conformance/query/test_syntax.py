@@ -45,7 +45,10 @@ def test_watermark_clauses(text: str, expected: list[tuple[str, WatermarkClause]
 
 
 def test_a_sample_is_no_watermark() -> None:
-    assert clauses("SELECT * FROM e TABLESAMPLE (3 ROWS)") == []
+    text = (
+        "SELECT * FROM e WATERMARK t DELAY OF INTERVAL 1 DAY JOIN f TABLESAMPLE (0 ROWS) JOIN g TABLESAMPLE (5 PERCENT)"
+    )
+    assert clauses(text) == [("e", WatermarkClause("t", None, "INTERVAL 1 DAY"))]
 
 
 def test_group_by_window_is_a_call() -> None:
