@@ -253,6 +253,8 @@ class Reader:
         if clause is not None:
             self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
             self._expressions(clause.of)
+            if clause.name:  # a computed column, which hides one of this name
+                rows = replace(rows, columns={**rows.columns, clause.name.lower(): None})
         return rows
 
     def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:

@@ -210,6 +210,13 @@ class TestSql:
         assert found.windows == (TEN_MINUTES,)
         assert found.aggregations == (Aggregation(("window(event_time, '10 minutes')",), (TEN_MINUTES,)),)
 
+    def test_the_column_that_a_watermark_clause_adds_is_computed(self) -> None:
+        found = sql(
+            "SELECT count(*) FROM v WATERMARK timestamp_seconds(amount) AS event_time DELAY OF INTERVAL 1 DAY "
+            "GROUP BY window(event_time, '10 minutes')"
+        )
+        assert [one.streams for one in found.windows] == [None]
+
     def test_a_window_in_the_select_list_is_the_key(self) -> None:
         found = sql(
             "SELECT window(event_time, '10 minutes') AS w, count(*) FROM v GROUP BY window(event_time, '10 minutes')"
