@@ -181,7 +181,7 @@ class Reader:
 
     def _query(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
         views = {**views}
-        clause = tree.args.get("with_")
+        clause = tree.args.get("with_") or tree.args.get("with")
         for common in clause.expressions if clause else ():
             views[common.alias.lower()] = self._query(common.this, views)
         match tree:
@@ -203,7 +203,7 @@ class Reader:
         return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
 
     def _select(self, tree: exp.Select, views: Mapping[str, _Rows]) -> _Rows:
-        source = tree.args.get("from_")
+        source = tree.args.get("from_") or tree.args.get("from")
         rows = self._relation(source.this, views) if source else _Rows(is_stream=False)
         for join in tree.args.get("joins") or ():
             kind = _JOINS.get(join.kind) or _JOINS.get(join.side, "inner")
@@ -220,6 +220,7 @@ class Reader:
                     other = self._query(query, views)
                     rows = self._joined(rows, other, "leftAnti" if negated else "leftSemi", "")
         group, items = tree.args.get("group"), tree.expressions
+        self.unread.extend(f"the subquery {written(query)}" for item in items for query in item.find_all(exp.Subquery))
         # An aggregate function with OVER aggregates nothing.
         calls = (call for item in items for call in item.find_all(exp.AggFunc) if call.parent_select is tree)
         if group is not None or not all(isinstance(call.parent, exp.Window) for call in calls):
@@ -241,16 +242,19 @@ class Reader:
     def _relation(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
         if isinstance(tree, exp.Subquery):
             rows = self._query(tree.this, views)
-        elif isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Func):
+        elif isinstance(tree, exp.Table | exp.Values) and (not isinstance(tree.this, exp.Func) or tree.name == "range"):
             rows = views.get(tree.name.lower(), _Rows(is_stream=False))
         else:
-            rows = _Rows(is_stream=False)
+            self.unread.append(f"the relation {written(tree)}")
+            rows = _Rows()
         for join in tree.args.get("joins") or ():
             rows = self._joined(rows, self._relation(join.this, views), "inner", "")
         clause = watermark_of(tree)
         if clause is not None:
             self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
             self._expressions(clause.of)
+            if clause.name:  # a computed column, which hides one of this name
+                rows = replace(rows, columns={**rows.columns, clause.name.lower(): None})
         return rows
 
     def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:

@@ -22,6 +22,8 @@ _WATERMARK = re.compile(
 )
 _CALL = re.compile(r"(\w+)`?\s*\(")
 _NAME, _CLAUSE = "spark_name", "spark_watermark"
+_SAMPLE = 2_000_000_000
+"""The rows of the sample that stands for the first WATERMARK clause of a statement; no other sample has so many."""
 
 
 class NotReadable(ValueError):
@@ -59,7 +61,7 @@ def statement(text: str) -> exp.Expr:
 
     def sample(found: re.Match[str]) -> str:
         clauses.append(WatermarkClause(found["of"], found["name"], found["delay"]))
-        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({len(clauses) - 1} ROWS)"
+        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({_SAMPLE + len(clauses) - 1} ROWS)"
         # sqlglot expects the alias of a subquery before TABLESAMPLE, that of a table after it.
         return alias + sampled if text[: found.start()].endswith(")") else sampled + alias
 
@@ -67,10 +69,11 @@ def statement(text: str) -> exp.Expr:
     for call in [*tree.find_all(exp.Anonymous)]:
         if isinstance(call.this, exp.Identifier):
             call.set("this", call.name)
+    clause_of = {str(_SAMPLE + at): clause for at, clause in enumerate(clauses)}
     for node in [*tree.find_all(exp.TableSample)] if clauses else ():
-        table = node.parent
-        if table is not None:
-            table.meta[_CLAUSE] = clauses[int(node.args["size"].name)]
+        table, size = node.parent, node.args.get("size")
+        if table is not None and size is not None and size.name in clause_of:
+            table.meta[_CLAUSE] = clause_of[size.name]
             table.set("sample", None)
     return tree
 
