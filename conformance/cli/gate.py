@@ -17,11 +17,12 @@ from conformance.core.wording import counted
 from conformance.suite import discovery
 from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
-from reports.analysis.checkpoints import WORST_FIRST, Checkpoints
+from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.features import named_features, needs
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
+from reports.results.checkpoint_status import UPGRADES_WORST_FIRST
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.status import MARKS, final_style
@@ -207,8 +208,8 @@ def _checkpoint_records(found: Checkpoints | None) -> list[dict[str, Any]]:
     """Every checkpoint that was tried, or that a case documents, worst first."""
     if found is None:
         return []
-    order = list(WORST_FIRST)
-    tried = sorted(found.cells, key=lambda cell: (order.index(cell.status), cell.case, cell.cut))
+    worst = UPGRADES_WORST_FIRST.index
+    tried = sorted(found.cells, key=lambda cell: (worst(cell.status), cell.case, cell.cut))
     entries = [
         *((cell.case, cell.status, cell.error.name if cell.error else None, cell.entry) for cell in tried),
         *((one.case, f"{one.status}, not run", None, one.entry) for one in found.documented),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -11,20 +11,8 @@ from conformance.core.case import Case
 from conformance.core.wording import counted
 from conformance.judging.finding import described
 from conformance.judging.handoff_verdict import UpgradeStatus, VersionPair, handoffs, not_applicable
+from reports.results.checkpoint_status import EXPECTED, NORMAL, UPGRADES_WORST_FIRST
 from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
-
-WORST_FIRST: Sequence[UpgradeStatus] = (
-    "violates",
-    "refused",
-    "differs",
-    "broken",
-    "unsupported",
-    "resumes",
-    "not-run",
-    "not-applicable",
-)
-NORMAL: frozenset[UpgradeStatus] = frozenset({"resumes", "not-applicable", "not-run"})
-"""Of a checkpoint about which there is nothing to say."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +148,13 @@ def groups_of(cells: Iterable[UpgradeCell], *, findings: bool = True) -> tuple[C
 
     Args:
         cells: what became of each.
-        findings: whether the findings on a cell are a reason.
+        findings: whether what was found on an unexpected cell is a reason.
     """
     return _grouped(
         (
             cell.status,
             cell.error.name if cell.error is not None else "",
-            cell.entry.because if cell.entry is not None else _unexpected(cell) if findings else " ".join(cell.notes),
+            _because(cell, findings=findings),
             cell.entry,
             cell.case,
             cell.cut,
@@ -187,8 +175,10 @@ def _grouped(checkpoints: Iterable[Checkpoint]) -> tuple[CheckpointGroup, ...]:
         cuts = found.setdefault((status, error, because, entry), {})
         cuts[case] = (*cuts.get(case, ()), *(() if cut is None else (cut,)))
     groups = (CheckpointGroup(*about, cuts) for about, cuts in found.items())
-    return tuple(sorted(groups, key=lambda group: (WORST_FIRST.index(group.status), -group.count)))
+    return tuple(sorted(groups, key=lambda group: (UPGRADES_WORST_FIRST.index(group.status), -group.count)))
 
 
-def _unexpected(cell: UpgradeCell) -> str:
-    return "; ".join([*described(cell.findings), *cell.notes])
+def _because(cell: UpgradeCell, *, findings: bool) -> str:
+    if cell.entry is not None:
+        return cell.entry.because
+    return "; ".join([*described(cell.findings), *cell.notes]) if findings or cell.status in EXPECTED else ""

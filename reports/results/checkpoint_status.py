@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, Outcome
@@ -21,12 +22,12 @@ OUTCOMES: Mapping[Outcome, Mark] = {
 """Every outcome, in display order."""
 
 UPGRADES: Mapping[UpgradeStatus, Mark] = {
-    "resumes": Mark("●", "resumed", "green"),
+    "resumes": replace(OUTCOMES["resumed"], word="resumed"),
     "differs": Mark("◆", "resumed with other results, as documented", "cyan"),
-    "refused": Mark("⊘", "refused, as documented", "yellow"),
+    "refused": replace(OUTCOMES["refused"], word="refused, as documented"),
     "unsupported": Mark("–", "unsupported, as documented", "blue"),
-    "violates": Mark("✗", "not as expected", "bold red"),
-    "broken": Mark("!", "broken: the harness or your code failed", "bold yellow"),
+    "violates": replace(OUTCOMES["other rows"], word="not as expected"),
+    "broken": replace(OUTCOMES["no answer"], word="broken: the harness or your code failed"),
     "not-applicable": Mark("·", "no checkpoint", "dim"),
     "not-run": Mark("?", "not run", "yellow"),
 }
@@ -35,6 +36,18 @@ UPGRADES: Mapping[UpgradeStatus, Mark] = {
 BUG = OF_A_CELL["bug"]
 """For a cell whose entry names a known bug, with any status."""
 
+UPGRADES_WORST_FIRST: Sequence[UpgradeStatus] = (
+    "violates",
+    "refused",
+    "differs",
+    "broken",
+    "unsupported",
+    "resumes",
+    "not-run",
+    "not-applicable",
+)
+NORMAL: frozenset[UpgradeStatus] = frozenset({"resumes", "not-applicable", "not-run"})
+"""Of a checkpoint about which there is nothing to say."""
 EXPECTED: frozenset[UpgradeStatus] = frozenset({"resumes", "differs", "refused", "unsupported", "not-applicable"})
 
 CrashStatus: TypeAlias = Literal["continues", "refused", "unclear", "violates", "broken"]

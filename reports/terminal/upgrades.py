@@ -125,9 +125,8 @@ def _by_pair(cells: Sequence[UpgradeCell]) -> Iterator[Text]:
             families = ", ".join(sorted({cell.family or "(no family)" for cell in resumed}))
             number = f"{len(resumed)} of {counted(len(here), 'checkpoint')}"
             yield Text(f"{INDENT}{UPGRADES['resumes'].glyph} {number} resumed: {families}")
-        # Findings and notes of unexpected cells stand above.
-        told = [cell if cell.status in EXPECTED else cell.model_copy(update={"notes": ()}) for cell in here]
-        for group in groups_of(told, findings=False):
+        # What was found on unexpected cells stands above.
+        for group in groups_of(here, findings=False):
             yield from group_lines(group)
 
 
