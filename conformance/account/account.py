@@ -166,7 +166,7 @@ class _Reading:
         self._late_by_own = None if rule is None else rule == "own batch"
         self._given: dict[int, tuple[Arrival, ...]] = {}
         self._watermarks: dict[int, int | None] = {}
-        """Of the micro-batches so far, by id."""
+        """Of the micro-batches so far and of the next one, by id: that may not be shown, for example if it only divides state."""
         self._ran = 0
 
     def steps(self, observation: Observation) -> Iterator[StepAccount]:
@@ -205,7 +205,7 @@ class _Reading:
     def _batch(self, step: int, batch: BatchSeen, schema: OutputSchema, restarted: str | None) -> BatchAccount:
         model = self._confirmed.get(self._ran)
         self._ran += 1
-        self._watermarks[batch.id] = batch.watermark
+        self._watermarks |= {batch.id: batch.watermark, batch.id + 1: batch.next_watermark}
         late_ms = None
         if self._late_by_own is not None:
             late_ms = batch.watermark if self._late_by_own else self._watermarks.get(batch.id - 1, 0)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from conformance.account.account import BatchAccount, account, batches_of
+from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -19,7 +20,6 @@ from conformance.judging.wall_clock import reads_the_clock
 from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.mutation_score import detected
 from conformance.oracle.prediction import CasePredictions, Prediction, verdict_on
 from reports.analysis.divided_work import divide

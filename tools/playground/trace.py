@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.account.account import account, batches_of
+from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.model.errors import Unpredictable
-from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
 from reports.html.pages import templates
