@@ -19,7 +19,7 @@ from conformance.suite import discovery
 from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
 from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedCheckpoint
-from reports.analysis.features import features, named_features
+from reports.analysis.features import named_features, needs
 from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
@@ -106,7 +106,7 @@ def gate(
         fail_on=fail_on,
         strengths={case.id: case.strength for case in known} if by_strength else None,
         uses=used,
-        needs={case.id: features(case) for case in known} if used else None,
+        needs=needs(known) if used else None,
         cases=known,
         accepted=read_accepted(accept) if accept is not None else (),
         baseline=Results.read(baseline) if baseline is not None else None,

@@ -17,6 +17,8 @@ from conformance.core.spark_types import DataType, parse_schema
 from conformance.core.values import NotAValue, canonical, show
 from conformance.language.pipelines import OTHER_SIDES
 from conformance.language.printing import printed
+from conformance.query.syntax import NotReadable, expression, window_call
+from conformance.query.syntax import written as sql_of
 
 Json: TypeAlias = Any
 Written: TypeAlias = dict[str, Json]
@@ -28,7 +30,6 @@ _ROUND_US = (3_600_000_000, 600_000_000, 60_000_000, 10_000_000, 1_000_000, 1_00
 _NEAR_US = 1_000_000
 _DELAYS = ("0 seconds", "1 second", "10 seconds", "1 minute", "10 minutes", "1 hour")
 _DEFAULTS = {"outputMode": "append", "trigger": "default"}
-_WINDOW = re.compile(r"(window\([^,()]+, '[^']+')(, '[^']+')+\)")
 _SIMPLEST: Mapping[str, tuple[Json, ...]] = {"string": ("a", "b"), "int": (1, 2), "bigint": (1, 2)}
 
 Cost: TypeAlias = tuple[int, int, int, int, int, str]
@@ -135,8 +136,7 @@ def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
             for place in range(len(items)):
                 yield {**operation, key: [*items[:place], *items[place + 1 :]]}
         for place, item in enumerate(items):
-            plain = _WINDOW.sub(r"\1)", item)
-            if plain != item:
+            if plain := _with_tumbling_window(item):
                 yield {**operation, key: [*items[:place], plain, *items[place + 1 :]]}
     if "agg" in operation:
         yield {**operation, "agg": ["count(*) AS n"]}
@@ -146,6 +146,18 @@ def _simpler_operation(operation: Mapping[str, Json]) -> Iterator[Json]:
     if len(conditions) > 1:
         for place in range(len(conditions)):
             yield {**operation, "on": " AND ".join([*conditions[:place], *conditions[place + 1 :]])}
+
+
+def _with_tumbling_window(text: str) -> str | None:
+    """The expression with windows that neither slide nor start later; None if it has no others."""
+    try:
+        tree = expression(text).copy()
+    except NotReadable:
+        return None
+    calls = [call for call in map(window_call, tree.walk()) if call and len(call.expressions) > 2]
+    for call in calls:
+        call.set("expressions", call.expressions[:2])
+    return sql_of(tree) if calls else None
 
 
 def _simpler_settings(written: Written) -> Iterator[Written]:

@@ -5,7 +5,7 @@ The model gets the case without its expectations, so the code that judges an eng
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import cast
@@ -21,9 +21,13 @@ from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
 from conformance.model.rules_read import RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress
+from conformance.query.reading import QueryReading, read_query
 
 NOT_PREDICTED = frozenset({"plan"})
 """Keys of expectations that the model does not predict."""
+
+_BY_ORDER = BY_ORDER | {"array_agg"}
+"""The names of Spark's functions whose result depends on the order of rows; ``array_agg`` is ``collect_list``."""
 
 MAX_PARTITIONS = 4
 """With more partitions there are too many orders to try."""
@@ -102,17 +106,19 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
 
 
 def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
-    if _limits(case) and _comes_in_partitions(case):
+    in_partitions = _comes_in_partitions(case)
+    readings = [read_query(query, case.streams) for query in case.pipelines()] if in_partitions else []
+    if any(reading.limits for reading in readings):
         raise Unpredictable("a limit over several partitions")
     read = RulesRead()
     rules = cast(Rules, WatchedRules(rules, read))
     prediction = _simulated(case, version, rules, read)
     digest = prediction.observation.behaviour_digest
-    if _depends_on_order(case) and any(
+    if _depends_on_order(readings) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
-    if rules.session_counts_late == "times" and _comes_in_partitions(case):
+    if rules.session_counts_late == "times" and in_partitions:
         by_row = _simulated(case, version, rules.altered(session_counts_late="rows"), read)
         if by_row.observation.behaviour_digest != digest:
             raise Unpredictable("late rows of one session and one time in several partitions")
@@ -157,19 +163,9 @@ def _predicted_entry(entry: Differs) -> Differs | None:
     return entry.model_copy(update={"steps": steps}) if steps else None
 
 
-def _depends_on_order(case: Case) -> bool:
+def _depends_on_order(readings: Sequence[QueryReading]) -> bool:
     """Whether an operation takes some of several rows, so that the order of partitions may matter."""
-    taking = {"dropDuplicates", "dropDuplicatesWithinWatermark", "sql"}
-    operations = list(case.operations())
-    by_order = any(f"{function}(" in str(one.arguments) for one in operations for function in BY_ORDER)
-    return (by_order or any(one.name in taking for one in operations)) and _comes_in_partitions(case)
-
-
-def _limits(case: Case) -> bool:
-    return any(
-        one.name == "limit" or (one.name == "sql" and "limit" in one.arguments["sql"].lower())
-        for one in case.operations()
-    )
+    return any(of.deduplications or of.functions & _BY_ORDER or of.unread for of in readings)
 
 
 def _comes_in_partitions(case: Case) -> bool:

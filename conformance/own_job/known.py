@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from conformance.core.case import Case
@@ -10,7 +10,7 @@ from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
 from conformance.suite.discovery import Suite
 from reports.analysis.change import Change, changes
-from reports.analysis.features import features, relevance
+from reports.analysis.features import UNSEEN, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
 from reports.results.known_bug import KnownBug
@@ -64,8 +64,8 @@ def known(
     if a is None or b is None:
         return None
     ran = frozenset(results.header.cases)
-    concerned = sorted(case.id for case in suite.cases if case.id in ran and _concerns(case, uses))
-    matrix = replace(Matrix.of(results), cases=tuple(concerned))
+    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses)))
+    matrix = replace(Matrix.of(results), cases=tuple(cases))
     found = () if a == b else changes(matrix, a, b).changes
     refusals = {
         cell.error.name: cell.entry
@@ -90,8 +90,11 @@ def _published(results: Results, version: SparkVersion) -> Target | None:
     return None
 
 
-def _concerns(case: Case, uses: tuple[str, ...]) -> bool:
-    return bool(uses) and relevance(features(case), frozenset(uses)) == "all"
+def concerned(cases: Iterable[Case], uses: frozenset[str]) -> Iterator[str]:
+    """The cases all of whose features the query has; of a query without a plan nothing is known."""
+    for case, features in needs(cases).items() if uses else ():
+        if relevance(set(features).difference(UNSEEN), uses) == "all":
+            yield case
 
 
 def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:

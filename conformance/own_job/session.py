@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -62,6 +62,8 @@ class TrialRun:
     engines: tuple[TargetRecord, ...]
     """Both targets; those whose engine started, as they introduced themselves."""
     started: datetime
+    conf: Mapping[str, str]
+    """The settings of the engines that are not those of the case."""
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case."""
@@ -99,7 +101,7 @@ def run_trial(case: Case, before: Target, after: Target, options: TrialOptions, 
     engines = tuple(
         found.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
     )
-    return TrialRun(case, before, after, tuple(found.outcomes), engines, started)
+    return TrialRun(case, before, after, tuple(found.outcomes), engines, started, options.runtime.conf)
 
 
 def outcomes(cells: Sequence[CellTask], options: TrialOptions, display: Display[Outcome]) -> Outcomes:

@@ -14,8 +14,8 @@ from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.language.printing import printed
 from conformance.own_job.micro_batches import Arrival, arrivals
-from conformance.own_job.plan_features import PHYSICAL_PLAN
 from conformance.own_job.sample import Sample
+from conformance.query.plan import PHYSICAL_PLAN
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 

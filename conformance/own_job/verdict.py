@@ -10,13 +10,13 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case
 from conformance.judging.verdict import Verdict
 from conformance.own_job.handoffs import Handoff, Handoffs, Met, grouped, judge_handoff
-from conformance.own_job.plan_features import features_of
 from conformance.own_job.session import Outcome, TrialRun
 from conformance.own_job.trial import with_expectations
 from conformance.runner.run import JudgeCases
 from conformance.runner.session import cell_record
 from reports.analysis.change import Change, change
 from reports.analysis.equivalence import has_behaviour, same_behaviour
+from reports.analysis.features import features_of_job
 from reports.results.records import Cell, Header
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
@@ -44,7 +44,7 @@ class JobVerdict:
     failures: tuple[tuple[TargetRecord, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
-    """What the query uses, read from its plan; empty if no plan was seen."""
+    """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
 
     @property
     def exit_code(self) -> int:
@@ -95,7 +95,7 @@ def judge_trial(run: TrialRun, folder: Path, command: str) -> JobVerdict:
         answer=_answer(cells, complete=complete, different=different),
         change=change(cells[0], a, cells[1], b) if different else None,
         failures=failures,
-        features=features_of(plan, case.output_mode) if plan else (),
+        features=features_of_job(plan, case, run.conf) if plan else (),
     )
 
 

@@ -6,23 +6,20 @@ delay of the first one becomes an input. A Spark case has no clock, so one is ad
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
 from conformance.core.errors import WrongUsage
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.query.reading import QueryReading, read_query
 
 LEAST_PACE = 1000
 """Minimum milliseconds between two steps, if the delay is shorter."""
-
-_TUMBLING = re.compile(r"window\((?P<column>\w+), '(?P<length>[^']+)'\)")
 
 
 class NoTrace(WrongUsage):
@@ -43,62 +40,48 @@ class ConvertedCase:
     """Milliseconds."""
 
 
-@dataclass(frozen=True)
-class _WatermarkCall:
-    stream: str
-    column: str
-    delay: str
-
-
 def trace_of(case: Case) -> ConvertedCase:
     """The trace of a case, with event times and clock in milliseconds since the epoch.
 
     Raises:
         NoTrace: the query has no ``withWatermark`` with a valid delay on a TIMESTAMP column of a stream.
     """
-    watermarks = {one.stream: one for one in reversed(list(_watermarks(case.query)))}
-    if not watermarks:
+    reading = read_query(case.query, case.streams)
+    # A second watermark on the same rows is refused by new versions of Spark.
+    watermarks = {one.stream: one for one in reversed(reading.watermarks) if one.stream is not None}
+    first = next((one for one in reading.watermarks if one.stream is not None), None)
+    if first is None and reading.unread:
+        raise NoTrace(case, f"nothing is known of {reading.unread[0]}")
+    if first is None and reading.watermarks:
+        raise NoTrace(case, f"its event time {reading.watermarks[0].column!r} is not a column of a stream")
+    if first is None:
         raise NoTrace(case, "its query has no withWatermark")
-    first = next(one for one in _watermarks(case.query))
     read = {name: one for name, one in watermarks.items() if one.delay == first.delay}
-    for one in read.values():
-        _check_column(case, one)
+    for name, one in read.items():
+        _check_column(case, name, one.column)
     delay = _milliseconds(case, first.delay)
     if delay < 0:
         raise NoTrace(case, f"its delay {first.delay!r} is negative")
     inputs = tuple(name for name in case.streams if name in read)
     columns = {name: read[name].column for name in inputs}
-    window = _window(case, first.column)
+    window = _window(reading, first.column)
     return ConvertedCase(
         Trace(
             tuple(_entries(case, columns, max(delay, LEAST_PACE))),
             inputs,
             window=window,
             instants=True,
-            assumptions=tuple(_assumptions(case, columns, window, max(delay, LEAST_PACE))),
+            assumptions=tuple(_assumptions(case, reading, columns, window, max(delay, LEAST_PACE))),
         ),
         delay,
     )
 
 
-def _watermarks(pipeline: Pipeline) -> Iterator[_WatermarkCall]:
-    stream: str | None = None
-    for operation in pipeline.operations:
-        if operation.name == "from":
-            stream = operation.arguments["from"]
-        elif operation.name == "withWatermark" and stream is not None:
-            column, delay = operation.arguments["withWatermark"]
-            yield _WatermarkCall(stream, column, delay)
-            stream = None  # a second watermark on the same rows is refused by new versions of Spark
-        for nested in operation.nested:
-            yield from _watermarks(nested)
-
-
-def _check_column(case: Case, watermark: _WatermarkCall) -> None:
-    types = {field.name: field.type.name for field in case.streams[watermark.stream].fields}
-    if types.get(watermark.column) != "timestamp":
-        what = "not a column" if watermark.column not in types else "not a TIMESTAMP column"
-        raise NoTrace(case, f"its event time {watermark.column!r} is {what} of the stream {watermark.stream!r}")
+def _check_column(case: Case, stream: str, column: str) -> None:
+    types = {field.name: field.type.name for field in case.streams[stream].fields}
+    if types.get(column) != "timestamp":
+        what = "not a column" if column not in types else "not a TIMESTAMP column"
+        raise NoTrace(case, f"its event time {column!r} is {what} of the stream {stream!r}")
 
 
 def _milliseconds(case: Case, delay: str) -> int:
@@ -108,14 +91,14 @@ def _milliseconds(case: Case, delay: str) -> int:
         raise NoTrace(case, f"its delay {delay!r} is not an interval") from None
 
 
-def _window(case: Case, column: str) -> int | None:
+def _window(reading: QueryReading, column: str) -> int | None:
     """The size of the tumbling windows on the event time, in milliseconds; None if the query has none."""
-    for operation in case.query.walk():
-        for expression in (*operation.arguments.get("groupBy", ()), *operation.arguments.get("select", ())):
-            found = _TUMBLING.match(expression)
-            if found and found["column"] == column:
-                return parse_interval(found["length"]).delay_ms or None
-    return None
+    sizes = (
+        window.length_us // 1000
+        for window in reading.windows
+        if window.kind == "tumbling" and window.time == column and window.length_us and not window.start_us
+    )
+    return next(sizes, None) or None
 
 
 def _entries(case: Case, columns: Mapping[str, str], pace: int) -> Iterator[TraceEntry]:
@@ -165,7 +148,9 @@ def _event_time(row: Row, schema: Schema, column: str) -> int | None:
     return found
 
 
-def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pace: int) -> Iterator[str]:
+def _assumptions(
+    case: Case, reading: QueryReading, columns: Mapping[str, str], window: int | None, pace: int
+) -> Iterator[str]:
     yield (
         "A Spark case has no clock: it is assumed to start at the highest event time of the first micro-batch and to "
         f"advance {pace // 1000 if pace % 1000 == 0 else pace / 1000} s per step."
@@ -185,7 +170,7 @@ def _assumptions(case: Case, columns: Mapping[str, str], window: int | None, pac
     names = {operation.name for operation in case.query.walk()}
     if "where" in names:
         yield "Every row counts, including rows that the query filters out."
-    if window is None and any("window(" in str(operation.arguments) for operation in case.query.walk()):
+    if window is None and reading.windows:
         yield "The query has windows other than tumbling ones on the event time: lateness is decided row by row."
     if any(isinstance(step.action, Restart) for step in case.steps):
         yield "Restarts are omitted."

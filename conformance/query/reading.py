@@ -6,29 +6,15 @@ does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from sqlglot import exp
-
-from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.query import Operation, Pipeline
+from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
-from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]
 JoinKind: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi", "leftAnti"]
-
-_JOINS: Mapping[tuple[str, str], JoinKind] = {
-    ("LEFT", ""): "leftOuter",
-    ("RIGHT", ""): "rightOuter",
-    ("FULL", ""): "fullOuter",
-    ("", "SEMI"): "leftSemi",
-    ("", "ANTI"): "leftAnti",
-}
-"""Side and kind of a join in SQL → what joins; any other is an inner join."""
-_WINDOWS = frozenset({"window", "session_window"})
 
 
 class StreamColumn(NamedTuple):
@@ -63,9 +49,10 @@ class Watermark:
 class Window:
     """A call of ``window`` or ``session_window``."""
 
-    kind: WindowKind
+    kind: WindowKind | None
+    """None from a plan, which does not show whether windows slide."""
     time: str
-    """The expression of the time, in Spark SQL."""
+    """The expression of the time, in Spark SQL; empty from a plan."""
     length_us: int | None
     """The length in µs, of a session its gap; None if it is no constant interval."""
     slide_us: int | None
@@ -125,6 +112,8 @@ class Deduplication:
     columns: tuple[str, ...]
     """Empty means all."""
     within_watermark: bool = False
+    stateful: bool = True
+    """Whether it is of a stream; that of a table keeps no state."""
 
 
 @dataclass(frozen=True)
@@ -216,322 +205,8 @@ def read_query(pipeline: Pipeline, streams: Mapping[str, Schema]) -> QueryReadin
         pipeline: of the query.
         streams: the schemas of the streams that it may read, by name.
     """
-    reader = _Reader(streams)
+    from conformance.query.reader import Reader  # sqlglot is slow to import, for commands that read no query
+
+    reader = Reader(streams)
     reader.pipeline(pipeline)
-    return QueryReading(
-        tuple(reader.operators), frozenset(reader.functions), reader.uses_sql, tuple(dict.fromkeys(reader.unread))
-    )
-
-
-_Origin: TypeAlias = tuple[StreamColumn, ...] | Window
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The rows at a point of the query."""
-
-    columns: Mapping[str, _Origin] = field(default_factory=dict)
-    """Name in lower case → what the column is, where that is known."""
-    stream: str | None = None
-    """The stream that they are rows of; None if there are several, or an operator kept state."""
-    is_stream: bool = True
-    filtered: bool = False
-    keys: Mapping[exp.Expr, Window] = field(default_factory=dict)
-    """The windows that GROUP BY computed, for the list of the SELECT."""
-
-    def without_times(self) -> _Rows:
-        """Behind an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
-        return _Rows(
-            {name: of for name, of in self.columns.items() if isinstance(of, Window)}, is_stream=self.is_stream
-        )
-
-
-class _Reader:
-    def __init__(self, streams: Mapping[str, Schema]) -> None:
-        self.streams = streams
-        self.operators: list[Operator] = []
-        self.functions: set[str] = set()
-        self.unread: list[str] = []
-        self.uses_sql = False
-
-    def pipeline(self, pipeline: Pipeline) -> _Rows:
-        rows = _Rows()
-        for operation in pipeline.operations:
-            rows = self._operation(operation, rows)
-        return rows
-
-    def _operation(self, operation: Operation, rows: _Rows) -> _Rows:
-        arguments = operation.arguments
-        value = arguments.get(operation.name)
-        match operation.name:
-            case "from":
-                return self._from(str(value), arguments.get("name"))
-            case "withWatermark":
-                column, delay = arguments["withWatermark"]
-                self._note(rows, Watermark(rows.stream, column, delay))
-                return rows
-            case "where":
-                self._expression(str(value))
-                return replace(rows, filtered=True)
-            case "select":
-                return self._selected(rows, [tree for text in arguments["select"] for tree in self._expression(text)])
-            case "withColumn":
-                name, text = arguments["withColumn"]
-                made = [exp.alias_(tree, name, quoted=True) for tree in self._expression(text)]
-                return self._selected(rows, [exp.Star(), *made], unknown=(name,))
-            case "drop":
-                gone = {name.lower() for name in arguments["drop"]}
-                return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
-            case "groupBy":
-                keys = [tree for text in arguments["groupBy"] for tree in self._expression(text)]
-                for text in arguments["agg"]:
-                    self._expression(text)
-                return self._aggregated(rows, keys, tuple(arguments["groupBy"]))
-            case "join":
-                other = self.pipeline(operation.nested[0])
-                self._expression(arguments["on"])
-                return self._joined(rows, other, arguments.get("how", "inner"), arguments["on"])
-            case "union":
-                return self._united(rows, self.pipeline(operation.nested[0]))
-            case "distinct" | "dropDuplicates" | "dropDuplicatesWithinWatermark":
-                columns = () if operation.name == "distinct" else tuple(arguments[operation.name])
-                within = operation.name == "dropDuplicatesWithinWatermark"
-                self._note(rows, Deduplication(columns, within))
-                return rows.without_times()
-            case "limit":
-                self._note(rows, Limit())
-                return replace(rows, filtered=True)
-            case "orderBy":
-                return rows
-            case "applyInPandasWithState" | "transformWithState":
-                self._note(rows, StateFunction(operation.name, arguments[operation.name]["with"]))
-                return _Rows()
-            case "sql":
-                views = {str(arguments["as"]).lower(): rows}
-                for name, nested in zip(arguments.get("views", ()), operation.nested, strict=True):
-                    views[name.lower()] = self.pipeline(nested)
-                return self._sql(str(value), views)
-            case "alias":
-                return rows
-            case "call":
-                for nested in operation.nested:
-                    self.pipeline(nested)
-                self.unread.append(f"the function {value}")
-                return _Rows()
-            case name:
-                self.unread.append(f"the operation {name}")
-                return _Rows()
-
-    def _note(self, rows: _Rows, operator: Operator) -> None:
-        """Note what happens to these rows; an operator on a table is none of the query."""
-        if rows.is_stream:
-            self.operators.append(operator)
-
-    def _from(self, stream: str, name: str | None) -> _Rows:
-        self.operators.append(Source(stream, name))
-        schema = self.streams.get(stream)
-        columns = {of.name.lower(): (StreamColumn(stream, of.name),) for of in schema.fields} if schema else {}
-        return _Rows(columns, stream)
-
-    def _expression(self, text: str) -> Iterator[exp.Expr]:
-        """The tree of an expression, whose calls are noted; none if it cannot be read."""
-        try:
-            tree = expression(text)
-        except NotReadable:
-            self.unread.append(f"the expression {text}")
-            return
-        self.functions.update(called(tree))
-        yield tree
-
-    def _sql(self, text: str, views: Mapping[str, _Rows]) -> _Rows:
-        self.uses_sql = True
-        try:
-            tree = statement(text)
-        except NotReadable:
-            self.unread.append(f"the statement {text}")
-            return _Rows()
-        self.functions.update(called(tree))
-        return self._query(tree, views)
-
-    def _query(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
-        views = {**views}
-        clause = tree.args.get("with_")
-        for common in clause.expressions if clause else ():
-            views[common.alias.lower()] = self._query(common.this, views)
-        match tree:
-            case exp.Subquery():
-                return self._query(tree.this, views)
-            case exp.SetOperation():
-                return self._limited(tree, self._set_operation(tree, views))
-            case exp.Select():
-                return self._limited(tree, self._select(tree, views))
-        self.unread.append(f"the statement {tree.sql('spark')}")
-        return _Rows()
-
-    def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
-        left, right = self._query(tree.this, views), self._query(tree.expression, views)
-        if isinstance(tree, exp.Union):
-            rows = self._united(left, right)
-        else:
-            rows = self._joined(left, right, "leftAnti" if isinstance(tree, exp.Except) else "leftSemi", "")
-        return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
-
-    def _select(self, tree: exp.Select, views: Mapping[str, _Rows]) -> _Rows:
-        source = tree.args.get("from_")
-        rows = self._relation(source.this, views) if source else _Rows(is_stream=False)
-        for join in tree.args.get("joins") or ():
-            kind = _JOINS.get((join.side, "")) or _JOINS.get(("", join.kind), "inner")
-            kind = _JOINS.get(("", join.kind), kind)
-            on = join.args.get("on")
-            rows = self._joined(rows, self._relation(join.this, views), kind, on.sql("spark") if on else "")
-        for clause in ("laterals", "pivots", "qualify", "windows"):
-            if tree.args.get(clause):
-                self.unread.append(f"{clause.upper()} in {tree.sql('spark')}")
-        if where := tree.args.get("where"):
-            rows = replace(rows, filtered=True)
-            for query in where.find_all(exp.Query):
-                if query.parent_select is tree and not isinstance(query, exp.Subquery):
-                    negated = query.find_ancestor(exp.Not) is not None
-                    other = self._query(query, views)
-                    rows = self._joined(rows, other, "leftAnti" if negated else "leftSemi", "")
-        group, items = tree.args.get("group"), tree.expressions
-        # An aggregate function with OVER aggregates nothing.
-        calls = (call for item in items for call in item.find_all(exp.AggFunc) if call.parent_select is tree)
-        if group is not None or not all(isinstance(call.parent, exp.Window) for call in calls):
-            named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
-            keys = [self._key(key, rows, items, named) for key in (group.expressions if group else ())]
-            rows = self._aggregated(rows, keys, tuple(key.sql("spark") for key in keys))
-        rows = self._selected(rows, items)
-        return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
-
-    @staticmethod
-    def _key(key: exp.Expr, rows: _Rows, items: Sequence[exp.Expr], named: Mapping[str, exp.Expr]) -> exp.Expr:
-        """What a key of GROUP BY stands for: the number of an item, its name, or itself."""
-        if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(items):
-            return items[int(key.name) - 1]
-        if isinstance(key, exp.Column) and not key.table and key.name.lower() not in rows.columns:
-            return named.get(key.name.lower(), key)
-        return key
-
-    def _relation(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
-        if isinstance(tree, exp.Subquery):
-            rows = self._query(tree.this, views)
-        elif isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Func):
-            rows = views.get(tree.name.lower(), _Rows(is_stream=False))
-        else:
-            rows = _Rows(is_stream=False)
-        for join in tree.args.get("joins") or ():
-            rows = self._joined(rows, self._relation(join.this, views), "inner", "")
-        clause = watermark_of(tree)
-        if clause is not None:
-            self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
-            self.functions.update(name for of in self._expression(clause.of) for name in called(of))
-        return rows
-
-    def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:
-        if not tree.args.get("limit"):
-            return rows
-        self._note(rows, Limit())
-        return replace(rows, filtered=True)
-
-    def _selected(self, rows: _Rows, items: Sequence[exp.Expr], unknown: Sequence[str] = ()) -> _Rows:
-        columns: dict[str, _Origin] = {}
-        for item in items:
-            if item.is_star and isinstance(item, exp.Star | exp.Column):
-                columns.update({name: of for name, of in rows.columns.items() if name not in map(str.lower, unknown)})
-                continue
-            origin = self._origin(rows, item.unalias())
-            name = _name_of(item)
-            columns.pop(name, None)
-            if origin and name:
-                columns[name] = origin
-            elif not isinstance(item.unalias(), exp.Column):
-                self._windows(rows, item)
-        return replace(rows, columns=columns, keys={})
-
-    def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
-        origins = [(key, self._origin(rows, key.unalias())) for key in keys]
-        windows = [(key, of) for key, of in origins if isinstance(of, Window)]
-        self._note(rows, Aggregation(texts, tuple(of for _, of in windows)))
-        columns = {_name_of(key): of for key, of in windows}
-        return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): of for key, of in windows})
-
-    def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
-        stateful = rows.is_stream and other.is_stream
-        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Join(kind, on, stateful))
-        one_sided = kind in ("leftSemi", "leftAnti")
-        shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
-        columns = {**({} if one_sided else other.columns), **rows.columns}
-        kept = {name: of for name, of in columns.items() if name not in shared or isinstance(of, Window)}
-        both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=rows.is_stream or other.is_stream)
-        return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
-
-    def _united(self, rows: _Rows, other: _Rows) -> _Rows:
-        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Union())
-        both: dict[str, _Origin] = {}
-        # By position; a side whose columns are not all known has none that can be matched.
-        if [*rows.columns] == [*other.columns]:
-            for name, of in rows.columns.items():
-                its = other.columns[name]
-                if not isinstance(of, Window) and not isinstance(its, Window):
-                    both[name] = tuple(dict.fromkeys((*of, *its)))
-        return _Rows(both, None, rows.is_stream or other.is_stream, rows.filtered or other.filtered)
-
-    def _origin(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
-        """What an expression is: a column that is known, or a window."""
-        tree = tree.unnest()
-        if tree in rows.keys:
-            return rows.keys[tree]
-        if isinstance(tree, exp.Column):
-            return _column_of(rows, tree)
-        if isinstance(tree, exp.Anonymous) and tree.name.lower() in _WINDOWS:
-            return self._window(rows, tree)
-        return None
-
-    def _windows(self, rows: _Rows, tree: exp.Expr) -> None:
-        """Note the windows that are computed inside an expression."""
-        for call in tree.find_all(exp.Anonymous):
-            if call.name.lower() in _WINDOWS:
-                self._origin(rows, call)
-
-    def _window(self, rows: _Rows, call: exp.Anonymous) -> Window | None:
-        if not call.expressions:
-            self.unread.append(f"the window {call.sql('spark')}")
-            return None
-        time, *sizes = call.expressions
-        of = self._origin(rows, time)
-        columns = () if of is None or isinstance(of, Window) else of
-        lengths = [_micros(size) for size in sizes]
-        length = lengths[0] if lengths else None
-        slide = lengths[1] if len(lengths) > 1 else length
-        start = lengths[2] if len(lengths) > 2 else 0
-        kind: WindowKind = "tumbling" if slide == length else "sliding"
-        if call.name.lower() == "session_window":
-            kind, slide = "session", None
-        elif start is None:
-            slide = None
-        window = Window(kind, time.sql("spark"), length, slide, start or 0, columns, rows.filtered)
-        if window not in self.operators:
-            self.operators.append(window)
-        return window
-
-
-def _column_of(rows: _Rows, tree: exp.Column) -> _Origin | None:
-    if tree.table and tree.table.lower() in rows.columns:
-        return None  # a field of a column, such as window.start
-    return rows.columns.get(tree.name.lower())
-
-
-def _name_of(item: exp.Expr) -> str:
-    """The name of the column that an item of a select list makes; empty for other expressions than columns and windows."""
-    named = isinstance(item, exp.Alias | exp.Column) or (
-        isinstance(item, exp.Anonymous) and item.name.lower() in _WINDOWS
-    )
-    return item.alias_or_name.lower() if named else ""
-
-
-def _micros(size: exp.Expr) -> int | None:
-    try:
-        return parse_interval(size.name).delay_us if isinstance(size, exp.Literal) and size.is_string else None
-    except NotAnInterval:
-        return None
+    return reader.reading()

@@ -22,6 +22,8 @@ _WATERMARK = re.compile(
 )
 _CALL = re.compile(r"(\w+)`?\s*\(")
 _NAME, _CLAUSE = "spark_name", "spark_watermark"
+_SAMPLE = 2_000_000_000
+"""The rows of the sample that stands for the first WATERMARK clause of a statement; no other sample has so many."""
 
 
 class NotReadable(ValueError):
@@ -59,7 +61,7 @@ def statement(text: str) -> exp.Expr:
 
     def sample(found: re.Match[str]) -> str:
         clauses.append(WatermarkClause(found["of"], found["name"], found["delay"]))
-        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({len(clauses) - 1} ROWS)"
+        alias, sampled = found["alias"] or "", f" TABLESAMPLE ({_SAMPLE + len(clauses) - 1} ROWS)"
         # sqlglot expects the alias of a subquery before TABLESAMPLE, that of a table after it.
         return alias + sampled if text[: found.start()].endswith(")") else sampled + alias
 
@@ -67,10 +69,11 @@ def statement(text: str) -> exp.Expr:
     for call in [*tree.find_all(exp.Anonymous)]:
         if isinstance(call.this, exp.Identifier):
             call.set("this", call.name)
+    clause_of = {str(_SAMPLE + at): clause for at, clause in enumerate(clauses)}
     for node in [*tree.find_all(exp.TableSample)] if clauses else ():
-        table = node.parent
-        if table is not None:
-            table.meta[_CLAUSE] = clauses[int(node.args["size"].name)]
+        table, size = node.parent, node.args.get("size")
+        if table is not None and size is not None and size.name in clause_of:
+            table.meta[_CLAUSE] = clause_of[size.name]
             table.set("sample", None)
     return tree
 
@@ -86,17 +89,32 @@ def called(tree: exp.Expr) -> Iterator[str]:
     return (node.meta[_NAME] for node in tree.walk() if _NAME in node.meta)
 
 
+def window_call(tree: exp.Expr) -> exp.Anonymous | None:
+    """The call, if an expression is nothing but ``window(…)`` or ``session_window(…)``."""
+    called = isinstance(tree, exp.Anonymous) and tree.name.lower() in ("window", "session_window")
+    return tree if called and isinstance(tree, exp.Anonymous) else None
+
+
+def written(tree: exp.Expr) -> str:
+    """The text of a tree, with the names of functions as they were written."""
+    return tree.sql("spark", normalize_functions=False)
+
+
 def _parsed(text: str) -> exp.Expr:
     try:
         tree: exp.Expr = sqlglot.parse_one(text, dialect="spark")
+        _name_calls(tree, text)
     except (sqlglot.errors.SqlglotError, RecursionError):
         raise NotReadable(text) from None
-    written = {name.lower() for name in _CALL.findall(text)}
+    return tree
+
+
+def _name_calls(tree: exp.Expr, text: str) -> None:
+    names = {name.lower() for name in _CALL.findall(text)}
     for node in tree.find_all(exp.Func, exp.IgnoreNulls):
         if "start" in node.meta:
             name = text[node.meta["start"] : node.meta["end"] + 1].strip("`").lower()
         else:  # sqlglot keeps no position of some calls, and adds calls that nobody wrote
             name = node.sql("spark").partition("(")[0].lower()
-        if name in written:
+        if name in names:
             node.meta[_NAME] = name
-    return tree

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
 from conformance.language.suggest import unknown
+from conformance.query.plan import read_plan
+from conformance.query.reading import JoinKind, QueryReading, read_query
 
-JOINS = {
+_JOINS: Mapping[JoinKind, str] = {
     "inner": "inner join",
-    "leftouter": "outer join",
-    "rightouter": "outer join",
-    "fullouter": "outer join",
-    "leftsemi": "semi join",
-}
-_OPERATORS = {
-    "dropDuplicates": "deduplication",
-    "dropDuplicatesWithinWatermark": "deduplication",
-    "distinct": "deduplication",
-    "applyInPandasWithState": "arbitrary state",
-    "transformWithState": "arbitrary state",
-    "union": "union",
-    "sql": "SQL",
+    "leftOuter": "outer join",
+    "rightOuter": "outer join",
+    "fullOuter": "outer join",
+    "leftSemi": "semi join",
+    "leftAnti": "semi join",
 }
 MODES = ("append mode", "update mode", "complete mode")
 STATEFUL = (
@@ -59,15 +52,14 @@ IMPLIED: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 """What a query with a feature may have, too."""
 ALWAYS = ("restart",)
 """What every query may meet."""
+UNSEEN = ("SQL",)
+"""What a plan cannot show: SQL is only a way to write the query."""
 
 RULE = {"modes": MODES, "stateful": STATEFUL, "implied": dict(IMPLIED), "always": ALWAYS}
 """What ``relevance`` depends on, for ``report.js``, which ranks by the same rule."""
 
 Relevance: TypeAlias = Literal["all", "some", "none"]
 """Whether a query has all features that a case needs, some of them, or none."""
-
-_STATEFUL = ("groupBy", "join", "applyInPandasWithState", "transformWithState", "distinct")
-_WINDOW = re.compile(r"(?<!_)\bwindow\s*\(")
 
 
 class UnknownFeature(WrongUsage):
@@ -120,34 +112,72 @@ def _spelled(feature: str) -> str:
 
 
 def features(case: Case) -> tuple[str, ...]:
-    """In a fixed order, each once."""
-    return tuple(dict.fromkeys(_features(case)))
+    """The features that the queries of a case use, as far as they can be read, in display order."""
+    return _of_case(case, _readings(case))
 
 
-def _features(case: Case) -> Iterator[str]:
-    yield f"{case.output_mode} mode"
-    operations = [*case.operations()]
-    text = repr([operation.arguments for operation in operations])
-    if any(operation.name == "groupBy" for operation in operations):
-        yield "window aggregation" if _WINDOW.search(text) else "aggregation"
-    if "session_window" in text:
-        yield "session windows"
-    for operation in operations:
-        if operation.name == "join":
-            yield JOINS[str(operation.arguments.get("how", "inner")).lower().replace("_", "")]
-    yield from (_OPERATORS[operation.name] for operation in operations if operation.name in _OPERATORS)
-    stateful = [op for op in case.query.walk() if op.name in _STATEFUL or op.name.startswith("dropDuplicates")]
-    if len(stateful) > 1:
-        yield "chained operators"
-    if sum(operation.name == "withWatermark" for operation in case.query.walk()) > 1:
-        yield "several watermarks"
-    if any(operation.name == "from" and "name" in operation.arguments for operation in operations):
-        yield "named sources"
-    if any("rocksdb" in str(value).lower() for value in case.conf.values()) or "rocksdb" in case.tags:
-        yield "RocksDB"
+def needs(cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
+    """Case id → its features; without the cases of which a part, such as own code, cannot be read: they may need any feature."""
+    read = ((case, _readings(case)) for case in cases)
+    return {case.id: _of_case(case, of) for case, of in read if not any(reading.unread for reading in of)}
+
+
+def _of_case(case: Case, readings: Sequence[QueryReading]) -> tuple[str, ...]:
+    found = _features(readings, case, case.conf)
     if any(isinstance(step.action, Restart) for step in case.steps):
-        yield "restart"
+        found.add("restart")
+    if "rocksdb" in case.tags:
+        found.add("RocksDB")
+    return _in_order(found)
+
+
+def features_of_job(plan: str, case: Case, conf: Mapping[str, str]) -> tuple[str, ...]:
+    """The features that a job uses, in display order.
+
+    Args:
+        plan: the extended plan of one of its micro-batches.
+        case: the case that tries the job.
+        conf: the settings of the engine that are not those of the case.
+    """
+    reading = read_plan(plan)
+    found = _features([reading], case, {**conf, **case.conf})
+    # Spark refuses transformWithState with another state store.
+    if any(function.operation.startswith("TransformWithState") for function in reading.state_functions):
+        found.add("RocksDB")
+    return _in_order(found)
+
+
+def _in_order(found: Set[str]) -> tuple[str, ...]:
+    return tuple(feature for feature in FEATURES if feature in found)
+
+
+def _readings(case: Case) -> list[QueryReading]:
+    return [read_query(pipeline, case.streams) for pipeline in case.pipelines()]
+
+
+def _features(readings: Sequence[QueryReading], case: Case, conf: Mapping[str, str]) -> set[str]:
+    found = {f"{case.output_mode} mode"}
+    for reading in readings:
+        for aggregation in reading.aggregations:
+            kinds = {window.kind for window in aggregation.windows}
+            found.add("window aggregation" if kinds - {"session"} else "aggregation")
+            found.update(["session windows"] if "session" in kinds else [])
+        found.update(_JOINS[join.kind] for join in reading.joins)
+        for feature, uses in (
+            ("deduplication", reading.deduplications),
+            ("arbitrary state", reading.state_functions),
+            ("union", reading.unions),
+            ("SQL", reading.uses_sql),
+            ("chained operators", len(reading.stateful) > 1),
+            ("several watermarks", len(reading.watermarks) > 1),
+            ("named sources", any(source.name for source in reading.sources)),
+        ):
+            if uses:
+                found.add(feature)
+    if any("rocksdb" in str(value).lower() for value in conf.values()):
+        found.add("RocksDB")
     if case.in_real_time:
-        yield "real-time mode"
+        found.add("real-time mode")
     elif case.trigger != "default":
-        yield f"trigger {case.trigger}"
+        found.add(f"trigger {case.trigger}")
+    return found

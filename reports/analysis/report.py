@@ -16,7 +16,7 @@ from conformance.variants.variant import MARK
 from reports.analysis.change import Changes, changes
 from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour
-from reports.analysis.features import features
+from reports.analysis.features import needs
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
 from reports.analysis.since import Turn, turns
@@ -128,8 +128,8 @@ class Report:
 
     @cached_property
     def features(self) -> Mapping[str, tuple[str, ...]]:
-        """Case id → the features of its query; without cases that were not found or changed since."""
-        return {id: features(case) for id, case in self.cases.items()}
+        """Case id → the features of its query; without cases that were not found, changed since, or may need any feature."""
+        return needs(self.cases.values())
 
     @property
     def behaviours(self) -> Mapping[str, tuple[Behaviour, ...]]:

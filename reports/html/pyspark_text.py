@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from conformance.core.case import Case
 from conformance.core.query import Operation, Pipeline, sort_order
+from conformance.query.syntax import NotReadable, expression, window_call
 
 INDENT = "    "
-_BARE_WINDOW = re.compile(
-    r"""\s*(window|session_window)\s*\((?:[^()'"`]|'[^']*'|"[^"]*"|`[^`]*`|\([^()]*\))*\)\s*""", re.IGNORECASE
-)
-"""Nothing but the call of a window, whose arguments may call functions."""
 _TRIGGERS = {
     "once": ".trigger(once=True)",
     "availableNow": ".trigger(availableNow=True)",
@@ -162,8 +158,11 @@ def _sort_order(text: str) -> str:
 
 def _key(text: str) -> str:
     """A key; a window gets that name on every version (Spark itself names it from 3.4 on)."""
-    bare = _BARE_WINDOW.fullmatch(text)
-    return f"expr({text_of(text)})" + (f".alias({text_of(bare[1].lower())})" if bare else "")
+    try:
+        bare = window_call(expression(text))
+    except NotReadable:
+        bare = None
+    return f"expr({text_of(text)})" + (f".alias({text_of(bare.name.lower())})" if bare else "")
 
 
 def assigned(name: str, chain: list[str]) -> list[str]:

@@ -6,20 +6,22 @@ from conformance.core.versions import SparkVersion
 from conformance.language import case_from
 from conformance.model.errors import DEFECT, ModelDefect, Unpredictable
 from conformance.model.parsing import syntax
-from conformance.model.sql import _syntax
+from conformance.model.sql import run
 from conformance.oracle import prediction
 from conformance.oracle.prediction import predict
+from conformance.query.syntax import NotReadable, statement
 
 VERSIONS = [SparkVersion.parse(text) for text in ("3.0.3", "3.5.9", "4.3.0")]
 
 
-def case_of(*operations):
+def case_of(*operations, steps=None, mode="append"):
     return case_from(
         {
             "title": "t",
             "streams": {"events": "event_time TIMESTAMP, id INT"},
             "query": [{"from": "events"}, {"withWatermark": ["event_time", "10 minutes"]}, *operations],
-            "steps": [{"add": {"events": [["12:00", 1], ["12:11", 2], [None, 3]]}}],
+            "outputMode": mode,
+            "steps": steps or [{"add": {"events": [["12:00", 1], ["12:11", 2], [None, 3]]}}],
         },
         "hostile/a",
     )
@@ -67,8 +69,33 @@ def test_text_that_is_not_an_expression_is_not_predicted(text):
 
 @pytest.mark.parametrize("text", ["SELECT (", "SELECT `id FROM v", "SELECT '"])
 def test_text_that_is_not_a_statement_is_not_predicted(text):
+    with pytest.raises(NotReadable):
+        statement(text)
     with pytest.raises(Unpredictable):
-        _syntax(text)
+        run(text, {})
+
+
+@pytest.mark.parametrize("function", ["first(id)", "FIRST(id)", "Collect_List(id)", "array_agg(id)"])
+def test_a_choice_among_rows_of_several_partitions_is_not_predicted(function):
+    """``FIRST(id)`` was predicted, with the row of the first partition."""
+    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
+    with pytest.raises(Unpredictable, match="a choice among rows of several partitions"):
+        predict(
+            case_of({"groupBy": [], "agg": [f"{function} AS kept"]}, steps=[in_partitions], mode="update"), VERSIONS[-1]
+        )
+
+
+@pytest.mark.parametrize("operation", [{"limit": 1}, {"sql": "SELECT id FROM v LIMIT 1", "as": "v"}])
+def test_a_limit_over_several_partitions_is_not_predicted(operation):
+    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
+    with pytest.raises(Unpredictable, match="a limit over several partitions"):
+        predict(case_of(operation, steps=[in_partitions]), VERSIONS[-1])
+
+
+def test_a_column_with_the_name_of_a_clause_limits_nothing():
+    """The word ``limit`` anywhere in a statement made the case unpredictable."""
+    in_partitions = {"add": {"events": {"partitions": [[["12:00", 1]], [["12:01", 2]]]}}}
+    assert predict(case_of({"sql": "SELECT id AS limited FROM v", "as": "v"}, steps=[in_partitions]), VERSIONS[-1])
 
 
 def test_a_case_that_crashes_the_model_is_not_predicted(monkeypatch):

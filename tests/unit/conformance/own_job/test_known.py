@@ -8,7 +8,8 @@ import pytest
 
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
-from conformance.own_job.known import Known, known
+from conformance.own_job.known import Known, concerned, known
+from reports.analysis.features import features
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
@@ -26,6 +27,30 @@ def test_bugs_that_such_a_query_can_meet_with_the_versions_that_have_them() -> N
     links = {bug.bug.link: bug.spark for bug in about("3.5.9", "4.3.0", JOIN).bugs}
     assert links["SPARK-58904"] == ("3.5.9", "4.3.0")
     assert "SPARK-38593" not in links  # of session windows
+
+
+def test_what_only_a_setting_shows_is_known_of_a_job_with_that_setting() -> None:
+    """Two changes and four bugs could never be shown, because no job had ``RocksDB``."""
+    deduplicating = ("append mode", "window aggregation", "deduplication", "chained operators")
+    case = "chained-aggregations/rocksdb-deduplication-by-the-keys-of-the-aggregation"
+
+    def told(uses: tuple[str, ...]) -> set[str]:
+        found = about("3.5.9", "4.3.0", uses)
+        return {change.case for change in found.changes} | {id for bug in found.bugs for id in bug.cases}
+
+    assert case not in told(deduplicating)
+    assert case in told((*deduplicating, "RocksDB"))
+
+
+def test_sql_is_only_a_way_to_write_the_query() -> None:
+    """A plan does not show it, so no job has it."""
+    (case,) = [
+        case for case in whole_suite().cases if case.id == "several-watermarks/sql-union-follows-the-slower-stream"
+    ]
+    needed = features(case)
+    assert "SQL" in needed
+    uses = frozenset(feature for feature in needed if feature != "SQL")
+    assert [*concerned([case], uses)] == [case.id]
 
 
 def test_why_a_checkpoint_is_refused_and_the_workaround() -> None:

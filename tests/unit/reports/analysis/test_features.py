@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from reports.analysis.features import FEATURES, UnknownFeature, features, named_features, relevance
+from conformance.core.case import Case
+from conformance.query.reading import Aggregation, Deduplication, Join, read_query
+from reports.analysis.features import (
+    FEATURES,
+    STATEFUL,
+    UnknownFeature,
+    features,
+    features_of_job,
+    named_features,
+    needs,
+    relevance,
+)
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}
@@ -26,6 +37,68 @@ def test_every_feature_of_the_suite_can_be_named() -> None:
     found = {feature for case in CASES.values() for feature in features(case)}
     assert all(features(case) for case in CASES.values())
     assert found == set(FEATURES)
+
+
+IN_SQL = {case.id: case for case in CASES.values() if any(operation.name == "sql" for operation in case.query.walk())}
+
+
+def test_what_sql_does_with_state_is_a_feature() -> None:
+    """21 of these cases had none of these features, and passed as unrelated to ``--uses``."""
+    kinds = Aggregation | Join | Deduplication
+    readings = {id: read_query(case.query, case.streams) for id, case in IN_SQL.items()}
+    keeping = [id for id, of in readings.items() if any(isinstance(operator, kinds) for operator in of.operators)]
+    assert len(keeping) > 25
+    assert [id for id in keeping if not {*features(CASES[id])} & {*STATEFUL}] == []
+
+
+@pytest.mark.parametrize(
+    ("id", "found"),
+    [
+        ("join-delays/sql-join-of-two-streams", {"outer join", "several watermarks"}),
+        (
+            "several-watermarks/sql-union-follows-the-slower-stream",
+            {"union", "window aggregation", "several watermarks"},
+        ),
+        ("output-modes/update-sql-distinct-repeats-rows", {"aggregation"}),
+        ("unsupported/left-anti-join-of-two-streams", {"semi join"}),
+        ("session-windows/filter-above-a-session-over-a-window", {"session windows", "chained operators"}),
+    ],
+)
+def test_features_of_sql(id: str, found: set[str]) -> None:
+    assert found | {"SQL"} <= set(features(CASES[id]))
+
+
+def test_a_case_that_cannot_be_read_may_need_any_feature() -> None:
+    unreadable = CASES["unsupported/nearest-by-join-of-a-stream"]
+    assert needs([unreadable, CASES["join-delays/sql-join-of-two-streams"]]).keys() == {
+        "join-delays/sql-join-of-two-streams"
+    }
+
+
+class TestJob:
+    """The features of own code, of which the plan is known and how it ran."""
+
+    CASE = CASES["late-drops/late-by-the-watermark-of-the-batch-before"]
+    PLAN = "== Physical Plan ==\nStateStoreSave [window#1-T600000ms], state info, Append, 0, 1, 2\n"
+    ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+    def job(self, conf: dict[str, str], case: Case = CASE, plan: str = PLAN) -> set[str]:
+        return {*features_of_job(plan, case, conf)}
+
+    def test_operators_are_those_of_the_plan(self) -> None:
+        assert self.job({}) == {"append mode", "window aggregation"}
+        sessions = self.PLAN.replace("StateStoreSave", "SessionWindowStateStoreSave")
+        # As a case with sessions has: otherwise no such case could concern the job.
+        assert self.job({}, plan=sessions) == {"append mode", "aggregation", "session windows"}
+
+    def test_the_state_store_is_that_of_the_settings(self) -> None:
+        setting = "spark.sql.streaming.stateStore.providerClass"
+        assert "RocksDB" in self.job({setting: self.ROCKSDB})
+        assert "RocksDB" in self.job({}, self.CASE.model_copy(update={"conf": {setting: self.ROCKSDB}}))
+        assert "RocksDB" in self.job({}, plan="== Physical Plan ==\nTransformWithStateInPandas f(t#1), [user#1]\n")
+
+    def test_the_trigger_is_that_of_the_trial(self) -> None:
+        assert "trigger once" in self.job({}, self.CASE.model_copy(update={"trigger": "once"}))
 
 
 class TestNames:

@@ -1,0 +1,357 @@
+"""Reads the pipelines and the SQL of a query; the result is in ``conformance.query.reading``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from conformance.core.intervals import NotAnInterval, parse_interval
+from conformance.core.query import Operation, Pipeline
+from conformance.core.spark_types import Schema
+from conformance.query.reading import (
+    Aggregation,
+    Deduplication,
+    Join,
+    JoinKind,
+    Limit,
+    Operator,
+    QueryReading,
+    Source,
+    StateFunction,
+    StreamColumn,
+    Union,
+    Watermark,
+    Window,
+    WindowKind,
+)
+from conformance.query.syntax import NotReadable, called, expression, statement, watermark_of, window_call, written
+
+_JOINS: Mapping[str, JoinKind] = {
+    "SEMI": "leftSemi",
+    "ANTI": "leftAnti",
+    "LEFT": "leftOuter",
+    "RIGHT": "rightOuter",
+    "FULL": "fullOuter",
+}
+"""The kind of a join in SQL, or else its side; any other is an inner join."""
+
+
+_Origin: TypeAlias = tuple[StreamColumn, ...] | Window
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows at a point of the query."""
+
+    columns: Mapping[str, _Origin | None] = field(default_factory=dict)
+    """Name in lower case → what the column is, None if that is not known, in order; of an operator that keeps state only those that
+    are known."""
+    stream: str | None = None
+    """The stream that they are rows of; None if there are several, or an operator kept state."""
+    is_stream: bool = True
+    filtered: bool = False
+    keys: Mapping[exp.Expr, Window] = field(default_factory=dict)
+    """The windows that GROUP BY computed, for the list of the SELECT."""
+
+    def without_times(self) -> _Rows:
+        """Behind an operator that keeps state: its columns come when it emits them, not when their rows arrive."""
+        return _Rows(
+            {name: of for name, of in self.columns.items() if isinstance(of, Window)}, is_stream=self.is_stream
+        )
+
+
+class Reader:
+    """Follows the rows of a query from its streams to its result, and notes the operators on the way."""
+
+    def __init__(self, streams: Mapping[str, Schema]) -> None:
+        self.streams = streams
+        self.operators: list[Operator] = []
+        self.functions: set[str] = set()
+        self.unread: list[str] = []
+        self.uses_sql = False
+
+    def reading(self) -> QueryReading:
+        """What was noted so far."""
+        unread = tuple(dict.fromkeys(self.unread))
+        return QueryReading(tuple(self.operators), frozenset(self.functions), self.uses_sql, unread)
+
+    def pipeline(self, pipeline: Pipeline) -> _Rows:
+        rows = _Rows()
+        for operation in pipeline.operations:
+            rows = self._operation(operation, rows)
+        return rows
+
+    def _operation(self, operation: Operation, rows: _Rows) -> _Rows:
+        arguments = operation.arguments
+        value = arguments.get(operation.name)
+        match operation.name:
+            case "from":
+                return self._from(str(value), arguments.get("name"))
+            case "withWatermark":
+                column, delay = arguments["withWatermark"]
+                self._note(rows, Watermark(rows.stream, column, delay))
+                return rows
+            case "where":
+                self._expressions(str(value))
+                return replace(rows, filtered=True)
+            case "select":
+                return self._selected(rows, self._expressions(*arguments["select"]))
+            case "withColumn":
+                name, text = arguments["withColumn"]
+                added = {**rows.columns, name.lower(): None}
+                for tree in self._expressions(text):
+                    added[name.lower()] = self._column(rows, tree)
+                return replace(rows, columns=added)
+            case "drop":
+                gone = {name.lower() for name in arguments["drop"]}
+                return replace(rows, columns={name: of for name, of in rows.columns.items() if name not in gone})
+            case "groupBy":
+                keys = self._expressions(*arguments["groupBy"])
+                self._expressions(*arguments["agg"])
+                return self._aggregated(rows, keys, tuple(arguments["groupBy"]))
+            case "join":
+                other = self.pipeline(operation.nested[0])
+                self._expressions(arguments["on"])
+                return self._joined(rows, other, arguments.get("how", "inner"), arguments["on"])
+            case "union":
+                return self._united(rows, self.pipeline(operation.nested[0]))
+            case "distinct" | "dropDuplicates" | "dropDuplicatesWithinWatermark":
+                columns = () if operation.name == "distinct" else tuple(arguments[operation.name])
+                within = operation.name == "dropDuplicatesWithinWatermark"
+                self.operators.append(Deduplication(columns, within, rows.is_stream))
+                return rows.without_times()
+            case "limit":
+                self._note(rows, Limit())
+                return replace(rows, filtered=True)
+            case "orderBy":
+                return rows
+            case "applyInPandasWithState" | "transformWithState":
+                self._note(rows, StateFunction(operation.name, arguments[operation.name]["with"]))
+                return _Rows()
+            case "sql":
+                views = {str(arguments["as"]).lower(): rows}
+                for name, nested in zip(arguments.get("views", ()), operation.nested, strict=True):
+                    views[name.lower()] = self.pipeline(nested)
+                return self._sql(str(value), views)
+            case "alias":
+                return rows
+            case "call":
+                for nested in operation.nested:
+                    self.pipeline(nested)
+                self.unread.append(f"the function {value}")
+                return _Rows()
+            case name:
+                self.unread.append(f"the operation {name}")
+                return _Rows()
+
+    def _note(self, rows: _Rows, operator: Operator) -> None:
+        """Note what happens to these rows; an operator on a table is none of the query."""
+        if rows.is_stream:
+            self.operators.append(operator)
+
+    def _from(self, stream: str, name: str | None) -> _Rows:
+        self.operators.append(Source(stream, name))
+        schema = self.streams.get(stream)
+        columns = {of.name.lower(): (StreamColumn(stream, of.name),) for of in schema.fields} if schema else {}
+        return _Rows(columns, stream)
+
+    def _expressions(self, *texts: str) -> list[exp.Expr]:
+        """The trees of the expressions that can be read, whose calls are noted."""
+        trees = []
+        for text in texts:
+            try:
+                trees.append(expression(text))
+                self.functions.update(called(trees[-1]))
+            except NotReadable:
+                self.unread.append(f"the expression {text}")
+        return trees
+
+    def _sql(self, text: str, views: Mapping[str, _Rows]) -> _Rows:
+        self.uses_sql = True
+        try:
+            tree = statement(text)
+        except NotReadable:
+            self.unread.append(f"the statement {text}")
+            return _Rows()
+        self.functions.update(called(tree))
+        return self._query(tree, views)
+
+    def _query(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
+        views = {**views}
+        clause = tree.args.get("with_") or tree.args.get("with")
+        for common in clause.expressions if clause else ():
+            views[common.alias.lower()] = self._query(common.this, views)
+        match tree:
+            case exp.Subquery():
+                return self._query(tree.this, views)
+            case exp.SetOperation():
+                return self._limited(tree, self._set_operation(tree, views))
+            case exp.Select():
+                return self._limited(tree, self._select(tree, views))
+        self.unread.append(f"the statement {written(tree)}")
+        return _Rows()
+
+    def _set_operation(self, tree: exp.SetOperation, views: Mapping[str, _Rows]) -> _Rows:
+        left, right = self._query(tree.this, views), self._query(tree.expression, views)
+        if isinstance(tree, exp.Union):
+            rows = self._united(left, right)
+        else:
+            rows = self._joined(left, right, "leftAnti" if isinstance(tree, exp.Except) else "leftSemi", "")
+        return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
+
+    def _select(self, tree: exp.Select, views: Mapping[str, _Rows]) -> _Rows:
+        source = tree.args.get("from_") or tree.args.get("from")
+        rows = self._relation(source.this, views) if source else _Rows(is_stream=False)
+        for join in tree.args.get("joins") or ():
+            kind = _JOINS.get(join.kind) or _JOINS.get(join.side, "inner")
+            on = join.args.get("on")
+            rows = self._joined(rows, self._relation(join.this, views), kind, written(on) if on else "")
+        for clause in ("laterals", "pivots", "qualify", "windows"):
+            if tree.args.get(clause):
+                self.unread.append(f"{clause.upper()} in {written(tree)}")
+        if where := tree.args.get("where"):
+            rows = replace(rows, filtered=True)
+            for query in where.find_all(exp.Query):
+                if query.parent_select is tree and not isinstance(query, exp.Subquery):
+                    negated = query.find_ancestor(exp.Not) is not None
+                    other = self._query(query, views)
+                    rows = self._joined(rows, other, "leftAnti" if negated else "leftSemi", "")
+        group, items = tree.args.get("group"), tree.expressions
+        self.unread.extend(f"the subquery {written(query)}" for item in items for query in item.find_all(exp.Subquery))
+        # An aggregate function with OVER aggregates nothing.
+        calls = (call for item in items for call in item.find_all(exp.AggFunc) if call.parent_select is tree)
+        if group is not None or not all(isinstance(call.parent, exp.Window) for call in calls):
+            named = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
+            keys = [self._key(key, rows, items, named) for key in (group.expressions if group else ())]
+            rows = self._aggregated(rows, keys, tuple(written(key) for key in keys))
+        rows = self._selected(rows, items)
+        return self._aggregated(rows, [], ()) if tree.args.get("distinct") else rows
+
+    @staticmethod
+    def _key(key: exp.Expr, rows: _Rows, items: Sequence[exp.Expr], named: Mapping[str, exp.Expr]) -> exp.Expr:
+        """What a key of GROUP BY stands for: the number of an item, its name, or itself."""
+        if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(items):
+            return items[int(key.name) - 1]
+        if isinstance(key, exp.Column) and not key.table and key.name.lower() not in rows.columns:
+            return named.get(key.name.lower(), key)
+        return key
+
+    def _relation(self, tree: exp.Expr, views: Mapping[str, _Rows]) -> _Rows:
+        if isinstance(tree, exp.Subquery):
+            rows = self._query(tree.this, views)
+        elif isinstance(tree, exp.Table | exp.Values) and (not isinstance(tree.this, exp.Func) or tree.name == "range"):
+            rows = views.get(tree.name.lower(), _Rows(is_stream=False))
+        else:
+            self.unread.append(f"the relation {written(tree)}")
+            rows = _Rows()
+        for join in tree.args.get("joins") or ():
+            rows = self._joined(rows, self._relation(join.this, views), "inner", "")
+        clause = watermark_of(tree)
+        if clause is not None:
+            self._note(rows, Watermark(rows.stream, clause.name or clause.of, clause.delay))
+            self._expressions(clause.of)
+        return rows
+
+    def _limited(self, tree: exp.Expr, rows: _Rows) -> _Rows:
+        if not tree.args.get("limit"):
+            return rows
+        self._note(rows, Limit())
+        return replace(rows, filtered=True)
+
+    def _selected(self, rows: _Rows, items: Sequence[exp.Expr]) -> _Rows:
+        columns: dict[str, _Origin | None] = {}
+        for at, item in enumerate(items):
+            if item.is_star and isinstance(item, exp.Star | exp.Column):
+                columns.update(rows.columns)
+            else:
+                columns[_name_of(item) or f"#{at}"] = self._column(rows, item.unalias())
+        return replace(rows, columns=columns, keys={})
+
+    def _column(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
+        """What a column is that is made from these rows; the windows that are computed in it are noted."""
+        origin = self._origin(rows, tree)
+        if origin is None:
+            for call in tree.find_all(exp.Anonymous):
+                self._origin(rows, call)
+        return origin
+
+    def _aggregated(self, rows: _Rows, keys: Sequence[exp.Expr], texts: tuple[str, ...]) -> _Rows:
+        origins = [(key, self._origin(rows, key.unalias())) for key in keys]
+        windows = [(key, of) for key, of in origins if isinstance(of, Window)]
+        self._note(rows, Aggregation(texts, tuple(of for _, of in windows)))
+        columns = {_name_of(key): of for key, of in windows}
+        return _Rows(columns, is_stream=rows.is_stream, keys={key.unalias(): of for key, of in windows})
+
+    def _joined(self, rows: _Rows, other: _Rows, kind: JoinKind, on: str) -> _Rows:
+        stateful = rows.is_stream and other.is_stream
+        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Join(kind, on, stateful))
+        one_sided = kind in ("leftSemi", "leftAnti")
+        shared = set() if one_sided else rows.columns.keys() & other.columns.keys()
+        columns = {**({} if one_sided else other.columns), **rows.columns}
+        kept = {name: of if name not in shared or isinstance(of, Window) else None for name, of in columns.items()}
+        both = replace(rows, columns=kept, stream=None, filtered=True, is_stream=rows.is_stream or other.is_stream)
+        return both.without_times() if stateful else replace(both, stream=rows.stream or other.stream)
+
+    def _united(self, rows: _Rows, other: _Rows) -> _Rows:
+        self._note(replace(rows, is_stream=rows.is_stream or other.is_stream), Union())
+        both: dict[str, _Origin | None] = {}
+        if len(rows.columns) == len(other.columns):  # by position
+            for (name, left), right in zip(rows.columns.items(), other.columns.values(), strict=True):
+                if isinstance(left, tuple) and isinstance(right, tuple):
+                    both[name] = tuple(dict.fromkeys((*left, *right)))
+                else:
+                    both[name] = left if left == right else None
+        return _Rows(both, None, rows.is_stream or other.is_stream, rows.filtered or other.filtered)
+
+    def _origin(self, rows: _Rows, tree: exp.Expr) -> _Origin | None:
+        """What an expression is: a column that is known, or a window."""
+        tree = tree.unnest()
+        if rows.keys and tree in rows.keys:
+            return rows.keys[tree]
+        if isinstance(tree, exp.Column):
+            return _column_of(rows, tree)
+        call = window_call(tree)
+        return self._window(rows, call) if call else None
+
+    def _window(self, rows: _Rows, call: exp.Anonymous) -> Window | None:
+        if not call.expressions:
+            self.unread.append(f"the window {written(call)}")
+            return None
+        time, *sizes = call.expressions
+        of = self._origin(rows, time)
+        columns = () if of is None or isinstance(of, Window) else of
+        lengths = [_micros(size) for size in sizes]
+        length = lengths[0] if lengths else None
+        slide = lengths[1] if len(lengths) > 1 else length
+        start = lengths[2] if len(lengths) > 2 else 0
+        kind: WindowKind = "tumbling" if slide == length else "sliding"
+        if call.name.lower() == "session_window":
+            kind, slide = "session", None
+        elif start is None:
+            slide = None
+        window = Window(kind, written(time), length, slide, start or 0, columns, rows.filtered)
+        if window not in self.operators:
+            self.operators.append(window)
+        return window
+
+
+def _column_of(rows: _Rows, tree: exp.Column) -> _Origin | None:
+    if tree.table and tree.table.lower() in rows.columns:
+        return None  # a field of a column, such as window.start
+    return rows.columns.get(tree.name.lower())
+
+
+def _name_of(item: exp.Expr) -> str:
+    """The name of the column that an item of a select list makes; empty for other expressions than columns and windows."""
+    named = isinstance(item, exp.Alias | exp.Column) or window_call(item)
+    return item.alias_or_name.lower() if named else ""
+
+
+def _micros(size: exp.Expr) -> int | None:
+    try:
+        return parse_interval(size.name).delay_us if isinstance(size, exp.Literal) and size.is_string else None
+    except NotAnInterval:
+        return None

@@ -1,0 +1,74 @@
+"""What a query consists of, from plans as Spark prints them."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.query.plan import physical_plan, read_plan
+from conformance.query.reading import (
+    Aggregation,
+    Deduplication,
+    Join,
+    Limit,
+    Operator,
+    StateFunction,
+    Union,
+    Watermark,
+    Window,
+)
+
+LOGICAL = "== Optimized Logical Plan ==\nDeduplicate [user#1]\n+- EventTimeWatermark t#0: timestamp, 10 minutes\n\n"
+STATE = "state info [ checkpoint = file:/c/state, runId = 7b83408b, opId = 0, ver = 1, numPartitions = 1]"
+AGGREGATION = f"""
+*(6) HashAggregate(keys=[window#50-T300000ms], functions=[count(1)], output=[start#56, end#57, clicks#48L])
++- StateStoreSave [window#50-T300000ms, user#3], {STATE}, Append, 0, 43320000, 2
+   +- *(5) HashAggregate(keys=[window#50-T300000ms], functions=[merge_count(1)])
+      +- StateStoreRestore [window#50-T300000ms], {STATE}, 2
+"""
+JOIN = f"""
+                     +- StreamingSymmetricHashJoin [Inner#2], [clicked_ad#8], LeftOuter, condition = [ leftOnly = null ], {STATE}
+                        :- Exchange hashpartitioning(ad#2, 1), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=372]
+                        :  +- EventTimeWatermark shown_at#0: timestamp, 5 minutes
+                        +- Exchange hashpartitioning(clicked_ad#8, 1), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=373]
+                           +- *(2) EventTimeWatermark clicked_at#7: timestamp, 5 minutes
+"""
+PHYSICAL = "== Physical Plan =="
+
+
+TUMBLING_OR_SLIDING = Window(None, "", None, None, 0, (), filtered=False)
+SESSION = Window("session", "", None, None, 0, (), filtered=False)
+WINDOWED = Aggregation(("window#50-T300000ms", "user#3"), (TUMBLING_OR_SLIDING,))
+SHOWN, CLICKED = Watermark(None, "shown_at", "5 minutes"), Watermark(None, "clicked_at", "5 minutes")
+
+
+@pytest.mark.parametrize(
+    ("plan", "operators"),
+    [
+        (AGGREGATION, [WINDOWED]),
+        (AGGREGATION.replace("window#50-T300000ms, user", "user"), [Aggregation(("user#3",))]),
+        (JOIN, [SHOWN, CLICKED, Join("leftOuter", "")]),
+        (JOIN.replace("LeftOuter", "Inner"), [SHOWN, CLICKED, Join("inner", "")]),
+        (JOIN.replace("clicked_ad#8", "LeftSemi#8"), [SHOWN, CLICKED, Join("leftOuter", "")]),
+        ("BroadcastHashJoin [a#1], [b#2], LeftAnti, BuildRight, false\n", [Join("leftAnti", "", stateful=False)]),
+        (f"StreamingDeduplicateWithinWatermark [user#1], {STATE}, 0, 1\n", [Deduplication((), within_watermark=True)]),
+        (
+            f"+- SessionWindowStateStoreSave [user#1], session_window#2, {STATE}\n",
+            [Aggregation(("user#1",), (SESSION,))],
+        ),
+        (f"TransformWithStateInPandas f(t#1), [user#1], {STATE}\n", [StateFunction("TransformWithStateInPandas", "")]),
+        ("Union\n:- *(1) Project [t#1]\n+- *(2) Project [t#2]\n", [Union()]),
+        ("StreamingGlobalLimit 2, state info\n+- StreamingLocalLimit 2\n", [Limit()]),
+        ("*(1) Project [Union#1, StateStoreSave AS x#1]\n", []),
+    ],
+)
+def test_from_the_operators_of_the_physical_plan(plan: str, operators: list[Operator]) -> None:
+    assert [*read_plan(LOGICAL + PHYSICAL + "\n" + plan).operators] == operators
+
+
+def test_a_plan_is_a_tree() -> None:
+    (root,) = physical_plan(PHYSICAL + JOIN)
+    assert [child.name for child in root.children] == ["Exchange", "Exchange"]
+    assert [node.name for node in root.upwards()] == [
+        *("EventTimeWatermark", "Exchange", "EventTimeWatermark", "Exchange"),
+        "StreamingSymmetricHashJoin",
+    ]
