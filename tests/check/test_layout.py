@@ -9,9 +9,9 @@ ROOT = Path(__file__).parents[2]
 ROOTS = ("conformance", "harness", "reports")
 MOST_LOOSE = 12
 """Modules directly in one of the three roots."""
-MOST_PACKAGES = 32
+MOST_PACKAGES = 33
 """Below the roots: those of the tree in the design."""
-MOST_LINES = 400
+MOST_LINES = 600
 
 
 def packages():
