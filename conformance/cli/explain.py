@@ -10,6 +10,16 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from conformance.account.explanation import (
+    ExplanationLine,
+    Tone,
+    divergence_lines,
+    divergence_record,
+    explanation_lines,
+    observed_lines,
+    observed_record,
+    record,
+)
 from conformance.cli import options, policies
 from conformance.cli.console import print_answer, print_error
 from conformance.cli.options import option
@@ -17,14 +27,6 @@ from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
-from conformance.oracle.explanation import (
-    ExplanationLine,
-    Tone,
-    divergence_lines,
-    divergence_record,
-    explanation_lines,
-    record,
-)
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
@@ -124,7 +126,6 @@ def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> N
 
 def _print_observed(case: Case, results: Path, spark: str | None, as_json: bool) -> None:
     # What reads results is not needed to explain a prediction.
-    from conformance.oracle.observed_explanation import observed_lines, observed_record
     from conformance.runner.observe import answer_in
 
     version, observation = answer_in(results, case, spark)

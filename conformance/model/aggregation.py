@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.model.aggregates import AGGREGATES, BY_ORDER, Operands
-from conformance.model.columns import Attribute, Row, Value
+from conformance.model.columns import Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, evaluate
 from conformance.model.operators import (
@@ -71,7 +71,10 @@ def aggregate(node: Aggregate, rows: Sequence[Row], state: Groups, context: Oper
         rows=[output(node, _shown_keys(node, key, context), groups[key]) for key in emitted],
         state=kept,
         state_rows=len(kept),
-        late=tuple(compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key])) for key in late),
+        late=tuple(
+            compared_row(as_rows[key], key_columns, time, context.late_ms, len(arrived[key]), _origins(node, rows, key))
+            for key in late
+        ),
         dropped=len(late) if rules.aggregation_counts_late == "groups" else sum(len(arrived[key]) for key in late),
         evicted=tuple(compared_row(as_rows[key], key_columns, evicting, context.evicting_ms) for key in over),
         updated=len(taken),
@@ -131,6 +134,11 @@ def grouped(node: Aggregate, rows: Sequence[Row]) -> dict[Key, tuple[Contributio
         key = tuple(row[one.column.id] for one in node.keys)
         found.setdefault(key, []).append(contribution(node, row))
     return {key: tuple(contributions) for key, contributions in found.items()}
+
+
+def _origins(node: Aggregate, rows: Sequence[Row], key: Key) -> tuple[Origin, ...]:
+    """Where the rows of a group come from."""
+    return origins(row for row in rows if tuple(row[one.column.id] for one in node.keys) == key)
 
 
 def contribution(node: Aggregate, row: Row) -> Contribution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +13,30 @@ Value: TypeAlias = Any
 
 Row: TypeAlias = dict[int, Value]
 """Column id → value."""
+
+Origin: TypeAlias = tuple[str, int]
+"""A row that a micro-batch read: its stream, and its place among the new rows of the stream, from 0."""
+
+
+class InputRow(dict[int, Value]):
+    """A row that comes from a row of a stream, whatever columns it has by now. Equal to any row with the same values."""
+
+    __slots__ = ("origin",)
+
+    def __init__(self, values: Iterable[tuple[int, Value]] | Row, origin: Origin) -> None:
+        super().__init__(values)
+        self.origin = origin
+
+
+def with_origin_of(row: Row, values: Row) -> Row:
+    """The values as a row that comes from where ``row`` comes from."""
+    return InputRow(values, row.origin) if isinstance(row, InputRow) else values
+
+
+def origins(rows: Iterable[object]) -> tuple[Origin, ...]:
+    """Where rows come from; without those that an operator made of several rows."""
+    return tuple(row.origin for row in rows if isinstance(row, InputRow))
+
 
 TIMESTAMP = DataType("timestamp")
 STRING = DataType("string")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from conformance.model.aggregation import aggregate, windows_of
-from conformance.model.columns import Row, Value
+from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
 from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate
@@ -128,6 +128,8 @@ class _BatchRun:
     def __init__(self, batch: MicroBatch) -> None:
         self.operators = stateful(batch.plan)
         self.results: dict[int, OperatorResult] = {}
+        self.read: dict[int, list[Origin]] = {id(node): [] for node in self.operators}
+        """Of each stateful operator, where the rows that it read come from."""
         self._times: dict[int, list[Value]] = {}
         self._data = batch.data
         self._states = {id(node): state for node, state in zip(self.operators, batch.states, strict=True)}
@@ -153,7 +155,8 @@ class _BatchRun:
         match node:
             case StreamSource():
                 ids = [one.id for one in node.columns]
-                return [iter([dict(zip(ids, row, strict=True)) for row in self._data.get(node.stream, ())])]
+                new = enumerate(self._data.get(node.stream, ()))
+                return [iter([InputRow(zip(ids, row, strict=True), (node.stream, place)) for place, row in new])]
             case LocalRelation():
                 ids = [one.id for one in node.columns]
                 return [iter([dict(zip(ids, row, strict=True)) for row in node.rows])]
@@ -188,29 +191,47 @@ class _BatchRun:
         context, state = self.turns[id(node)], self._states[id(node)]
         match node:
             case Aggregate(session=None):
-                return aggregate(node, _keyed(self.rows(node.child), node, self._rules), state, context)
+                return aggregate(
+                    node, self._given(node, _keyed(self.rows(node.child), node, self._rules)), state, context
+                )
             case Aggregate(session=session) if session is not None:
                 others = [key for key in node.keys if key is not session]
-                rows = session_rows(self.rows(node.child), session, self._rules)
+                rows = self._given(node, session_rows(self.rows(node.child), session, self._rules))
                 return aggregate_sessions(node, list(_with_named(rows, others, self._rules)), state, context)
             case Deduplicate():
-                return deduplicate(node, self.rows(node.child), state, context, self._needed.of(node.child))
+                return deduplicate(
+                    node, self._given(node, self.rows(node.child)), state, context, self._needed.of(node.child)
+                )
             case Join():
                 check_runs(node, context.silent, self._rules)
                 visible = self._needed.of(node.left) | self._needed.of(node.right)
-                return join(node, self.rows(node.left), self.rows(node.right), state, context, visible)
+                return join(
+                    node,
+                    self._given(node, self.rows(node.left)),
+                    self._given(node, self.rows(node.right)),
+                    state,
+                    context,
+                    visible,
+                )
             case StateFunction():
-                return apply_in_pandas_with_state(node, self.rows(node.child), state, context)
+                return apply_in_pandas_with_state(node, self._given(node, self.rows(node.child)), state, context)
             case StatefulProcessor():
                 begins = [] if node.initial is None else self.rows(node.initial.plan)
                 used = self._needed.of(node)
-                return transform_with_state(node, self.rows(node.child), begins, state, context, used)
+                return transform_with_state(
+                    node, self._given(node, self.rows(node.child)), begins, state, context, used
+                )
             case Limit():
-                read = self.rows(node.child) if stateful(node.child) else self._local_limit(node)
+                read = self._given(node, self.rows(node.child)) if stateful(node.child) else self._local_limit(node)
                 rows = read[: max(node.rows - state, 0)]
                 let_through = state + len(rows)
                 return OperatorResult(rows, let_through, state_rows=1 if let_through else 0)
         raise AssertionError(node)
+
+    def _given(self, node: Plan, rows: list[Row]) -> list[Row]:
+        """The rows that a stateful operator reads, a row in several windows several times."""
+        self.read[id(node)] += origins(rows)
+        return rows
 
     def _local_limit(self, node: Limit) -> list[Row]:
         """The rows that a limit reads if nothing below it keeps state: no watermark sees the other rows of a partition.
@@ -240,7 +261,7 @@ def _filtered(rows: Iterable[Row], condition: Expression) -> Iterator[Row]:
 
 def _renamed(rows: Iterable[Row], branch: Plan, union: Union) -> Iterator[Row]:
     ids = [(its.id, ours.id) for its, ours in zip(branch.columns, union.columns, strict=True)]
-    return ({ours: row[its] for its, ours in ids} for row in rows)
+    return (with_origin_of(row, {ours: row[its] for its, ours in ids}) for row in rows)
 
 
 def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Row]:
@@ -253,7 +274,7 @@ def _recorded(rows: Iterable[Row], time: int, times: list[Value]) -> Iterator[Ro
 def project(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
     """The rows with only these columns."""
     ids = {one.column.id for one in named}
-    return ({id: row[id] for id in ids} for row in _with_named(rows, named, rules))
+    return (with_origin_of(row, {id: row[id] for id in ids}) for row in _with_named(rows, named, rules))
 
 
 def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
@@ -271,14 +292,14 @@ def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Ru
     for row in rows:
         added = {one.column.id: evaluate(one.expression, row) for one in plain}
         if not windows:
-            yield {**row, **added}
+            yield with_origin_of(row, {**row, **added})
             continue
         window = windows[0].expression
         time = evaluate(window.args[0], row)
         if time is not None:
             size, slide, start = window.value
             for one in windows_of(time, size, slide, start, rules):
-                yield {**row, **added, **{named.column.id: one for named in windows}}
+                yield with_origin_of(row, {**row, **added, **{named.column.id: one for named in windows}})
 
 
 def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
@@ -297,4 +318,5 @@ def _operator_progress(node: Plan, run: _BatchRun) -> OperatorProgress:
         timers=result.timers,
         state_rows=result.state_rows,
         state=result.shown,
+        read=tuple(run.read[id(node)]),
     )

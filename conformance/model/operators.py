@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from conformance.model.columns import WINDOW_MADE, Attribute, Row, Value
+from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins
 from conformance.model.progress import ComparedRow, TimerCounts
 from conformance.model.rules import Rules
 
@@ -56,11 +56,12 @@ def compared_row(
     time: Attribute | None,
     watermark_ms: int,
     rows: int = 1,
+    of: tuple[Origin, ...] = (),
 ) -> ComparedRow:
-    """A row with its values by name, and the time that was compared with a watermark."""
+    """A row with its values by name, and the time that was compared with a watermark; ``of`` says what it was made of."""
     what = tuple((one.name, one.type, row[one.id]) for one in columns if one.id in row)
     instant = None if time is None else instant_of(row[time.id], time)
-    return ComparedRow(what, instant, watermark_ms, rows)
+    return ComparedRow(what, instant, watermark_ms, rows, of or origins([row]))
 
 
 def event_time_among(columns: Sequence[Attribute], rules: Rules) -> Attribute | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import Value
+from conformance.model.columns import Origin, Value
 from conformance.model.watermark import EventTimeStatistics, WatermarkAdvance
 
 
@@ -21,6 +21,8 @@ class ComparedRow:
     watermark_ms: int
     rows: int = 1
     """The number of rows that it represents."""
+    origins: tuple[Origin, ...] = field(default=(), compare=False)
+    """Where its rows come from, if they are rows of streams."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class OperatorProgress:
     """Rows in its state after the micro-batch."""
     state: tuple[ComparedRow, ...] = ()
     """The state, for display."""
+    read: tuple[Origin, ...] = field(default=(), compare=False)
+    """Where each row that it read comes from, late rows included; without rows that another operator made of several."""
 
 
 @dataclass(frozen=True)

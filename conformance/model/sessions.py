@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conformance.core.intervals import NotAnInterval, parse_interval
 from conformance.model.aggregation import Contribution, contribution, output
-from conformance.model.columns import Row, Value
+from conformance.model.columns import Row, Value, with_origin_of
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.operators import (
@@ -42,7 +42,8 @@ def session_rows(rows: Sequence[Row], session: NamedExpression, rules: Rules) ->
     for row in rows:
         instant, length = evaluate(time, row), _gap_us(evaluate(gap, row))
         if instant is not None and length is not None and length > 0:
-            found.append({**row, session.column.id: (instant, rules.session_end_us(instant, length))})
+            end = rules.session_end_us(instant, length)
+            found.append(with_origin_of(row, {**row, session.column.id: (instant, end)}))
     return found
 
 

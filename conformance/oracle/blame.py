@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation, StepSeen
+from conformance.core.values import show
 from conformance.judging.divergence import equivalent
 from conformance.judging.finding import cell
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import Verdict
 from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.explanation import instant
 from conformance.oracle.prediction import predict, verdict_on
 
 
@@ -44,7 +44,7 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
         return
     rows = [row for batch in step.batches for row in batch.rows]
     yield f"emits {', '.join(cell(schema.as_written(row)) for row in rows) or 'nothing'}"
-    yield f"watermark {instant(step.watermark)}"
+    yield f"watermark {show(step.watermark * 1000)}"
     dropped = [batch.dropped for batch in step.batches if batch.dropped is not None]
     if dropped:
         yield f"dropped {sum(dropped)}"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
 
+from conformance.account.account import BatchAccount, account, batches_of
+from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -18,12 +20,10 @@ from conformance.judging.wall_clock import reads_the_clock
 from conformance.model.errors import Unpredictable
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.cross_check import AGREEING
-from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.mutation_score import detected
 from conformance.oracle.prediction import CasePredictions, Prediction, verdict_on
 from reports.analysis.divided_work import divide
 from reports.analysis.equivalence import has_behaviour
-from reports.analysis.model_fates import BatchFates, batch_fates
 from reports.results.records import Cell, Target
 
 ToneAndLine: TypeAlias = tuple[str, str]
@@ -42,9 +42,8 @@ class Predicted(Protocol):
     def explanation(self) -> tuple[ToneAndLine, ...]:
         """What happens and why, line by line, each with its tone."""
 
-    @property
-    def fates(self) -> tuple[BatchFates, ...]:
-        """The fates of rows and windows in every micro-batch."""
+    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
+        """The account of what an engine showed, with what the model knows of it."""
 
     @property
     def as_expected(self) -> bool:
@@ -61,7 +60,8 @@ class ModelPrediction:
 
     observation: Observation
     explanation: tuple[ToneAndLine, ...]
-    fates: tuple[BatchFates, ...] = ()
+    account: tuple[BatchAccount, ...] = ()
+    """Of the engine's answer, with what the model knows of it."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _answer(
     answer = ThreeAnswers(cell.case, asked.target, engine, (same and engine) or predicted.as_expected, same)
     if not is_shown:
         return answer, None
-    return answer, ModelPrediction(predicted.observation, predicted.explanation, predicted.fates)
+    return answer, ModelPrediction(predicted.observation, predicted.explanation, predicted.account(observation))
 
 
 @dataclass(frozen=True)
@@ -214,9 +214,8 @@ class _ByTheReferenceModel:
     def explanation(self) -> tuple[ToneAndLine, ...]:
         return tuple((line.tone, str(line)) for line in explanation_lines(self.case, self.prediction))
 
-    @property
-    def fates(self) -> tuple[BatchFates, ...]:
-        return batch_fates(self.prediction)
+    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
+        return batches_of(account(self.case, self.prediction.version, observation, self.prediction))
 
     @property
     def as_expected(self) -> bool:

@@ -16,4 +16,7 @@ def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, Mode
         changed = case.model_copy(update={"output_mode": mode})
         predicted = reference_model(changed, version)
         if predicted is not None:
-            yield changed, ModelPrediction(predicted.observation, predicted.explanation, predicted.fates)
+            yield (
+                changed,
+                ModelPrediction(predicted.observation, predicted.explanation, predicted.account(predicted.observation)),
+            )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from conformance.account.account import account, batches_of
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
@@ -184,10 +185,9 @@ def _section(
         notes=cell.notes,
         timeline=timeline(
             case,
-            seen,
+            predicted.account if predicted is not None else batches_of(account(case, version, seen)),
             compared.observation if compared is not None else None,
             first_difference(compared, cell) if compared is not None else None,
-            predicted.fates if predicted is not None else (),
         )
         if case is not None and seen is not None
         else None,

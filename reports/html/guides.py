@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from conformance.account.account import account, batches_of
 from conformance.core.data import read_data
 from reports.analysis.output_modes import in_each_mode
 from reports.analysis.report import Report
@@ -86,7 +87,7 @@ def _modes(report: Report) -> Iterator[Pictured]:
     if report.model is None or case is None or version is None:
         return
     for changed, prediction in in_each_mode(case, version):
-        drawn = timeline(changed, prediction.observation, fates=prediction.fates, across=NARROW)
+        drawn = timeline(changed, prediction.account, across=NARROW)
         mode = changed.output_mode
         if drawn is not None:
             yield Pictured(case.id, f"{mode.capitalize()} mode", written["said"][mode], drawn, newest)
@@ -100,10 +101,12 @@ def _pictures(report: Report) -> Iterator[Pictured]:
         if case is None or cell is None or cell.observation is None:
             continue
         predicted = report.model.predictions.get((cell.case, cell.target)) if report.model is not None else None
-        drawn = timeline(case, cell.observation, fates=predicted.fates if predicted is not None else ())
+        target = by_name[cell.target]
+        alone = () if predicted is not None else batches_of(account(case, target.version, cell.observation))
+        drawn = timeline(case, predicted.account if predicted is not None else alone)
         if drawn is not None:
             said = report.title(case.id)
-            yield Pictured(case.id, one["title"], said, drawn, (by_name[cell.target],))
+            yield Pictured(case.id, one["title"], said, drawn, (target,))
 
 
 @cache

@@ -6,18 +6,15 @@ removes its state, with a mark at each micro-batch that emits it. This module co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from conformance.account.account import BatchAccount, RowAccount
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.judging.divergence import Divergence
-from conformance.judging.rows import OutputSchema
-from reports.analysis.model_fates import BatchFates, confirmed
-from reports.html.arrivals import FATES, ExecutedBatch, RowFate, executed
-from reports.html.emitted_windows import WindowColumns
 from reports.html.time_notation import TimeNotation
 from reports.html.time_scale import TimeScale
 from reports.html.value_labels import LINE as LABEL_LINE
@@ -33,6 +30,22 @@ TICK_ROOM = 13.0
 INSET = 3.0
 """Between a bar and the edge of its micro-batch."""
 COUNTS = ("read", "emitted", "dropped", "state")
+
+FATES: Mapping[str, str] = {
+    "taken": "processed",
+    "late": "dropped as late",
+    "model-taken": "processed, by the reference model",
+    "model-late": "dropped as late, by the reference model",
+    "behind": "behind the watermark; unknown whether dropped",
+    "null": "no event time",
+    "timeless": "no event-time column",
+}
+"""Mark of a row → what became of it."""
+
+
+def mark_of(row: RowAccount) -> str:
+    """The key of ``FATES`` for a row."""
+    return f"model-{row.fate}" if row.by == "model" else row.fate
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,8 @@ class StepBand:
 class DrawnRow:
     x: float
     y: float
-    fate: RowFate
+    fate: str
+    """A key of ``FATES``."""
     tooltip: str
 
 
@@ -116,7 +130,7 @@ class Timeline:
     """The path of the behaviour compared with, if it is different."""
     null_lane: float | None
     described: str
-    fates: tuple[RowFate, ...]
+    fates: tuple[str, ...]
     """Those that occur."""
     left_out: int
     """Number of micro-batches that are not drawn because there are too many."""
@@ -124,50 +138,41 @@ class Timeline:
 
 def timeline(
     case: Case,
-    observation: Observation,
+    batches: Sequence[BatchAccount],
     other: Observation | None = None,
     divergence: Divergence | None = None,
-    fates: Sequence[BatchFates] = (),
     across: float = ACROSS,
 ) -> Timeline | None:
-    """The layout of an observation; None if no micro-batch ran.
+    """The layout of the micro-batches of a case; None if none ran.
 
     Args:
+        case: the case.
+        batches: the account of each micro-batch.
         other: another behaviour, whose watermark is drawn in the background.
         divergence: where the two first differ.
-        fates: what the model predicts; it counts as long as it predicts what the observation tells.
         across: the width that all columns fill together if they can, in pixels.
     """
-    known = confirmed(fates, ((step.number, batch) for step in observation.steps for batch in step.batches))
-    everything = executed(case, observation, known)
-    if not everything:
+    if not batches:
         return None
-    return _Layout(
-        case, observation, everything[:MOST_COLUMNS], other, divergence, len(everything), known, across
-    ).timeline()
+    return _Layout(case, batches[:MOST_COLUMNS], other, divergence, len(batches), across).timeline()
 
 
 class _Layout:
     def __init__(
         self,
         case: Case,
-        observation: Observation,
-        shown: Sequence[ExecutedBatch],
+        shown: Sequence[BatchAccount],
         other: Observation | None,
         divergence: Divergence | None,
         of: int,
-        fates: Sequence[BatchFates],
         across: float,
     ) -> None:
         self._shown = shown
         self._show = TimeNotation.of(case).show
         self._of = of
         self._divergence = divergence
-        columns = {
-            step.number: WindowColumns.of(OutputSchema.of(observation.columns_of(step))) for step in observation.steps
-        }
         self._others = [batch.watermark for step in other.steps for batch in step.batches] if other else []
-        self._bars = window_bars(case, shown, columns, fates)
+        self._bars = window_bars(case.output_mode, shown)
         self._scale = TimeScale.of(self._instants())
         self._overlap = any(_overlap(a, b) for a, b in combinations(self._bars, 2))
         texts = [(at, self._label_text(bar, at)) for bar in self._bars for at in bar.emitted]
@@ -197,13 +202,11 @@ class _Layout:
             windows=tuple(self._drawn(bar) for bar in self._bars),
             values=placed(self._labels(), [(row.x, row.y) for row in rows], HEAD + PAD, HEAD + self._plot - PAD),
             rows=rows,
-            watermark=self._staircase(
-                [one.batch.watermark for one in self._shown], self._shown[-1].batch.next_watermark
-            ),
+            watermark=self._staircase([one.seen.watermark for one in self._shown], self._shown[-1].seen.next_watermark),
             ghost=self._ghost(),
             null_lane=HEAD + self._plot + LANE / 2 if self._null else None,
             described=" ".join(self._sentences()),
-            fates=tuple(fate for fate in FATES if any(row.fate == fate for one in self._shown for row in one.rows)),
+            fates=tuple(fate for fate in FATES if any(mark_of(row) == fate for one in self._shown for row in one.rows)),
             left_out=self._of - len(self._shown),
         )
 
@@ -219,13 +222,13 @@ class _Layout:
     def _instants(self) -> Iterator[int]:
         for one in self._shown:
             yield from (row.time_us for row in one.rows if row.time_us is not None)
-            yield from (ms * 1000 for ms in (one.batch.watermark, one.batch.next_watermark) if ms is not None)
+            yield from (ms * 1000 for ms in (one.seen.watermark, one.seen.next_watermark) if ms is not None)
         for bar in self._bars:
             yield from (bar.span.start, bar.span.end)
 
     def _columns(self) -> Iterator[TimelineColumn]:
         for at, one in enumerate(self._shown):
-            batch = one.batch
+            batch = one.seen
             read = sum(source.rows for source in batch.sources)
             dropped = "–" if batch.dropped is None else str(batch.dropped)
             yield TimelineColumn(
@@ -238,12 +241,12 @@ class _Layout:
                 differs=self._differs(at, one),
             )
 
-    def _differs(self, at: int, one: ExecutedBatch) -> bool:
+    def _differs(self, at: int, one: BatchAccount) -> bool:
         where = self._divergence
         if where is None or where.step != one.step:
             return False
         if where.batch is not None:
-            return where.batch == one.batch.id
+            return where.batch == one.seen.id
         return at + 1 == len(self._shown) or self._shown[at + 1].step != one.step
 
     def _bands(self) -> Iterator[StepBand]:
@@ -254,7 +257,7 @@ class _Layout:
 
     def _ticks(self) -> Iterator[TimeTick]:
         """Labels for as many instants as fit; watermarks first."""
-        watermarks = {ms * 1000 for one in self._shown for ms in (one.batch.watermark, one.batch.next_watermark) if ms}
+        watermarks = {ms * 1000 for one in self._shown for ms in (one.seen.watermark, one.seen.next_watermark) if ms}
         taken: list[float] = []
         for instant in sorted(self._scale.instants, key=lambda known: (known not in watermarks, known)):
             y = self._y(instant)
@@ -268,8 +271,10 @@ class _Layout:
             for place, row in enumerate(one.rows, 1):
                 x = self._x(at) + self._column * place / (len(one.rows) + 1)
                 y = lane if row.time_us is None else self._y(row.time_us)
-                behind = " although behind the watermark" if row.fate == "taken" and row.behind else ""
-                yield DrawnRow(round(x, 1), y, row.fate, f"{row.stream}: {row.text} – {FATES[row.fate]}{behind}")
+                behind = " although behind the watermark" if mark_of(row) == "taken" and row.behind else ""
+                yield DrawnRow(
+                    round(x, 1), y, mark_of(row), f"{row.stream}: {row.text} – {FATES[mark_of(row)]}{behind}"
+                )
 
     def _drawn(self, bar: WindowBar) -> DrawnWindow:
         begin, top, bottom = self._x(bar.first) + INSET, self._y(bar.span.end), self._y(bar.span.start)
@@ -310,15 +315,15 @@ class _Layout:
         return "".join(path)
 
     def _ghost(self) -> str:
-        own = [one.batch.watermark for one in self._shown]
+        own = [one.seen.watermark for one in self._shown]
         return self._staircase(self._others, None) if self._others and self._others[: len(own)] != own else ""
 
     def _sentences(self) -> Iterator[str]:
         """The timeline as text."""
         for at, one in enumerate(self._shown):
-            batch = one.batch
+            batch = one.seen
             again = f"After a restart ({one.restarted}): " if one.restarted else ""
-            late = [row.text for row in one.rows if row.fate in ("late", "model-late")]
+            late = [row.text for row in one.rows if row.fate == "late"]
             ran = "" if batch.watermark is None else f", runs with the watermark {self._show(batch.watermark * 1000)}"
             dropped = "" if not batch.dropped else f", drops {batch.dropped} as late"
             named = f" ({'; '.join(late)})" if late else ""

@@ -1,7 +1,7 @@
 """How long each window of a case lives: from its first row to the micro-batch that removes its state.
 
 In append mode a window is emitted when its state is removed, so the engine tells both. In update mode it is emitted at each
-change and removed later, which only the reference model tells; in complete mode it stays.
+change and removed later, which only the reference model tells; in complete mode it stays. Windows that no account knows are not drawn.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from conformance.core.case import Case
-from reports.analysis.model_fates import BatchFates, Span
-from reports.html.arrivals import ExecutedBatch, tumbling
-from reports.html.emitted_windows import WindowColumns
+from conformance.account.account import BatchAccount, Span
+from conformance.core.case import OutputMode
 
 WindowEnd: TypeAlias = Literal["emitted", "evicted", "merged", "open", "unknown"]
 
 MOST_WINDOWS = 60
+_LONGEST = 14
+"""Characters of what a window emits."""
 
 _ENDS: Mapping[WindowEnd, str] = {
     "emitted": "emitted and removed",
@@ -48,88 +48,73 @@ class WindowBar:
         return f"window {shown(self.span.start)} – {shown(self.span.end)}: {_ENDS[self.end]}{model}"
 
 
-def window_bars(
-    case: Case,
-    shown: Sequence[ExecutedBatch],
-    columns: Mapping[int, WindowColumns | None],
-    fates: Sequence[BatchFates] = (),
-) -> tuple[WindowBar, ...]:
-    """The windows of the micro-batches shown, by event time.
-
-    Args:
-        columns: number of a step → where its rows have the window.
-        fates: by the model, of the first micro-batches.
-    """
-    begun, emitted = _found(case, shown, columns)
-    in_state = frozenset(span for one in fates for span in one.kept | one.evicted)
+def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[WindowBar, ...]:
+    """The windows of the micro-batches shown that are in state or emitted, by event time."""
+    emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
+    first: dict[Span, int] = {}
+    in_state: set[Span] = set()
+    for at, one in enumerate(shown):
+        for window in one.emitted:
+            texts = emitted.setdefault(window.span, {})
+            texts[at] = (*texts.get(at, ()), _shortened(window.rest))
+            first.setdefault(window.span, _first(shown, window.span, at))
+        known = (one.kept or frozenset()) | (one.evicted or frozenset())
+        in_state |= known
+        for span in known:
+            first.setdefault(span, at)
     bars = (
         bar
-        for span in [*begun][:MOST_WINDOWS]
-        for bar in _lives(case, len(shown), span, begun[span], emitted.get(span, {}), fates if span in in_state else ())
+        for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]
+        for bar in (_lives if span in in_state else _emissions)(mode, shown, span, first[span], emitted.get(span, {}))
     )
     return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
 
 
-def _found(
-    case: Case, shown: Sequence[ExecutedBatch], columns: Mapping[int, WindowColumns | None]
-) -> tuple[dict[Span, int], dict[Span, dict[int, tuple[str, ...]]]]:
-    """Window → the column of its first row, and the columns in which it is emitted."""
-    begun: dict[Span, int] = {}
-    emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
-    windows = tumbling(case)
-    for at, one in enumerate(shown):
-        for row in one.rows if windows else ():
-            if windows and row.time_us is not None and row.fate in ("taken", "model-taken"):
-                begun.setdefault(Span(*windows.of(row.time_us)), at)
-        places = columns[one.step]
-        for line in one.batch.rows if places is not None else ():
-            span = places.span(line) if places is not None else None
-            if span is not None and places is not None:
-                begun.setdefault(span, _first(shown, span, at))
-                texts = emitted.setdefault(span, {})
-                texts[at] = (*texts.get(at, ()), places.rest(line))
-    return begun, emitted
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _first(shown: Sequence[ExecutedBatch], span: Span, before: int) -> int:
+def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
     """The column of the first row in the window, else of the micro-batch that emitted it."""
     for at, one in enumerate(shown[: before + 1]):
-        if any(row.time_us is not None and span.start <= row.time_us < span.end for row in one.rows):
+        if any(row.fate != "late" and span.holds(row.time_us) for row in one.rows):
             return at
     return before
 
 
-def _lives(
-    case: Case,
-    count: int,
-    span: Span,
-    first: int,
-    emitted: Mapping[int, tuple[str, ...]],
-    fates: Sequence[BatchFates],
+def _emissions(
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, first: int, emitted: Mapping[int, tuple[str, ...]]
 ) -> Iterator[WindowBar]:
-    append = case.output_mode == "append"
-    if not fates:
-        last = max(emitted, default=count - 1) if append else count - 1
-        end: WindowEnd = "unknown" if case.output_mode == "update" else "emitted" if append and emitted else "open"
-        yield WindowBar(span, first, last, end, by_model=False, emitted=emitted)
-        return
+    """The life of a window that is known only from the rows with it."""
+    last = max(emitted) if mode == "append" else len(shown) - 1
+    end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
+    yield WindowBar(span, first, last, end, by_model=False, emitted=emitted)
+
+
+def _lives(
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, _: int, emitted: Mapping[int, tuple[str, ...]]
+) -> Iterator[WindowBar]:
+    """The lives of a window in state, as long as it is known what is in state."""
+    append = mode == "append"
     begin: int | None = None
-    for at, one in enumerate(fates[:count]):
-        if span not in one.kept | one.evicted and at not in emitted:
+    known = [one for one in shown if one.kept is not None]
+    for at, one in enumerate(known):
+        kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
+        if not kept and not evicted and at not in emitted:
             if begin is not None:
                 yield _bar(span, begin, at - 1, "merged", emitted, append=append)
             begin = None
             continue
         begin = at if begin is None else begin
-        if span not in one.kept:
-            yield _bar(span, begin, at, "evicted" if span in one.evicted else "merged", emitted, append=append)
+        if not kept:
+            yield _bar(span, begin, at, "evicted" if evicted else "merged", emitted, append=append)
             begin = None
-    rest = [at for at in emitted if at >= len(fates)]
+    rest = [at for at in emitted if at >= len(known)]
     if begin is None and rest:
         begin = rest[0]
     if begin is not None:
-        told = len(fates) >= count or case.output_mode == "complete"
-        last = max(rest) if append and rest else count - 1
+        told = len(known) == len(shown) or mode == "complete"
+        last = max(rest) if append and rest else len(shown) - 1
         yield _bar(
             span, begin, last, "emitted" if append and rest else "open" if told else "unknown", emitted, append=append
         )

@@ -9,16 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from conformance.account.account import account, batches_of
+from conformance.account.explanation import explanation_lines
 from conformance.core.case import Case
 from conformance.core.versions import NotAVersion, SparkVersion, releases
 from conformance.model.errors import Unpredictable
-from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.prediction import predict
 from conformance.suite import discovery
-from reports.analysis.model_fates import batch_fates
-from reports.html.arrivals import FATES
 from reports.html.pages import templates
-from reports.html.timeline import COUNTS, timeline
+from reports.html.timeline import COUNTS, FATES, timeline
 
 MODES = ("append", "update", "complete")
 MOST_ROWS = 200
@@ -68,7 +67,7 @@ def _answer(state: dict[str, str]) -> tuple[str, list[str]]:
     error = found.observation.error
     if error is not None and not any(step.batches for step in found.observation.steps):
         raise NotATrace(f"Spark {version} refuses this query: {error.name or error.message}")
-    line = timeline(case, found.observation, fates=batch_fates(found))
+    line = timeline(case, batches_of(account(case, version, found.observation, found)))
     if line is None:
         raise NotATrace("no micro-batch runs")
     section = SimpleNamespace(targets=[SimpleNamespace(title=str(version))], difference=None)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from conformance.account.explanation import explanation_lines
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Unpredictable
 from conformance.model.rules_read import RulesRead, WatchedRules
 from conformance.oracle import prediction
-from conformance.oracle.explanation import explanation_lines
 from conformance.oracle.prediction import CasePredictions, predict
 from tests.support.whole_suite import whole_suite
 

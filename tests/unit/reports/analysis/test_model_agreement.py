@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.account.account import BatchAccount
 from conformance.core.observation import Observation
 from conformance.model.wrong_models import WRONG_MODELS
 from conformance.suite import discovery
@@ -26,7 +27,9 @@ class FixedPrediction:
     observation: Observation
     as_expected: bool
     explanation: tuple[tuple[str, str], ...] = ()
-    fates: tuple[()] = ()
+
+    def account(self, observation: Observation) -> tuple[BatchAccount, ...]:
+        return ()
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def test_every_case_that_is_named_is_in_the_suite() -> None:
 def test_one_trace_in_each_output_mode() -> None:
     # "Output Modes" of the guide: append emits a window once, when it is final; update each change; complete everything.
     found = {
-        case.output_mode: timeline(case, predicted.observation, fates=predicted.fates)
+        case.output_mode: timeline(case, predicted.account)
         for case, predicted in in_each_mode(CASES[named_cases()[0]], SparkVersion(4, 3, 0))
     }
     assert list(found) == ["append", "update", "complete"]

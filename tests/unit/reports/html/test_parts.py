@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.language.reader import case_from
 from conformance.suite import discovery
 from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, case_key, slug
-from reports.html.arrivals import executed, tumbling
 from reports.html.durations import duration
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
@@ -30,10 +30,14 @@ LATE = "late-drops/late-by-the-watermark-of-the-batch-before"
 REPLAY = "recovery/replay-filters-late-rows-as-the-first-attempt-did"
 
 
-def fates(id: str, version: str) -> list[list[str]]:
+def told(id: str, version: str) -> tuple[BatchAccount, ...]:
     seen = CELLS[id, f"spark-{version}"].observation
     assert seen is not None
-    return [[row.fate for row in one.rows] for one in executed(CASES[id], seen)]
+    return batches_of(account(CASES[id], SparkVersion.parse(version), seen))
+
+
+def fates(id: str, version: str) -> list[list[str]]:
+    return [[row.fate for row in one.rows] for one in told(id, version)]
 
 
 class TestArrivals:
@@ -43,36 +47,28 @@ class TestArrivals:
 
     def test_a_replay_has_the_rows_of_what_it_replays(self) -> None:
         assert fates(REPLAY, "3.3.4") == [["taken"], ["late"], ["late"]]
-        seen = CELLS[REPLAY, "spark-4.3.0"].observation
-        assert seen is not None
-        assert [one.restarted for one in executed(CASES[REPLAY], seen)] == [None, None, "crash-before-commit"]
+        assert [one.restarted for one in told(REPLAY, "4.3.0")] == [None, None, "crash-before-commit"]
 
     def test_a_no_data_batch_has_none_and_a_null_time_is_null(self) -> None:
         found = fates("late-drops/null-event-time-is-never-late", "4.3.0")
         assert "null" in {fate for each in found for fate in each}
         assert fates("late-drops/window-still-open", "4.3.0")[1] == []
 
-    def test_windows_are_read_off_the_query_where_that_is_certain(self) -> None:
-        windows = tumbling(CASES[LATE])
-        assert windows is not None
-        assert windows.of(12_000_000) == (10_000_000, 15_000_000)
-        assert tumbling(CASES["chained-aggregations/window-over-a-window-column"]) is None
-
     @pytest.mark.parametrize("id", CASES)
     def test_every_case_can_be_drawn_on_every_version(self, id: str) -> None:
         for (case, target), cell in CELLS.items():
             if case != id or cell.observation is None:
                 continue
-            drawn = timeline(CASES[id], cell.observation)
+            version = SparkVersion.parse(target.removeprefix("spark-"))
+            drawn = timeline(CASES[id], told(id, str(version)))
             batches = sum(len(step.batches) for step in cell.observation.steps)
             assert (drawn is None) == (batches == 0)
             if drawn is not None:
                 assert len(drawn.columns) == batches
                 assert drawn.described.count("Micro-batch ") == batches
-            version = SparkVersion.parse(target.removeprefix("spark-"))
-            told = step_table(CASES[id], version, cell)
-            assert len(told.steps) == len(CASES[id].steps)
-            assert any(step.differs for step in told.steps) == (cell.status == "violates")
+            table = step_table(CASES[id], version, cell)
+            assert len(table.steps) == len(CASES[id].steps)
+            assert any(step.differs for step in table.steps) == (cell.status == "violates")
 
 
 class TestModel:

@@ -7,11 +7,11 @@ from importlib.resources import files
 
 import pytest
 
+from conformance.account.account import BatchAccount, account, batches_of
+from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Unpredictable
-from conformance.oracle.prediction import predict
-from reports.analysis.model_fates import batch_fates, confirmed
-from reports.html.arrivals import executed
+from conformance.oracle.prediction import Prediction, predict
 from reports.html.timeline import Timeline, timeline
 from reports.html.value_labels import ValueLabel, placed
 from tests.support.whole_suite import whole_suite
@@ -21,13 +21,16 @@ VERSION = SparkVersion(4, 3, 0)
 UPDATE = "output-modes/update-evicts-without-emitting"
 COMPLETE = "output-modes/complete-emits-every-group-every-batch"
 APPEND = "output-modes/append-emits-each-window-once"
-SLIDING = "late-drops/guide-example-in-update-mode"
+
+
+def told(case: Case, prediction: Prediction, *, with_model: bool = True) -> tuple[BatchAccount, ...]:
+    return batches_of(account(case, VERSION, prediction.observation, prediction if with_model else None))
 
 
 def drawn(id: str, *, with_model: bool = True) -> Timeline:
     """The picture of what the model predicts, as if an engine had answered so."""
     prediction = predict(CASES[id], VERSION)
-    found = timeline(CASES[id], prediction.observation, fates=batch_fates(prediction) if with_model else ())
+    found = timeline(CASES[id], told(CASES[id], prediction, with_model=with_model))
     assert found is not None
     return found
 
@@ -66,22 +69,6 @@ class TestLives:
         assert "removes the windows 12:00 – 12:10, by the reference model" in drawn(UPDATE).described
 
 
-class TestFatesByTheModel:
-    def test_a_row_is_late_if_it_is_late_for_each_of_its_windows(self) -> None:
-        # The example of the guide: (12:04, donkey) is too late; the engine counts 2, one for each window.
-        prediction = predict(CASES[SLIDING], VERSION)
-        batches = executed(CASES[SLIDING], prediction.observation, batch_fates(prediction))
-        assert [row.fate for row in batches[-1].rows] == ["model-late", "taken"]
-        assert [row.fate for row in executed(CASES[SLIDING], prediction.observation)[-1].rows] == ["behind", "taken"]
-
-    def test_the_model_counts_only_up_to_where_it_predicts_otherwise(self) -> None:
-        prediction = predict(CASES[SLIDING], VERSION)
-        seen = [(step.number, batch) for step in prediction.observation.steps for batch in step.batches]
-        assert len(confirmed(batch_fates(prediction), seen)) == len(seen)
-        wrong = [*seen[:2], (seen[2][0], seen[2][1].model_copy(update={"dropped": 7})), *seen[3:]]
-        assert len(confirmed(batch_fates(prediction), wrong)) == 2
-
-
 def overlapping(a: ValueLabel, b: ValueLabel) -> bool:
     return abs(a.y - b.y) < 12 and a.left < b.x and b.left < a.x
 
@@ -96,7 +83,7 @@ class TestLabels:
                 prediction = predict(case, VERSION)
             except Unpredictable:
                 continue
-            line = timeline(case, prediction.observation, fates=batch_fates(prediction))
+            line = timeline(case, told(case, prediction))
             values = line.values if line is not None else ()
             labelled += bool(values)
             assert not [(a, b) for at, a in enumerate(values) for b in values[at + 1 :] if overlapping(a, b)], case.id

@@ -1,4 +1,8 @@
-"""A prediction as text and JSON: for each micro-batch its input, watermark, late rows, closed windows, output and state."""
+"""The account of a case as text and JSON: for each micro-batch its input, watermark, late rows, closed windows, output and state.
+
+By the reference model it says which rows and windows these are, and by an engine's answer alone how many: also for code that no model
+predicts.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from conformance.core.case import Case, Restart
-from conformance.core.observation import Column
-from conformance.core.spark_types import DataType, parse_type
+from conformance.account.account import BatchAccount, StepAccount, account, is_window
+from conformance.core.case import Case
+from conformance.core.observation import DROPPED_ROWS, BatchSeen, ErrorSeen, Observation
+from conformance.core.spark_types import DataType
 from conformance.core.values import show
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import cell
-from conformance.judging.rows import as_written
+from conformance.judging.rows import OutputSchema, as_written
+from conformance.model.catalogue import catalogue
 from conformance.model.columns import Value
 from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress
 from conformance.model.watermark import InputAdvance, WatermarkAdvance
 from conformance.oracle.prediction import Prediction
-from conformance.oracle.simulation import StepProgress, wire
+from conformance.oracle.simulation import wire
 from conformance.oracle.version_divergence import VersionDivergence
 
 Json: TypeAlias = Any
@@ -54,41 +61,58 @@ class ExplanationLine:
 
 
 def explanation_lines(case: Case, prediction: Prediction) -> Iterator[ExplanationLine]:
-    """The explanation of a whole case on one version."""
-    yield ExplanationLine(f"{case.id} on Spark {prediction.version}", "head")
+    """The explanation of what the model predicts for a whole case."""
+    steps = account(case, prediction.version, prediction.observation, prediction)
+    return _lines(case, f"{case.id} on Spark {prediction.version}", steps)
+
+
+def observed_lines(case: Case, version: SparkVersion, observation: Observation) -> Iterator[ExplanationLine]:
+    """The explanation of what an engine did with a whole case, by its answer alone."""
+    return _lines(case, f"{case.id} on Spark {version}, as it ran", account(case, version, observation), version)
+
+
+def _lines(
+    case: Case, head: str, steps: Sequence[StepAccount], observed: SparkVersion | None = None
+) -> Iterator[ExplanationLine]:
+    """The lines of an account; ``observed``: the version of the engine, if it is told by the engine's answer alone."""
+    yield ExplanationLine(head, "head")
     yield ExplanationLine(case.title, "plain")
-    for step in prediction.steps:
+    for step in steps:
         yield ExplanationLine("")
-        yield from step_lines(case, step, prediction.columns_of(step.step.number))
+        yield ExplanationLine(f"step {step.number}{f' “{step.name}”' if step.name else ''}", "step")
+        if step.restarted is not None:
+            yield ExplanationLine(f"the query stops ({step.restarted}) and restarts from its checkpoint", "dim", 1)
+        for batch in step.batches:
+            if batch.model is not None:
+                yield from batch_lines(case, batch.model, step.schema)
+            elif observed is not None:
+                yield from _observed_batch(observed, batch, step.schema)
+        if step.error is not None:
+            yield from _error_lines(step.error, observed)
+        elif not step.batches:
+            yield ExplanationLine("no micro-batch runs", "dim", 1)
 
 
-def step_lines(case: Case, step: StepProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
-    """A step: its micro-batches and its error, if any."""
-    name = f" “{step.step.name}”" if step.step.name else ""
-    yield ExplanationLine(f"step {step.step.number}{name}", "step")
-    if isinstance(step.step.action, Restart):
-        yield ExplanationLine(f"the query stops ({step.step.action.how}) and restarts from its checkpoint", "dim", 1)
-    for batch in step.batches:
-        yield from batch_lines(case, batch, columns)
-    if step.error is not None:
-        classes = " < ".join(step.error.classes)
-        yield ExplanationLine(f"fails at {step.error.stage}: {classes}: {step.error.message}", "error", 1)
-    elif not step.batches:
-        yield ExplanationLine("no micro-batch runs", "dim", 1)
+def _error_lines(error: ErrorSeen, observed: SparkVersion | None) -> Iterator[ExplanationLine]:
+    if error.own_code is not None:
+        yield ExplanationLine(str(error.own_code), "error", 1)
+        yield from (ExplanationLine(line, "plain", 2) for line in error.own_code.evidence())
+        return
+    what = f"{' < '.join(error.classes)}: {error.message}"
+    if observed is not None:  # after its first line Spark appends the plan
+        what = f"{error.name or 'an error'}: {next(iter(error.message.splitlines()), '')}"
+    yield ExplanationLine(f"fails at {error.stage}: {what}", "error", 1)
 
 
-def batch_lines(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> Iterator[ExplanationLine]:
+def batch_lines(case: Case, batch: BatchProgress, schema: OutputSchema) -> Iterator[ExplanationLine]:
+    """What the model says of a micro-batch, whose output has these columns."""
     yield ExplanationLine(f"micro-batch {batch.id} ({batch.kind}), watermark {instant(batch.watermark_ms)}", "plain", 1)
     for stream, rows in batch.read:
         types = [field.type for field in case.streams[stream].fields]
         yield ExplanationLine(f"{stream}: {_rows(rows, types) or 'no rows'}", "arrives", 2)
     for operator in batch.operators:
         yield from _operator_lines(operator, alone=len(batch.operators) == 1)
-    if batch.emitted:
-        types = [parse_type(column.type) for column in columns]
-        yield ExplanationLine(f"emits {_rows(batch.emitted, types)}", "emits", 2)
-    else:
-        yield ExplanationLine("emits nothing", "emits", 2)
+    yield ExplanationLine(f"emits {_rows(batch.emitted, schema.types) or 'nothing'}", "emits", 2)
     yield from _advance_lines(batch.advance)
 
 
@@ -156,6 +180,63 @@ def _sum(node: InputAdvance) -> str:
     return f"max {instant(node.highest_ms or 0)} − {duration(node.delay_ms)} = {instant(node.computed_ms or 0)}"
 
 
+def _observed_batch(version: SparkVersion, batch: BatchAccount, schema: OutputSchema) -> Iterator[ExplanationLine]:
+    seen = batch.seen
+    at = f", watermark {instant(seen.watermark)}" if seen.watermark is not None else ""
+    yield ExplanationLine(f"micro-batch {seen.id} ({seen.kind}){at}", "plain", 1)
+    for source in seen.sources:
+        if source.stream in batch.streams or source.moved:
+            given = _listed([row.text for row in batch.rows if row.stream == source.stream]) or "no rows"
+            shown = given if source.stream in batch.streams else counted(source.rows, "row")
+            yield ExplanationLine(f"{source.stream}: {shown}", "arrives", 2)
+    if seen.dropped:
+        rule, by = (
+            catalogue()["late_watermark"],
+            f" of watermark {instant(batch.late_ms)}" if batch.late_ms is not None else "",
+        )
+        late = f"{counted(seen.dropped, 'row')} late, at or before the time{by}, and dropped"
+        yield ExplanationLine(late, "late", 2)
+        yield ExplanationLine(f"rule: {rule.at(version).says} ({rule.source})", "dim", 3)
+    for name, state, dropped in _operators(seen):
+        behind = f", drops {counted(dropped, 'late row')}" if dropped else ""
+        yield ExplanationLine(f"{name} keeps {counted(state, 'row') if state else 'nothing'}{behind}", "kept", 2)
+    rows = [", ".join(map(cell, schema.as_written(row))) for row in seen.rows]
+    yield ExplanationLine(f"emits {_listed(rows) or 'nothing'}", "emits", 2)
+    if seen.watermark is not None:
+        times = seen.event_time
+        between = f"event times {instant(times.min)} to {instant(times.max)}; " if times is not None else ""
+        moved = f"stays at {instant(seen.watermark)}"
+        if seen.next_watermark is None:
+            moved = "the micro-batch was not committed"
+        elif seen.next_watermark != seen.watermark:
+            moved = f"advances from {instant(seen.watermark)} to {instant(seen.next_watermark)}"
+        yield ExplanationLine(f"watermark: {between}{moved}", "moves", 2)
+
+
+def _operators(batch: BatchSeen) -> list[tuple[str, int, int | None]]:
+    """Of each stateful operator its name, the rows that it keeps and those that it dropped; None if the version does not count them."""
+    progress: Sequence[Mapping[str, Json]] = batch.progress.get("stateOperators", ())
+    if len(progress) != len(batch.state):
+        return [(f"operator {number}", state, None) for number, state in enumerate(batch.state, 1)]
+    return [
+        (str(of.get("operatorName") or f"operator {number}"), state, of.get(DROPPED_ROWS))
+        for number, (of, state) in enumerate(zip(progress, batch.state, strict=True), 1)
+    ]
+
+
+def _observed(batch: BatchSeen, schema: OutputSchema) -> dict[str, Json]:
+    return {
+        "id": batch.id,
+        "kind": batch.kind,
+        "watermark": None if batch.watermark is None else instant(batch.watermark),
+        "read": {source.stream: source.rows for source in batch.sources},
+        "operators": [{"operator": name, "state": state, "late": late} for name, state, late in _operators(batch)],
+        "dropped": batch.dropped,
+        "emitted": [schema.as_written(row) for row in batch.rows],
+        "next_watermark": None if batch.next_watermark is None else instant(batch.next_watermark),
+    }
+
+
 def divergence_lines(
     case: Case, here: Prediction, there: Prediction, found: VersionDivergence | None
 ) -> Iterator[ExplanationLine]:
@@ -173,7 +254,7 @@ def divergence_lines(
         if isinstance(one, BatchProgress):
             yield from (
                 ExplanationLine(line.text, line.tone, line.depth + 1)
-                for line in batch_lines(case, one, prediction.columns_of(found.step))
+                for line in batch_lines(case, one, OutputSchema.of(prediction.columns_of(found.step)))
             )
         elif one is None:
             yield ExplanationLine("does not run this micro-batch", "dim", 2)
@@ -209,17 +290,19 @@ def row_text(one: ComparedRow) -> str:
 
 
 def _shown(value: Value, type_: DataType) -> str:
-    if value is not None and [field.name for field in type_.fields] == ["start", "end"]:
+    if value is not None and is_window(type_):
         return f"{show(value[0])}–{show(value[1])}"
     return cell(as_written(wire(value, type_), type_))
 
 
 def _rows(rows: Sequence[Sequence[Value]], types: Sequence[DataType]) -> str:
-    shown = [
-        f"[{', '.join(_shown(value, type_) for value, type_ in zip(row, types, strict=True))}]" for row in rows[:MOST]
-    ]
+    return _listed([", ".join(map(_shown, row, types)) for row in rows])
+
+
+def _listed(rows: Sequence[str]) -> str:
+    """The first rows, and how many there are if there are more; empty if there are none."""
     more = f" … ({len(rows)} in all)" if len(rows) > MOST else ""
-    return " ".join(shown) + more
+    return " ".join(f"[{row}]" for row in rows[:MOST]) + more
 
 
 def record(case: Case, prediction: Prediction) -> dict[str, Json]:
@@ -228,8 +311,32 @@ def record(case: Case, prediction: Prediction) -> dict[str, Json]:
         "case": case.id,
         "spark": str(prediction.version),
         "columns": [column.name for column in prediction.columns],
-        "steps": [_step(case, step, prediction.columns_of(step.step.number)) for step in prediction.steps],
+        "steps": [
+            {
+                "number": step.number,
+                "name": step.name,
+                "batches": [
+                    _batch(case, batch.model, step.schema) for batch in step.batches if batch.model is not None
+                ],
+                "error": step.error and step.error.model_dump(mode="json", include={"stage", "classes", "message"}),
+            }
+            for step in account(case, prediction.version, prediction.observation, prediction)
+        ],
     }
+
+
+def observed_record(case: Case, version: SparkVersion, observation: Observation) -> dict[str, Json]:
+    """What an engine did, by its answer alone, as JSON; instants in the notation of the case language."""
+    steps = [
+        {
+            "number": step.number,
+            "name": step.name,
+            "batches": [_observed(batch.seen, step.schema) for batch in step.batches],
+            "error": step.error and step.error.model_dump(mode="json"),
+        }
+        for step in account(case, version, observation)
+    ]
+    return {"case": case.id, "spark": str(version), "steps": steps}
 
 
 def divergence_record(
@@ -241,8 +348,8 @@ def divergence_record(
         difference = {
             "step": found.step,
             "batch": found.batch,
-            "here": _batch_or_error(case, found.here, here.columns_of(found.step)),
-            "there": _batch_or_error(case, found.there, there.columns_of(found.step)),
+            "here": _batch_or_error(case, found.here, OutputSchema.of(here.columns_of(found.step))),
+            "there": _batch_or_error(case, found.there, OutputSchema.of(there.columns_of(found.step))),
             "rules": [
                 {"name": rule.name, "source": rule.source, "here": rule.here, "there": rule.there}
                 for rule in found.rules
@@ -251,22 +358,13 @@ def divergence_record(
     return {"case": case.id, "spark": str(here.version), "against": str(there.version), "parting": difference}
 
 
-def _batch_or_error(case: Case, one: object, columns: Sequence[Column]) -> Json:
+def _batch_or_error(case: Case, one: object, schema: OutputSchema) -> Json:
     if isinstance(one, BatchProgress):
-        return _batch(case, one, columns)
+        return _batch(case, one, schema)
     return None if one is None else {"error": str(one)}
 
 
-def _step(case: Case, step: StepProgress, columns: Sequence[Column]) -> dict[str, Json]:
-    error = None
-    if step.error is not None:
-        error = {"stage": step.error.stage, "classes": list(step.error.classes), "message": step.error.message}
-    batches = [_batch(case, batch, columns) for batch in step.batches]
-    return {"number": step.step.number, "name": step.step.name, "batches": batches, "error": error}
-
-
-def _batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> dict[str, Json]:
-    types = [parse_type(column.type) for column in columns]
+def _batch(case: Case, batch: BatchProgress, schema: OutputSchema) -> dict[str, Json]:
     return {
         "id": batch.id,
         "kind": batch.kind,
@@ -275,7 +373,7 @@ def _batch(case: Case, batch: BatchProgress, columns: Sequence[Column]) -> dict[
             stream: _cells(rows, [field.type for field in case.streams[stream].fields]) for stream, rows in batch.read
         },
         "operators": [_operator(operator) for operator in batch.operators],
-        "emitted": _cells(batch.emitted, types),
+        "emitted": _cells(batch.emitted, schema.types),
         "inputs": [
             {
                 "column": node.column,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from conformance.account.explanation import observed_lines, observed_record
 from conformance.core.observation import OwnCodeError
 from conformance.core.versions import SparkVersion
-from conformance.oracle.observed_explanation import observed_lines, observed_record
 from tests.support.observations import NEWEST, batch, case, failed, ms, observed, step, window
 
 OLD = SparkVersion.parse("3.3.4")

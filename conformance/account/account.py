@@ -1,0 +1,375 @@
+"""The account of a micro-batch: rows in, the fate of each, watermarks, windows in state, rows out, and who says so.
+
+An engine counts rows that it dropped and rows of state; which ones these are only the reference model says. Its word counts for a
+micro-batch only if it predicted everything that the engine showed of it and of those before it. Where neither knows, the account
+says nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
+from conformance.core.observation import BatchSeen, ErrorSeen, Observation
+from conformance.core.spark_types import DataType, Schema
+from conformance.core.values import NotAValue, canonical
+from conformance.core.versions import SparkVersion
+from conformance.judging.finding import cell
+from conformance.judging.rows import INSTANTS, OutputSchema
+from conformance.model.catalogue import catalogue
+from conformance.model.progress import BatchProgress, ComparedRow
+from conformance.oracle.prediction import Prediction
+from conformance.query.reading import QueryReading, read_query
+
+Teller: TypeAlias = Literal["engine", "model"]
+RowFate: TypeAlias = Literal["taken", "late", "behind", "null", "timeless"]
+"""``behind``: at or before the watermark, and not known whether dropped; ``null``: without an event time; ``timeless``: its stream has
+no column of event time."""
+
+_PASSES_ON = ("dedupe", "symmetricHashJoin", "globalLimit")
+"""How the names of operators begin that emit rows they read: another operator above may drop these."""
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A window of event time, in microseconds; the end is exclusive."""
+
+    start: int
+    end: int
+
+    def holds(self, time_us: int | None) -> bool:
+        return time_us is not None and self.start <= time_us < self.end
+
+
+@dataclass(frozen=True)
+class RowAccount:
+    """A row that a micro-batch read."""
+
+    stream: str
+    time_us: int | None
+    """Its event time, in microseconds since the epoch."""
+    text: str
+    """The row as the case writes it."""
+    fate: RowFate
+    by: Teller = "engine"
+    """Who says what became of it."""
+    operator: str = ""
+    """The operator that dropped it, if the model says so: ``aggregation by window``."""
+    behind: bool = False
+    """Whether its time is at or before the watermark of the micro-batch."""
+
+
+@dataclass(frozen=True)
+class EmittedWindow:
+    """A window in an emitted row."""
+
+    span: Span
+    rest: str
+    """The other values of the row."""
+
+
+@dataclass(frozen=True)
+class BatchAccount:
+    """A micro-batch that ran."""
+
+    step: int
+    """The number of its step, from 1."""
+    seen: BatchSeen
+    """What the engine showed: the watermark it ran with and the one that it set, and how many rows came in, went out, were dropped
+    and are kept."""
+    late_ms: int | None
+    """The watermark that decides which rows are late, by the rule of the version; None if that is not known."""
+    rows: tuple[RowAccount, ...]
+    """Those that the case gave it."""
+    streams: tuple[str, ...]
+    """The streams of ``rows``, also those that brought none."""
+    emitted: tuple[EmittedWindow, ...]
+    restarted: str | None = None
+    """How the query was restarted just before it; None if it was not."""
+    model: BatchProgress | None = None
+    """The same by the reference model, which predicted all that the engine showed: each operator with its watermarks for late rows
+    and for eviction, the rows and windows that it keeps and removes, and the inputs with their watermarks. None if it did not."""
+
+    @cached_property
+    def kept(self) -> frozenset[Span] | None:
+        """The windows in state after the micro-batch; None if they are not known."""
+        return None if self.model is None else _windows(one for on in self.model.operators for one in on.state)
+
+    @cached_property
+    def evicted(self) -> frozenset[Span] | None:
+        """The windows whose state it removed because the watermark passed them; None if they are not known."""
+        return None if self.model is None else _windows(one for on in self.model.operators for one in on.evicted)
+
+
+@dataclass(frozen=True)
+class StepAccount:
+    """A step of the case."""
+
+    number: int
+    name: str | None
+    restarted: str | None
+    """How the step restarts the query, if it does."""
+    batches: tuple[BatchAccount, ...]
+    error: ErrorSeen | None
+    schema: OutputSchema
+    """Of the rows that it emitted."""
+
+
+def account(
+    case: Case, version: SparkVersion | None, observation: Observation, prediction: Prediction | None = None
+) -> tuple[StepAccount, ...]:
+    """The account of every micro-batch that an engine ran for a case.
+
+    Rows are taken from the case, because an observation only counts them: an ``add`` is a micro-batch, a ``backlog`` one for each
+    entry, and a replay repeats what it replays.
+
+    Args:
+        case: what ran.
+        version: of Spark; None if it is not known.
+        observation: what the engine showed.
+        prediction: what the reference model predicts; the account of a prediction alone is that of its observation.
+    """
+    confirmed = dict(_confirmed(observation, prediction)) if prediction is not None else {}
+    return tuple(_Reading(case, version, confirmed).steps(observation))
+
+
+def batches_of(steps: Sequence[StepAccount]) -> tuple[BatchAccount, ...]:
+    """The micro-batches in the order in which they ran."""
+    return tuple(batch for step in steps for batch in step.batches)
+
+
+def _confirmed(observation: Observation, prediction: Prediction) -> Iterator[tuple[int, BatchProgress]]:
+    """Place of a micro-batch → what the model says, up to the first one that it predicts otherwise."""
+    predicted = (
+        (seen.number, batch, progress)
+        for seen, step in zip(prediction.observation.steps, prediction.steps, strict=True)
+        for batch, progress in zip(seen.batches, step.batches, strict=True)
+    )
+    engine = ((step.number, batch) for step in observation.steps for batch in step.batches)
+    for at, ((number, batch, progress), (step, seen)) in enumerate(zip(predicted, engine, strict=False)):
+        if number != step or batch.behaviour != seen.behaviour:
+            return
+        yield at, progress
+
+
+class _Reading:
+    def __init__(self, case: Case, version: SparkVersion | None, confirmed: Mapping[int, BatchProgress]) -> None:
+        self._case = case
+        self._confirmed = confirmed
+        self._query = read_query(case.query, case.streams)
+        self._times = {name: _event_time(name, schema, self._query) for name, schema in case.streams.items()}
+        rule = None if version is None else catalogue()["late_watermark"].at(version).value
+        self._late_by_own = None if rule is None else rule == "own batch"
+        self._given: dict[int, tuple[Arrival, ...]] = {}
+        self._watermarks: dict[int, int | None] = {}
+        """Of the micro-batches so far and of the next one, by id: that may not be shown, for example if it only divides state."""
+        self._ran = 0
+
+    def steps(self, observation: Observation) -> Iterator[StepAccount]:
+        restarted: str | None = None
+        waiting: list[Arrival] = []
+        for seen in observation.steps:
+            step = self._case.steps[seen.number - 1] if seen.number <= len(self._case.steps) else None
+            action = None if step is None else step.action
+            match action:
+                case Restart(how=how):
+                    restarted = how
+                case Add(streams=streams):
+                    waiting.append(streams)
+                case Backlog(entries=entries):
+                    waiting += entries
+            schema = OutputSchema.of(observation.columns_of(seen))
+            data = [batch for batch in seen.batches if batch.kind == "data" and batch.id not in self._given]
+            batches = []
+            for batch in seen.batches:
+                if batch.id not in self._given:
+                    # The last micro-batch gets the rest, in case it read several entries.
+                    taken = waiting if data and batch is data[-1] else waiting[: batch.kind == "data"]
+                    waiting = waiting[len(taken) :]
+                    self._given[batch.id] = tuple(taken)
+                batches.append(self._batch(seen.number, batch, schema, restarted))
+                restarted = None
+            yield StepAccount(
+                seen.number,
+                None if step is None else step.name,
+                action.how if isinstance(action, Restart) else None,
+                tuple(batches),
+                seen.error,
+                schema,
+            )
+
+    def _batch(self, step: int, batch: BatchSeen, schema: OutputSchema, restarted: str | None) -> BatchAccount:
+        model = self._confirmed.get(self._ran)
+        self._ran += 1
+        self._watermarks |= {batch.id: batch.watermark, batch.id + 1: batch.next_watermark}
+        late_ms = None
+        if self._late_by_own is not None:
+            late_ms = batch.watermark if self._late_by_own else self._watermarks.get(batch.id - 1, 0)
+        given = self._given[batch.id]
+        rows = self._by_the_engine([row for arrival in given for row in self._rows(arrival, batch)], batch, late_ms)
+        return BatchAccount(
+            step,
+            batch,
+            late_ms,
+            rows if model is None else self._by_the_model(rows, model),
+            tuple(dict.fromkeys(stream for arrival in given for stream in arrival)),
+            tuple(_emitted(schema, batch)),
+            restarted,
+            model,
+        )
+
+    def _rows(self, arrival: Arrival, batch: BatchSeen) -> Iterator[RowAccount]:
+        for stream, placed in arrival.items():
+            for row in (row for partition in placed.partitions for row in partition):
+                known, time = _time(row, self._case.streams.get(stream), self._times.get(stream))
+                behind = time is not None and batch.watermark is not None and time <= batch.watermark * 1000
+                fate: RowFate = "timeless" if not known else "null" if time is None else "behind" if behind else "taken"
+                values = list(row.values()) if isinstance(row, Mapping) else list(row)
+                yield RowAccount(stream, time, ", ".join(cell(value) for value in values), fate, behind=behind)
+
+    def _by_the_engine(
+        self, rows: Sequence[RowAccount], batch: BatchSeen, late_ms: int | None
+    ) -> tuple[RowAccount, ...]:
+        """The rows with the fates that follow from the number of dropped rows alone."""
+        sessions = any(window.kind == "session" for window in self._query.windows)
+        if not any(row.behind for row in rows) or batch.dropped is None or sessions:
+            return tuple(rows)
+        late = [] if batch.dropped == 0 else self._late(rows, batch.dropped, late_ms)
+        if late is None:
+            return tuple(rows)
+        return tuple(
+            replace(row, fate="late" if row in late else "taken") if row.time_us is not None else row for row in rows
+        )
+
+    def _late(self, rows: Sequence[RowAccount], dropped: int, late_ms: int | None) -> list[RowAccount] | None:
+        """The rows that make up the count of a query's only stateful operator; None if that does not follow."""
+        query = self._query
+        if late_ms is None or query.unread or len(query.stateful) != 1 or any(one.filtered for one in query.windows):
+            return None
+        compared = {row: self._compared(row) for row in rows if row.time_us is not None}
+        if None in compared.values():
+            return None
+        late = [row for row in rows if (time := compared.get(row)) is not None and time <= late_ms * 1000]
+        # An aggregation counts late groups, other operators late rows.
+        counts = (len(late), len({(row.stream, compared[row]) for row in late}))
+        return late if dropped in counts else None
+
+    def _compared(self, row: RowAccount) -> int | None:
+        """What is compared with the watermark: the end of the row's only window, or its time; None if it is not known."""
+        if not self._query.windows or row.time_us is None:
+            return row.time_us
+        (window, *others) = self._query.windows
+        held = window.holding(row.time_us)
+        if others or held is None or len(held) != 1 or window.streams != (row.stream,):
+            return None
+        return held[0][1]
+
+    def _by_the_model(self, rows: Sequence[RowAccount], model: BatchProgress) -> tuple[RowAccount, ...]:
+        """The rows with the fates by the model, if these are the rows that it read."""
+        read = dict(model.read)
+        dropped = _dropped(model)
+        places: Counter[str] = Counter()
+        judged = []
+        for row in rows:
+            place = places[row.stream]
+            places[row.stream] += 1
+            operator = dropped.get((row.stream, place), "")
+            fate: RowFate = "late" if operator else "taken"
+            if row.time_us is not None and row.stream in read:
+                by: Teller = "engine" if row.fate == fate else "model"
+                row = replace(row, fate=fate, by=by, operator=operator)
+            judged.append(row)
+        same = all(len(read[stream]) == count for stream, count in places.items() if stream in read)
+        return tuple(judged if same else rows)
+
+
+def _dropped(model: BatchProgress) -> dict[tuple[str, int], str]:
+    """Of each row that counts nowhere because it is late, the operator that dropped it; rows by stream and place."""
+    dropped: dict[tuple[str, int], str] = {}
+    counted = set()
+    for operator in model.operators:
+        late = Counter(origin for one in operator.late for origin in one.origins)
+        for origin, read in Counter(operator.read).items():
+            if late[origin] == read:
+                dropped[origin] = operator.title
+            elif not operator.operator.startswith(_PASSES_ON):
+                counted.add(origin)
+    return {origin: title for origin, title in dropped.items() if origin not in counted}
+
+
+def _windows(ones: Iterator[ComparedRow]) -> frozenset[Span]:
+    return frozenset(
+        Span(*value)
+        for one in ones
+        for _, type_, value in one.what
+        if is_window(type_) and value is not None and all(isinstance(part, int) for part in value)
+    )
+
+
+def is_window(type_: DataType) -> bool:
+    """Whether values of a type are windows: a struct of start and end."""
+    return [field.name for field in type_.fields] == ["start", "end"]
+
+
+def _emitted(schema: OutputSchema, batch: BatchSeen) -> Iterator[EmittedWindow]:
+    """The windows of emitted rows."""
+    places = _window_columns(schema)
+    for row in batch.rows if places else ():
+        span = _span(row, places, [schema.types[place] for place in places])
+        if span is not None:
+            yield EmittedWindow(span, " ".join(cell(value) for at, value in enumerate(row) if at not in places))
+
+
+def _window_columns(schema: OutputSchema) -> tuple[int, ...]:
+    """The positions of the first window in a row: a column with two fields, or two columns; empty if there is none."""
+    for at, type_ in enumerate(schema.types):
+        if is_window(type_):
+            return (at,)
+    names = [name.lower() for name in schema.names]
+    for at, name in enumerate(names):
+        other = name.removesuffix("start") + "end"
+        if name.endswith("start") and other in names:
+            places = (at, names.index(other))
+            if all(schema.types[place].name in INSTANTS for place in places):
+                return places
+    return ()
+
+
+def _span(row: Sequence[Any], places: Sequence[int], types: Sequence[DataType]) -> Span | None:
+    """The window of a row; None if a part of it is null or no instant."""
+    if any(place >= len(row) for place in places):
+        return None
+    try:
+        values = [canonical(row[place], type_) for place, type_ in zip(places, types, strict=True)]
+    except NotAValue:
+        return None
+    parts = values[0] if len(values) == 1 else values
+    if parts is None or any(not isinstance(part, int) for part in parts) or parts[0] > parts[1]:
+        return None
+    return Span(parts[0], parts[1])
+
+
+def _event_time(stream: str, schema: Schema, query: QueryReading) -> str | None:
+    """The event-time column of a stream: the one with a watermark, else the first timestamp."""
+    names = {field.name.lower(): field.name for field in schema.fields if field.type.name.startswith("timestamp")}
+    for marked in query.watermarks:
+        if marked.stream == stream and marked.column.lower() in names:
+            return names[marked.column.lower()]
+    return next(iter(names.values()), None)
+
+
+def _time(row: Row, schema: Schema | None, column: str | None) -> tuple[bool, int | None]:
+    """Whether a row has an event-time column, and the time."""
+    if schema is None or column is None:
+        return False, None
+    at = next(index for index, field in enumerate(schema.fields) if field.name == column)
+    value: Any = row.get(column) if isinstance(row, Mapping) else row[at] if at < len(row) else None
+    try:
+        time = canonical(value, schema.fields[at].type)
+    except NotAValue:
+        return False, None
+    return True, time if isinstance(time, int) else None
