@@ -122,17 +122,15 @@ class NotARecord(UnusableResults):
         self.reason = reason
 
 
-class NewerFormat(UnusableResults):
-    """The file was written by a later version of the suite."""
+class OtherFormat(UnusableResults):
+    """The file was written by an earlier or a later version of the suite."""
 
-    def __init__(self, path: Path, found: int, known: int) -> None:
+    def __init__(self, path: Path, written: int, known: int) -> None:
         super().__init__(
             path,
-            f"the file has format {found}, but this program reads formats up to {known}",
-            "upgrade watermark-conformance",
+            f"the file has format {written}, but this program reads format {known}",
+            "upgrade watermark-conformance" if written > known else "it is of an earlier release: run again",
         )
-        self.found = found
-        self.known = known
 
 
 class MissingCells(UnusableResults):

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,9 +25,8 @@ from reports.results.errors import (
     UnknownCell,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.migrations import in_current_format
 from reports.results.record_lines import records
-from reports.results.records import FORMAT, Cell, Footer, Header, Introduction, Target, UpgradeCell
+from reports.results.records import Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.stored import ResultsFile
 from reports.results.writing import ResultsWriter
 
@@ -63,8 +61,7 @@ class Results:
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         of_policies = {target.name for target in header.targets if answers_policies(target)}
-        current = partial(in_current_format, format=header.format, targets=targets)
-        file = ResultsFile(path, current)
+        file = ResultsFile(path)
         counted: Counter[tuple[str, str]] = Counter()
         contradiction: ContradictoryCell | None = None
         footer: Footer | None = None
@@ -79,12 +76,11 @@ class Results:
                     if key not in announced:
                         raise UnknownCell(path, line.number, *key)
                     counted[record.record, record.status] += 1
-                    cell = current(record)
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
-                        path, line.number, cell, condensed=condensed, of_policies=of_policies
+                        path, line.number, record, condensed=condensed, of_policies=of_policies
                     )
-                    own = with_own_behaviour(cell)
+                    own = with_own_behaviour(record)
                     cells[key] = file.stored(line, own, as_written=own is record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
@@ -104,7 +100,7 @@ class Results:
             raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
-        met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT, "command": command})
+        met = header.model_copy(update={"targets": tuple(targets.values()), "command": command})
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:

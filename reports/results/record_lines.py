@@ -12,12 +12,12 @@ from pydantic import ValidationError
 from reports.results.compression import open_results
 from reports.results.errors import (
     EmptyResults,
-    NewerFormat,
     NoResultsFile,
     NotARecord,
     NotJson,
     NotReadable,
     NotResults,
+    OtherFormat,
     TruncatedResults,
 )
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Header, UpgradeCell
@@ -45,7 +45,7 @@ class RecordLine(NamedTuple):
 
 
 def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
-    """Every record of a file, with its line. The first is the header, in a format this code reads.
+    """Every record of a file, with its line. The first is the header, in the format this code reads.
 
     Raises:
         UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
-    """It is a header, in a format this code reads: what is in a newer one nobody here can know."""
+    """It is a header, in the format this code reads: what is in another one nobody here can know."""
     try:
         content = _object(path, number, line)
     except NotJson as error:
@@ -130,8 +130,8 @@ def _check_first(path: Path, number: int, line: str) -> None:
     if content.get("record") != "header":
         raise NotResults(path, "is not a header")
     written = content.get("format")
-    if isinstance(written, int) and written > FORMAT:
-        raise NewerFormat(path, written, FORMAT)
+    if type(written) is int and written != FORMAT:
+        raise OtherFormat(path, written, FORMAT)
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:

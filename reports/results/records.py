@@ -26,7 +26,7 @@ from conformance.variants.variant import MARK, VariedCase
 from reports.results.errors import CellKey
 
 FORMAT = 3
-"""The version of the format this code writes, and the newest it reads."""
+"""The version of the format that this code writes and reads."""
 
 
 def handed_over(origin: str, to: str, cut: int) -> str:
@@ -109,7 +109,7 @@ class Header(_Record):
     """The first line: which cells the file holds."""
 
     record: Literal["header"] = "header"
-    format: Annotated[int, Field(strict=True, ge=1, le=FORMAT)] = FORMAT
+    format: Annotated[int, Field(strict=True, ge=FORMAT, le=FORMAT)] = FORMAT
     suite: str
     """``conformance.suite.discovery.Suite.digest``: results of different suites must not be mixed."""
     cases: Annotated[tuple[Name, ...], AfterValidator(_unique)]

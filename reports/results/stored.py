@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -45,16 +45,12 @@ _KEPT = 64
 class ResultsFile:
     """A results file that was read once, of which lines are read again."""
 
-    def __init__(self, path: Path, current: Callable[[AnyCell], AnyCell]) -> None:
+    def __init__(self, path: Path) -> None:
         """
-        Args:
-            current: a cell of this file in the current format.
-
         Raises:
             NotReadable: it cannot be read.
         """
         self.path = path
-        self._current = current
         # A pipe can be read only once.
         self._lines: dict[int, bytes] | None = None if path.is_file() else {}
         self._plain: IO[bytes] | None = None
@@ -99,7 +95,7 @@ class ResultsFile:
         """
         record = RECORD.validate_json(self.text(offset, length))
         assert isinstance(record, AnyCell)
-        return self._current(record)
+        return record
 
     def text(self, offset: int, length: int) -> str:
         """The line there.

@@ -71,7 +71,7 @@ def test_an_interrupted_line_counts_the_cells_before_it(tmp_path: Path, cells: i
 
 
 @pytest.mark.parametrize("written_format", ["3", '"4"', "null", "2.5"])
-def test_a_header_that_names_no_newer_format_is_judged_as_a_record(tmp_path: Path, written_format: str) -> None:
+def test_a_header_that_names_no_format_is_judged_as_a_record(tmp_path: Path, written_format: str) -> None:
     path = written(tmp_path / "r")
     text = path.read_text().replace('"format":3', f'"format":{written_format},"surprise":1', 1)
     path.write_text(text)
