@@ -16,11 +16,10 @@ from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.judging.handoff_verdict import UpgradeStatus
 from conformance.suite import discovery
-from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
 from reports.analysis.checkpoints import WORST_FIRST, Checkpoints, DocumentedCheckpoint
 from reports.analysis.features import features, named_features
-from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
+from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
 from reports.results.known_bug import KnownBug

@@ -9,7 +9,7 @@ from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.change import Changes
 from reports.analysis.checkpoints import NORMAL, CheckpointGroup, Checkpoints, checkpoints
 from reports.analysis.report import Report
-from reports.html.sources import SourceLink
+from reports.html.addresses import SourceLink
 from reports.html.visible import cut
 from reports.results.records import DocumentedUpgrade, UpgradeCell
 from reports.results.upgrades import BUG, MARKS

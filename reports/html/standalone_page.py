@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Protocol
 
 from markupsafe import Markup
 
@@ -35,3 +37,32 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 def page_kind(name: str) -> FileKind:
     """A file that only another page of ours may replace."""
     return FileKind(name, lambda start: b"Watermark conformance</title>" in start)
+
+
+class Statement(Protocol):
+    """One thing that was found; its kind is the status of a cell."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def glyph(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def details(self) -> tuple[str, ...]: ...
+
+
+def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
+    """Write the page.
+
+    Args:
+        title: the verdict in one line.
+        about: what was tried, a line each.
+
+    Raises:
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)

@@ -1,34 +1,346 @@
-"""Results files as they are read: only when complete and in themselves consistent."""
+"""Results files as they are read: only when complete and in themselves consistent.
+
+Cells are kept without their observations, which are the bulk of a file and are read again when they are asked for. What a matrix, a
+gate or a comparison reads of most cells is their status and the digest of their behaviour; only where two digests differ does it
+read what was observed.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import tempfile
+import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
 
 from conformance.core.redaction import redact
+from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
     CellKey,
+    ChangedResults,
     ContradictoryCell,
     CountsDoNotMatch,
     DuplicateCell,
+    EmptyResults,
     MissingCells,
     MissingShards,
     MixedSuites,
     MixedTargets,
     NoCells,
+    NoResultsFile,
     NotARecord,
+    NotJson,
+    NotReadable,
+    NotResults,
+    OtherFormat,
     TruncatedResults,
     UnknownCell,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.record_lines import records
-from reports.results.records import Cell, Footer, Header, Introduction, Target, UpgradeCell
-from reports.results.stored import ResultsFile
+from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
+
+AnyCell: TypeAlias = Cell | UpgradeCell
+_Identity: TypeAlias = tuple[int, int, int, int]
+
+_READ_AGAIN = ("observation", "runs")
+_SHARED = (
+    "case",
+    "expansion",
+    "variant",
+    "family",
+    "case_digest",
+    "target",
+    "behaviour",
+    "differs",
+    "origin",
+    "to",
+    "entry",
+)
+"""What is the same in many cells: they share one value."""
+_KEPT = 64
+"""Whole cells that stay in memory: a page of the report looks several times at those of one case."""
+
+
+class ResultsFile:
+    """A results file that was read once, of which lines are read again."""
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            NotReadable: it cannot be read.
+        """
+        self.path = path
+        # A pipe can be read only once.
+        self._lines: dict[int, bytes] | None = None if path.is_file() else {}
+        self._plain: IO[bytes] | None = None
+        """A copy of a compressed file, where a line has a place of its own."""
+        self._values: dict[Any, Any] = {}
+        self._names: set[str] = set()
+        self.compared: dict[Any, Any] = {}
+        """What comparisons of its cells have found, for those who compare them again."""
+        try:
+            self._identity = _identity(path.stat())
+        except OSError as error:
+            raise NotReadable(path, error.strerror or str(error)) from None
+
+    def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
+        """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
+        if self._lines is not None:
+            self._lines[line.offset] = line.content
+        values = cell.__dict__.copy()
+        for name in _READ_AGAIN:
+            if values.get(name):
+                del values[name]
+        for name in _SHARED:
+            if value := values.get(name):
+                values[name] = self._values.setdefault(value, value)
+        values["_place"] = self, line.offset, len(line.content)
+        values["_as_written"] = as_written
+        kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
+        made = kind.__new__(kind)
+        # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
+        object.__setattr__(made, "__dict__", values)
+        object.__setattr__(made, "__pydantic_fields_set__", self._names)
+        object.__setattr__(made, "__pydantic_extra__", None)
+        object.__setattr__(made, "__pydantic_private__", None)
+        return made
+
+    def read_again(self, offset: int, length: int) -> AnyCell:
+        """The whole cell of a line.
+
+        Raises:
+            ChangedResults: the file is not the one that was read before.
+            NotReadable, NotDecompressed: it cannot be read.
+        """
+        record = RECORD.validate_json(self.text(offset, length))
+        assert isinstance(record, AnyCell)
+        return record
+
+    def text(self, offset: int, length: int) -> str:
+        """The line there.
+
+        Raises:
+            ChangedResults, NotReadable, NotDecompressed: as ``read_again``.
+        """
+        content = self._content(offset, length) if self._lines is None else self._lines[offset]
+        return content.decode("utf-8", "replace").strip()
+
+    def _content(self, offset: int, length: int) -> bytes:
+        try:
+            if is_compressed(self.path):
+                # No position is used, because processes that this one starts share it.
+                return os.pread(self._decompressed().fileno(), length, offset)
+            with self.path.open("rb", buffering=0) as file:
+                if _identity(os.fstat(file.fileno())) != self._identity:
+                    raise ChangedResults(self.path)
+                file.seek(offset)
+                return file.read(length)
+        except OSError as error:
+            raise NotReadable(self.path, error.strerror or str(error)) from None
+
+    def _decompressed(self) -> IO[bytes]:
+        if self._plain is None:
+            copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+            weakref.finalize(self, copy.close)
+            with open_results(self.path) as file:
+                shutil.copyfileobj(file, copy, 1 << 20)
+            if _identity(self.path.stat()) != self._identity:
+                raise ChangedResults(self.path)
+            self._plain = copy
+        return self._plain
+
+
+class _Stored:
+    """What cells of both matrices share whose observations stay in their file."""
+
+    _place: tuple[ResultsFile, int, int]
+    _as_written: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _READ_AGAIN and "_place" in self.__dict__:
+            return getattr(_read_again(*self._place), name)
+        return super().__getattr__(name)  # type: ignore[misc]
+
+    @property
+    def file_of_results(self) -> ResultsFile:
+        return self._place[0]
+
+    def whole(self) -> Any:
+        """The same with its observations, as a record."""
+        known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return _read_again(*self._place).model_copy(update=known)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+        return self.whole().model_copy(update=update, deep=deep)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, _Stored) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def model_dump_json(self, **options: Any) -> str:
+        file, offset, length = self._place
+        if self._as_written and not options:
+            return file.text(offset, length)
+        return str(self.whole().model_dump_json(**options))
+
+
+class StoredCell(_Stored, Cell):
+    """A cell whose observations stay in its file."""
+
+
+class StoredUpgradeCell(_Stored, UpgradeCell):
+    """A cell of the upgrade matrix whose observation stays in its file."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
+    return file.read_again(offset, length)
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+MOST_BYTES = 4 * 1024**3
+"""Of a results file, as it lies on the disk."""
+LONGEST_LINE = 32 * 1024**2
+"""In bytes, of one record."""
+MOST_BLANK = 10_000
+"""Lines without content that are skipped: a small compressed file can hold a thousand million of them."""
+
+
+class RecordLine(NamedTuple):
+    """One line, with its end."""
+
+    number: int
+    """From 1."""
+    offset: int
+    """Of its first byte in the file."""
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+
+def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
+    """Every record of a file, with its line. The first is the header, in the format this code reads.
+
+    Raises:
+        UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
+    """
+    header: Header | None = None
+    cells = blank = 0
+    for line in _lines(path):
+        text = line.text
+        if not text.strip():
+            blank += 1
+            if blank > MOST_BLANK:
+                raise NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
+            continue
+        if header is None:
+            _check_first(path, line.number, text)
+        try:
+            record = RECORD.validate_json(text)
+        except ValidationError as problem:
+            try:
+                _object(path, line.number, text)
+            except NotJson:
+                if text.endswith("\n") or header is None:
+                    raise
+                # The run was interrupted while it wrote this line.
+                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
+            raise NotARecord(path, line.number, _first(problem)) from None
+        header = header or (record if isinstance(record, Header) else None)
+        cells += isinstance(record, Cell | UpgradeCell)
+        yield line, record
+    if header is None:
+        raise EmptyResults(path)
+
+
+def header_of(path: Path) -> Header:
+    """What a file announces, read from its first line alone.
+
+    Raises:
+        UnusableResults: as ``records``.
+    """
+    reading = records(path)
+    try:
+        header = next(reading)[1]
+    finally:
+        reading.close()
+    assert isinstance(header, Header)
+    return header
+
+
+def _lines(path: Path) -> Iterator[RecordLine]:
+    """As far as they are not too long to be records.
+
+    Raises:
+        NoResultsFile: there is none.
+        NotReadable: it cannot be read, or is too big.
+        NotDecompressed: it is compressed, and damaged or too big.
+        NotJson: a line is too long.
+    """
+    if not path.exists():
+        raise NoResultsFile(path)
+    try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise NotReadable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        offset = 0
+        with open_results(path) as file:
+            for number, content in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+                if len(content) > LONGEST_LINE:
+                    raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
+                yield RecordLine(number, offset, content)
+                offset += len(content)
+    except OSError as error:
+        raise NotReadable(path, error.strerror or str(error)) from None
+
+
+def _check_first(path: Path, number: int, line: str) -> None:
+    """It is a header, in the format this code reads: what is in another one nobody here can know."""
+    try:
+        content = _object(path, number, line)
+    except NotJson as error:
+        raise NotResults(path, f"is not JSON ({error.reason})") from None
+    except NotARecord as error:
+        raise NotResults(path, f"is {error.reason}") from None
+    if content.get("record") != "header":
+        raise NotResults(path, "is not a header")
+    written = content.get("format")
+    if type(written) is int and written != FORMAT:
+        raise OtherFormat(path, written, FORMAT)
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line)
+    except ValueError as problem:
+        raise NotJson(path, number, str(problem)) from None
+    except RecursionError:
+        raise NotJson(path, number, "nested too deeply") from None
+    if not isinstance(content, dict):
+        raise NotARecord(path, number, "not a JSON object")
+    return content
+
+
+def _first(problem: ValidationError) -> str:
+    error = problem.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in error["loc"])
+    return f"{where}: {error['msg']}" if where else error["msg"]
 
 
 @dataclass(frozen=True)

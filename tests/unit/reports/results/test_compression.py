@@ -15,7 +15,6 @@ import reports.results.compression as compression
 from conformance.cli.main import app
 from conformance.core.output_file import CannotWriteFile, OtherContent
 from reports.analysis.published import PATCHES, UPGRADES, published
-from reports.results import record_lines
 from reports.results.errors import ChangedResults, NoResultsFile, NotDecompressed, NotJson, TruncatedResults
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter, is_complete
@@ -113,7 +112,7 @@ def test_lines_without_content_end_soon(tmp_path: Path) -> None:
     """Each takes time, and compressed none takes room."""
     content = written(tmp_path / "r").read_bytes()
     path = tmp_path / "r.xz"
-    path.write_bytes(lzma.compress(b"\n" * record_lines.MOST_BLANK + content))
+    path.write_bytes(lzma.compress(b"\n" * reading.MOST_BLANK + content))
     assert len(Results.read(path).cells) == 4
     path.write_bytes(lzma.compress(b"\n" * 50_000_000 + content))
     with pytest.raises(NotJson, match=r"line 10001 is not JSON \(more than 10,000 lines are empty\)"):

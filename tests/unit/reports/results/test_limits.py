@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import reports.results.record_lines as reading
+import reports.results.reading as reading
 from reports.results.errors import NotARecord, NotJson, NotReadable, NotResults, TruncatedResults
 from reports.results.reading import Results
 from tests.support.runs import written
