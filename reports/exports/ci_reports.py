@@ -1,6 +1,7 @@
 """What CI services show of results: JUnit XML, CTRF, the step summary and the annotations of GitHub.
 
-JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab identifies tests by name and class. The output follows the schema of
+JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab
+identifies tests by name and class. The output follows the schema of
 Jenkins' xUnit plugin. Documented differences and known bugs pass; the reason is in ``system-out``.
 """
 

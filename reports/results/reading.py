@@ -26,24 +26,21 @@ from conformance.core.redaction import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
     CellKey,
-    ChangedResults,
-    ContradictoryCell,
-    CountsDoNotMatch,
-    DuplicateCell,
-    EmptyResults,
-    MissingCells,
-    MissingShards,
-    MixedSuites,
-    MixedTargets,
-    NoCells,
-    NoResultsFile,
     NotARecord,
     NotJson,
-    NotReadable,
-    NotResults,
-    OtherFormat,
-    TruncatedResults,
-    UnknownCell,
+    UnusableResults,
+    changed_while_read,
+    counts_do_not_match,
+    duplicate_cell,
+    interrupted,
+    missing_cells,
+    missing_shards,
+    mixed_suites,
+    mixed_targets,
+    no_such_file,
+    not_readable,
+    not_results,
+    other_format,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
 from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
@@ -77,7 +74,7 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         """
         Raises:
-            NotReadable: it cannot be read.
+            UnusableResults: it cannot be read.
         """
         self.path = path
         # A pipe can be read only once.
@@ -91,7 +88,7 @@ class ResultsFile:
         try:
             self._identity = _identity(path.stat())
         except OSError as error:
-            raise NotReadable(path, error.strerror or str(error)) from None
+            raise not_readable(path, error.strerror or str(error)) from None
 
     def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
         """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
@@ -119,8 +116,7 @@ class ResultsFile:
         """The whole cell of a line.
 
         Raises:
-            ChangedResults: the file is not the one that was read before.
-            NotReadable, NotDecompressed: it cannot be read.
+            UnusableResults: the file is not the one that was read before, or cannot be read.
         """
         record = RECORD.validate_json(self.text(offset, length))
         assert isinstance(record, AnyCell)
@@ -130,7 +126,7 @@ class ResultsFile:
         """The line there.
 
         Raises:
-            ChangedResults, NotReadable, NotDecompressed: as ``read_again``.
+            UnusableResults: as ``read_again``.
         """
         content = self._content(offset, length) if self._lines is None else self._lines[offset]
         return content.decode("utf-8", "replace").strip()
@@ -142,11 +138,11 @@ class ResultsFile:
                 return os.pread(self._decompressed().fileno(), length, offset)
             with self.path.open("rb", buffering=0) as file:
                 if _identity(os.fstat(file.fileno())) != self._identity:
-                    raise ChangedResults(self.path)
+                    raise changed_while_read(self.path)
                 file.seek(offset)
                 return file.read(length)
         except OSError as error:
-            raise NotReadable(self.path, error.strerror or str(error)) from None
+            raise not_readable(self.path, error.strerror or str(error)) from None
 
     def _decompressed(self) -> IO[bytes]:
         if self._plain is None:
@@ -155,7 +151,7 @@ class ResultsFile:
             with open_results(self.path) as file:
                 shutil.copyfileobj(file, copy, 1 << 20)
             if _identity(self.path.stat()) != self._identity:
-                raise ChangedResults(self.path)
+                raise changed_while_read(self.path)
             self._plain = copy
         return self._plain
 
@@ -261,13 +257,15 @@ def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
                 if text.endswith("\n") or header is None:
                     raise
                 # The run was interrupted while it wrote this line.
-                raise TruncatedResults(path, cells, len(header.expected_cells())) from None
+                raise interrupted(path, cells, len(header.expected_cells())) from None
             raise NotARecord(path, line.number, _first(problem)) from None
         header = header or (record if isinstance(record, Header) else None)
         cells += isinstance(record, Cell | UpgradeCell)
         yield line, record
     if header is None:
-        raise EmptyResults(path)
+        raise UnusableResults(
+            path, "the file is empty", "the run never started writing: check its log and run it again"
+        )
 
 
 def header_of(path: Path) -> Header:
@@ -289,16 +287,13 @@ def _lines(path: Path) -> Iterator[RecordLine]:
     """As far as they are not too long to be records.
 
     Raises:
-        NoResultsFile: there is none.
-        NotReadable: it cannot be read, or is too big.
-        NotDecompressed: it is compressed, and damaged or too big.
-        NotJson: a line is too long.
+        UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
     """
     if not path.exists():
-        raise NoResultsFile(path)
+        raise no_such_file(path)
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
-            raise NotReadable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
+            raise not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
         offset = 0
         with open_results(path) as file:
             for number, content in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
@@ -307,7 +302,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
                 yield RecordLine(number, offset, content)
                 offset += len(content)
     except OSError as error:
-        raise NotReadable(path, error.strerror or str(error)) from None
+        raise not_readable(path, error.strerror or str(error)) from None
 
 
 def _check_first(path: Path, number: int, line: str) -> None:
@@ -315,14 +310,14 @@ def _check_first(path: Path, number: int, line: str) -> None:
     try:
         content = _object(path, number, line)
     except NotJson as error:
-        raise NotResults(path, f"is not JSON ({error.reason})") from None
+        raise not_results(path, f"is not JSON ({error.reason})") from None
     except NotARecord as error:
-        raise NotResults(path, f"is {error.reason}") from None
+        raise not_results(path, f"is {error.reason}") from None
     if content.get("record") != "header":
-        raise NotResults(path, "is not a header")
+        raise not_results(path, "is not a header")
     written = content.get("format")
     if type(written) is int and written != FORMAT:
-        raise OtherFormat(path, written, FORMAT)
+        raise other_format(path, written, FORMAT)
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -375,7 +370,7 @@ class Results:
         of_policies = {target.name for target in header.targets if answers_policies(target)}
         file = ResultsFile(path)
         counted: Counter[tuple[str, str]] = Counter()
-        contradiction: ContradictoryCell | None = None
+        contradiction: UnusableResults | None = None
         footer: Footer | None = None
         for line, record in read:
             if footer is not None:
@@ -384,9 +379,10 @@ class Results:
                 case Cell() | UpgradeCell():
                     key = record.key
                     if key in cells:
-                        raise DuplicateCell(path, *key, line=line.number)
+                        raise duplicate_cell(path, *key, line=line.number)
                     if key not in announced:
-                        raise UnknownCell(path, line.number, *key)
+                        problem = f"line {line.number} is about {key[0]} on {key[1]}, which is not in the header"
+                        raise UnusableResults(path, problem, "the file was assembled by hand; run again")
                     counted[record.record, record.status] += 1
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
@@ -403,9 +399,9 @@ class Results:
                 case Footer():
                     footer = record
         if footer is None:
-            raise TruncatedResults(path, len(cells), len(announced))
+            raise interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
-            raise MissingCells(path, absent)
+            raise missing_cells(path, absent)
         _check_counts(path, footer.counts, counted, "cell")
         _check_counts(path, footer.upgrades, counted, "upgrade")
         if contradiction is not None:
@@ -446,25 +442,22 @@ def together(results: Sequence[Results]) -> Results:
 
     Raises:
         ValueError: there are none.
-        MixedSuites: they are of different suites.
-        MixedTargets: one target name stands for different engines.
-        MissingShards: a run was divided, and a part is not here.
-        DuplicateCell: two of them have the same cell.
-        MissingCells: together they leave cells of the matrix open.
-        NoCells: there is none.
+        UnusableResults: they are of different suites, one target name stands for different engines, a part of a divided run is not
+            here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
     if not any(one.cells or one.upgrades for one in results):
-        raise NoCells(next((path for one in results for path in one.paths), None))
+        path = next((path for one in results for path in one.paths), None)
+        raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
     digests = {
         ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
-        raise MixedSuites(digests)
+        raise mixed_suites(digests)
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell | UpgradeCell] = {}
     for one in results:
@@ -474,10 +467,10 @@ def together(results: Sequence[Results]) -> Results:
                 # One part of a run may have had no cell that needed its engine.
                 targets[target.name] = target, one
             elif target.met and known != target:
-                raise MixedTargets(target.name, (*where.paths, *one.paths))
+                raise mixed_targets(target.name, (*where.paths, *one.paths))
         for cell in one.all_cells():
             if cell.key in cells:
-                raise DuplicateCell(next(iter(one.paths), None), *cell.key)
+                raise duplicate_cell(next(iter(one.paths), None), *cell.key)
             cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
@@ -489,7 +482,7 @@ def together(results: Sequence[Results]) -> Results:
         cuts={case: cuts for one in results for case, cuts in one.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
-        raise MissingCells(None, absent)
+        raise missing_cells(None, absent)
     paths = tuple(path for one in results for path in one.paths)
     return _complete(header, cells, max(one.footer.finished for one in results), paths)
 
@@ -519,7 +512,7 @@ def _check_shards(results: Sequence[Results]) -> None:
                 parts.setdefault((target.name, of), set()).add(number)
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:
-            raise MissingShards(name, of, sorted(absent))
+            raise missing_shards(name, of, sorted(absent))
 
 
 def _check_counts(
@@ -528,4 +521,4 @@ def _check_counts(
     expected = Counter(told)
     found = Counter({status: count for (record, status), count in counted.items() if record == kind})
     if expected != found:
-        raise CountsDoNotMatch(path, expected, found)
+        raise counts_do_not_match(path, expected, found)

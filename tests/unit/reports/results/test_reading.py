@@ -14,7 +14,7 @@ from conformance.core.observation import Observation
 from conformance.core.output_file import BeingWritten
 from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
-from reports.results.errors import ContradictoryCell, NoResultsFile, TruncatedResults
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results, together
 from reports.results.records import Cell, Target, json_schema
 from reports.results.writing import ResultsWriter
@@ -90,7 +90,7 @@ def test_an_interrupted_run_has_no_footer(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+    with pytest.raises(UnusableResults, match="1 of 2 cells"):
         Results.read(path)
 
 
@@ -197,7 +197,7 @@ def test_a_file_with_a_status_that_its_evidence_denies_is_refused(tmp_path: Path
     for cell_number in denied:
         records[places[cell_number - 1]]["observation"] = None
     path.write_text("\n".join(json.dumps(record) for record in records) + "\n")
-    with pytest.raises(ContradictoryCell, match=f"line {places[denied[0] - 1] + 1}\\b.*nothing was observed"):
+    with pytest.raises(UnusableResults, match=f"line {places[denied[0] - 1] + 1}\\b.*nothing was observed"):
         Results.read(path)
 
 
@@ -205,7 +205,7 @@ def test_a_file_that_is_cut_off_is_that_first_of_all(tmp_path: Path) -> None:
     path = written(tmp_path / "r")
     records = [record | {"observation": None} if record["record"] == "cell" else record for record in lines(path)]
     path.write_text("\n".join(json.dumps(record) for record in records[:-1]) + "\n")
-    with pytest.raises(TruncatedResults):
+    with pytest.raises(UnusableResults, match="the run was interrupted"):
         Results.read(path)
 
 
@@ -228,7 +228,7 @@ class TestNothingIsLost:
         writer = self.interrupt(path)
         assert path.read_bytes() == before
         assert writer.left_at == tmp_path / "r.part"
-        with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+        with pytest.raises(UnusableResults, match="1 of 2 cells"):
             Results.read(writer.left_at)
         assert len(Results.read(written(path, cases=("late/a",))).cells) == 2
         assert not writer.left_at.exists()
@@ -249,6 +249,6 @@ class TestNothingIsLost:
     def test_results_that_are_still_being_written_are_named(self, tmp_path: Path) -> None:
         with (
             ResultsWriter(tmp_path / "r", header((), ())),
-            pytest.raises(NoResultsFile, match=r"there is no such file, but r\.part of a run that has not finished"),
+            pytest.raises(UnusableResults, match=r"there is no such file, but r\.part of a run that has not finished"),
         ):
             Results.read(tmp_path / "r")
