@@ -135,8 +135,7 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     names = before.name, after.name
     if names not in matrix.compared:
         matrix.compared[names] = _changes(matrix, before, after)
-    found: Changes = matrix.compared[names]
-    return found
+    return matrix.compared[names]
 
 
 def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:

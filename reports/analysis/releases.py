@@ -14,7 +14,7 @@ from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.gate import fails
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.results.known_bug import KnownBug, identity
+from reports.results.known_bug import KnownBug
 from reports.results.records import Target
 
 
@@ -92,13 +92,11 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
 
 def _bugs(matrix: Matrix, target: Target) -> Iterator[ReleaseBug]:
     """Each bug once, the one that most cases show first."""
-    found: dict[tuple[str | None, ...], list[tuple[str, str, KnownBug]]] = {}
-    for case in matrix.cases:
-        bug, cell = matrix.known_bug(case, target), matrix.cells.get((case, target.name))
-        if bug is not None and cell is not None and cell.differs is not None:
-            found.setdefault(identity(cell.differs), []).append((case, cell.differs.because or "", bug))
-    for same in sorted(found.values(), key=len, reverse=True):
-        yield ReleaseBug(same[0][1], same[0][2], tuple(case for case, _, _ in same))
+    for cells in sorted(matrix.known_bugs([target]).values(), key=len, reverse=True):
+        first = next(iter(cells.values()))
+        bug = matrix.known_bug(first.case, target)
+        if bug is not None and first.differs is not None:
+            yield ReleaseBug(first.differs.because or "", bug, tuple(cell.case for cell in cells.values()))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, SourceLink, slug
-from reports.results.known_bug import KnownBug, Workaround, identity
+from reports.results.known_bug import KnownBug, Workaround
 from reports.results.records import Cell, Target
 
 _TICKET = re.compile(r"SPARK-[0-9]+")
@@ -63,7 +63,8 @@ class BugsPage:
 
 
 def bugs_page(report: Report) -> BugsPage:
-    found = sorted(_rows(report), key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    rows = (_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
+    found = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
     targets = report.versions
     return BugsPage(
         targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
@@ -72,18 +73,6 @@ def bugs_page(report: Report) -> BugsPage:
 
 def _numbers(release: str | None) -> list[int]:
     return [int(number) for number in release.split(".")] if release is not None else []
-
-
-def _rows(report: Report) -> Iterator[BugRow]:
-    by_ticket: dict[tuple[str | None, ...], dict[tuple[str, str], Cell]] = {}
-    for case in report.matrix.cases:
-        for target in report.versions:
-            cell = report.matrix.cells.get((case, target.name))
-            if cell is None or cell.status != "bug" or cell.differs is None:
-                continue
-            by_ticket.setdefault(identity(cell.differs), {})[case, target.name] = cell
-    for cells in by_ticket.values():
-        yield _row(report, cells)
 
 
 def _row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:

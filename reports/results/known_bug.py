@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from conformance.core.data import read_data
 from conformance.core.versions import NotAVersion, SparkVersion, VersionRange, falling_into, releases
@@ -132,7 +132,11 @@ class KnownBug:
         return f"known bug, fixed in {self.fixed_in}, followed by another one {until}"
 
 
-def identity(entry: DocumentedDifference) -> tuple[str | None, ...]:
+BugIdentity: TypeAlias = tuple[str | None, str | None, str | None]
+"""The ticket that reports a bug, the one that introduced it, and what the case says if there is neither."""
+
+
+def identity(entry: DocumentedDifference) -> BugIdentity:
     """What entries about one bug have in common: a ticket or, without one, what the case says."""
     return entry.link, entry.introduced_by, None if entry.link or entry.introduced_by else entry.because
 
