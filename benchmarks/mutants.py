@@ -56,7 +56,7 @@ _FAST = (
     "nullability",
     "catalogue",
 )
-_READING = ("evidence", "migrations", "known_bug", "records", "errors", "together", "limits", "reading", "shards")
+_READING = ("evidence", "known_bug", "records", "errors", "together", "limits", "reading", "shards")
 SUBJECTS = {
     "model": Subject(
         ("conformance/model/*.py",),
@@ -73,15 +73,12 @@ SUBJECTS = {
         ("conformance.suite.discovery", "conformance.model.wrong_models", "hypothesis.strategies"),
     ),
     "results": Subject(
-        tuple(
-            f"reports/results/{name}.py"
-            for name in ("reading", "record_lines", "records", "errors", "evidence", "migrations", "known_bug")
-        ),
+        tuple(f"reports/results/{name}.py" for name in ("reading", "records", "errors", "evidence", "known_bug")),
         (tuple(f"{UNIT}/reports/results/test_{name}.py" for name in _READING),),
         ("conformance.suite.discovery", "conformance.oracle.prediction", "hypothesis.strategies"),
     ),
     "gate": Subject(
-        ("reports/analysis/gate.py", "reports/analysis/change.py", "reports/analysis/acceptances.py"),
+        ("reports/analysis/gate.py", "reports/analysis/change.py"),
         (
             tuple(
                 f"{UNIT}/reports/analysis/test_{name}.py"

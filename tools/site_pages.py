@@ -20,11 +20,16 @@ from mkdocs.structure.pages import Page
 
 from conformance.suite import discovery
 from reports.analysis.published import published_results
-from reports.analysis.questions import questions
 from reports.analysis.report import Report
-from reports.analysis.specification import Specification
-from reports.html.questions_page import llms_text, questions_markdown
-from reports.html.specification_pages import APPENDIX, INDEX, SpecificationPages, pages_of_report
+from reports.analysis.specification import Specification, questions
+from reports.html.specification_pages import (
+    APPENDIX,
+    INDEX,
+    SpecificationPages,
+    llms_text,
+    pages_of_report,
+    questions_markdown,
+)
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "https://github.com/watermark-conformance/watermark-conformance/blob/main/"

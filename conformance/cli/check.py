@@ -24,7 +24,7 @@ from conformance.own_job.verdict import JobVerdict, judge_job
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
-from reports.html.verdict_page import write_verdict
+from reports.html.standalone_page import write_verdict
 from reports.results.status import Statement, final_style
 
 EXAMPLES = """

@@ -12,7 +12,7 @@ from rich.text import Text
 from conformance.cli import options
 from conformance.cli.console import print_answer
 from conformance.core.wording import counted
-from reports.analysis.difference import Difference, DifferentCell, compare
+from reports.analysis.equivalence import Difference, DifferentCell, compare
 from reports.results.reading import Results
 from reports.results.records import Target
 from reports.results.status import MARKS

@@ -17,11 +17,8 @@ from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.badge import badge
-from reports.exports.ctrf import ctrf
+from reports.exports.ci_reports import ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
-from reports.exports.junit import junit
-from reports.exports.step_summary import step_summary
-from reports.exports.workflow_commands import workflow_commands
 from reports.results.reading import Results
 
 Format: TypeAlias = Literal["junit", "summary", "annotations", "badge", "ctrf", "json"]

@@ -15,11 +15,10 @@ from conformance.cli.options import OUTPUT, option
 from conformance.core.output_file import write_file
 from conformance.core.wording import counted
 from conformance.suite import discovery
-from reports.analysis.acceptances import DRAFT, draft, read_accepted
 from reports.analysis.change import MEANINGS
 from reports.analysis.checkpoints import Checkpoints
 from reports.analysis.features import named_features, needs
-from reports.analysis.gate import WORDS, FailOn, Gate, Ruling
+from reports.analysis.gate import DRAFT, WORDS, FailOn, Gate, Ruling, draft, read_accepted
 from reports.analysis.gate import gate as judged
 from reports.analysis.published import left_out, published_results
 from reports.results.checkpoint_status import UPGRADES_WORST_FIRST

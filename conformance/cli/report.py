@@ -13,11 +13,10 @@ from conformance.core.errors import WrongUsage
 from conformance.suite import discovery
 from reports.analysis.columns import published_columns
 from reports.analysis.model_agreement import reference_model
-from reports.analysis.published import between, patch_results, published_results
+from reports.analysis.published import beside, between, patch_results, published_results
 from reports.analysis.report import Report
 from reports.html.dossier import write_dossier
 from reports.html.writer import write, write_one_file
-from reports.results.beside import beside
 from reports.results.reading import Results
 
 EXAMPLES = """

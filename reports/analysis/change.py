@@ -1,7 +1,7 @@
 """What changes between two versions, classified by what it means for an upgrade.
 
 Changes are found in observed behaviour, not in statuses: two versions may both do what the case expects of them and still
-behave differently.
+behave differently. Where a behaviour changes from one version to the next, the release that changed it is named.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.versions import SparkVersion, VersionRange, falling_into
 from conformance.core.wording import counted, ticket
 from conformance.judging.divergence import Aspect, Divergence, different_rows
 from conformance.judging.rows import OutputSchema
@@ -24,7 +25,7 @@ from reports.analysis.equivalence import (
     same_behaviour,
 )
 from reports.analysis.matrix import Matrix
-from reports.results.known_bug import KnownBug
+from reports.results.known_bug import KnownBug, gone_in
 from reports.results.records import Cell, DocumentedDifference, Target
 
 Meaning: TypeAlias = Literal["rows", "refused", "timing", "accepted", "metric"]
@@ -134,8 +135,7 @@ def changes(matrix: Matrix, before: Target, after: Target) -> Changes:
     names = before.name, after.name
     if names not in matrix.compared:
         matrix.compared[names] = _changes(matrix, before, after)
-    found: Changes = matrix.compared[names]
-    return found
+    return matrix.compared[names]
 
 
 def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
@@ -352,3 +352,69 @@ _METRICS: Mapping[Aspect, str] = {
 def _metrics(a: Cell, b: Cell) -> str:
     names = dict.fromkeys(_METRICS[found.what] for found in all_differences(a, b) if found.what in _METRICS)
     return f"same rows; differs in {', '.join(names)}" if names else "same rows"
+
+
+@dataclass(frozen=True)
+class Since:
+    """The release from which on a behaviour holds."""
+
+    release: str
+    """``4.0`` for the first one of a line, ``3.5.4`` for a later one; the title of a build that is not Apache's."""
+    seen: str | None
+    """The version that showed it, if it is another one."""
+
+    def __str__(self) -> str:
+        return f"{self.release} (seen on {self.seen})" if self.seen else self.release
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A version on which a case behaves differently from the one before it."""
+
+    place: int
+    """Of the version among all."""
+    before: tuple[Cell, Target]
+    """The last version before it that shows a behaviour."""
+    after: tuple[Cell, Target]
+    since: Since
+
+
+def turns(cells: Sequence[Cell | None], targets: Sequence[Target]) -> Iterator[Turn]:
+    """Where the behaviour of a case changes; ``cells``: on each target, oldest version first."""
+    previous: tuple[Cell, Target] | None = None
+    for place, (cell, target) in enumerate(zip(cells, targets, strict=True)):
+        if cell is None or not has_behaviour(cell):
+            continue
+        if previous is not None and not same_behaviour(previous[0], cell):
+            yield Turn(place, previous, (cell, target), since(*previous, cell, target))
+        previous = cell, target
+
+
+def since(a: Cell, before: Target, b: Cell, after: Target) -> Since:
+    """``4.0 (seen on 4.0.5)``, or only ``4.0.5`` if no case says which release changed it.
+
+    Args:
+        a: of the version before.
+        before: the last version that behaves otherwise.
+        b: of the version after.
+        after: the first version that behaves like this.
+    """
+    changed = _changed_in(a, before, b, after)
+    if changed is None or not after.apache:
+        return Since(after.title, None)
+    name = changed.line if changed.patch == 0 else str(changed)
+    return Since(name, None if str(changed) == after.spark else after.title)
+
+
+def _changed_in(a: Cell, before: Target, b: Cell, after: Target) -> SparkVersion | None:
+    """The release between the two that an entry of ``differs`` names; None if none does."""
+    old, new = before.version, after.version
+    if old is None or new is None or old >= new:
+        return None
+    found = []
+    if a.differs is not None:
+        found.append(gone_in(a.differs.spark, old))
+    if b.differs is not None:
+        covered = falling_into(VersionRange.parse(b.differs.spark.split(" or ")))
+        found.append(next((release for release in covered if release > old), None))
+    return max((release for release in found if release is not None and old < release <= new), default=None)

@@ -15,7 +15,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.printable import printable
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from reports.analysis.difference import DifferentCell, NothingInCommon, compare
+from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.published import BASELINES
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection
-from typing import TypeVar
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,9 +18,9 @@ FEW = 200
 """Items that one process does in less time than several need to begin."""
 MOST_PROCESSES = 4
 MOST_PARTS = 1000
-"""The numbers of so many fit into the smallest pipe."""
-_NUMBER = 4
-"""Bytes of one number."""
+
+_shared: list[Callable[[int], Any]] = []
+"""What the processes started last do with the number of a part: they know it because they are forks, so that it need not be picklable."""
 
 
 def divide(
@@ -32,14 +32,14 @@ def divide(
 ) -> tuple[Result, ...]:
     """Do the work on all items, in any order.
 
-    Whichever process is free takes the next part. What a process that fails has taken is done again in this one, which raises
-    what went wrong.
+    Whichever process is free takes the next part. A part of a process that fails or dies is done again in this one, which raises
+    what went wrong. Where processes cannot be forked, this one does everything.
 
     Args:
         items: each at least once, in this process or another.
         work: may be done twice on an item. Its result must be picklable.
         few: up to how many items this process does alone.
-        first: what this process does before it takes a part, while others work; nobody does it if there are no others.
+        first: what this process does while others work; nobody does it if there are no others.
 
     Returns:
         the result of each part, in the order of the items.
@@ -49,56 +49,49 @@ def divide(
         return (work(items),)
     length = -(-len(items) // MOST_PARTS)
     parts = [items[at : at + length] for at in range(0, len(items), length)]
-    context = multiprocessing.get_context("fork")
-    numbers = _numbers(len(parts))
+    _shared.append(lambda number: work(parts[number]))
     # What there is by now is shared as long as no process looks through it for garbage.
     gc.freeze()
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _end_with_parent)
     try:
-        others = []
-        for _ in range(processes - 1):
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_attempt, args=(work, parts, numbers, sender), daemon=True)
-            process.start()
-            # Only the other process may hold it open: then a process that dies ends the wait for its results.
-            sender.close()
-            others.append((process, receiver))
+        futures = [_submitted(pool, number) for number in range(len(parts))]
         if first is not None:
             first()
-        results = dict(_taken(work, parts, numbers))
+        return tuple(_result(future, work, part) for future, part in zip(futures, parts, strict=True))
     finally:
-        os.close(numbers)
+        pool.shutdown(cancel_futures=True)
+        _shared.pop()
         gc.unfreeze()
-    for process, receiver in others:
-        with suppress(EOFError):
-            results |= receiver.recv()
-        process.join()
-    return tuple(results[number] if number in results else work(part) for number, part in enumerate(parts))
 
 
-def _numbers(count: int) -> int:
-    """A descriptor from which each process takes the number of the next part, until there is none."""
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb") as file:
-        file.write(b"".join(number.to_bytes(_NUMBER, "big") for number in range(count)))
-    return reading
-
-
-def _taken(
-    work: Callable[[Sequence[Item]], Result], parts: Sequence[Sequence[Item]], numbers: int
-) -> Iterator[tuple[int, Result]]:
-    while taken := os.read(numbers, _NUMBER):
-        number = int.from_bytes(taken, "big")
-        yield number, work(parts[number])
-
-
-def _attempt(
-    work: Callable[[Sequence[Item]], object], parts: Sequence[Sequence[Item]], numbers: int, sender: Connection
-) -> None:
-    """Do the work and send its results; without them, the process that is waiting finds what went wrong."""
+def _submitted(pool: ProcessPoolExecutor, number: int) -> Future[Any] | None:
+    """The part as work of the pool; None if one of its processes has died, after which it takes no more."""
     try:
-        sender.send(dict(_taken(work, parts, numbers)))
-    except Exception:
-        sys.exit(1)
+        return pool.submit(_do, number)
+    except BrokenProcessPool:
+        return None
+
+
+def _do(number: int) -> Any:
+    return _shared[-1](number)
+
+
+def _result(future: Future[Result] | None, work: Callable[[Sequence[Item]], Result], part: Sequence[Item]) -> Result:
+    if future is not None and future.exception() is None:
+        return future.result()
+    return work(part)
+
+
+def _end_with_parent() -> None:
+    """A process of a pool would wait forever for a parent that was killed."""
+    threading.Thread(target=_wait_for_end_of_parent, daemon=True).start()
+
+
+def _wait_for_end_of_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _processors() -> int:

@@ -6,16 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import Behaviour, behaviours
+from reports.results.errors import CellKey
 from reports.results.evidence import answers_policies
-from reports.results.known_bug import KnownBug
+from reports.results.known_bug import BugIdentity, KnownBug, identity
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import DOES_NOT_CONFORM, GREEN, MARKS, NO_RESULT
+
+if TYPE_CHECKING:
+    from reports.analysis.change import Changes
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Matrix:
         )
 
     @cached_property
-    def compared(self) -> dict[tuple[str, str], Any]:
+    def compared(self) -> dict[tuple[str, str], Changes]:
         """Names of two targets → the changes between them; filled by ``reports.analysis.change``."""
         return {}
 
@@ -107,6 +111,17 @@ class Matrix:
     def known_bug(self, case: str, target: Target) -> KnownBug | None:
         """The known bug that a case shows on a version."""
         return KnownBug.of(self.cells.get((case, target.name)), target.spark, self.bugs.get(case, ()))
+
+    def known_bugs(self, targets: Iterable[Target]) -> Mapping[BugIdentity, Mapping[CellKey, Cell]]:
+        """The known bugs that these versions show, each with the cells that show it: in the order of cases, then of versions."""
+        names = [target.name for target in targets]
+        bugs: dict[BugIdentity, dict[CellKey, Cell]] = {}
+        for case in filter(self.bugs.__contains__, self.cases):
+            for name in names:
+                cell = self.cells.get((case, name))
+                if cell is not None and cell.status == "bug" and cell.differs is not None:
+                    bugs.setdefault(identity(cell.differs), {})[cell.key] = cell
+        return bugs
 
     @cached_property
     def totals(self) -> Counter[Status]:

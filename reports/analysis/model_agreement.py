@@ -5,14 +5,14 @@ Computed once, when the report is made; pages only show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, get_args
 
 from conformance.account.account import BatchAccount, account, batches_of
 from conformance.account.explanation import explanation_lines
-from conformance.core.case import Case
+from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import equivalent
@@ -238,3 +238,15 @@ class ReferenceModel:
 
 
 reference_model = ReferenceModel()
+
+
+def in_each_mode(case: Case, version: SparkVersion) -> Iterator[tuple[Case, ModelPrediction]]:
+    """The case in append, update and complete mode, with what happens; without the modes that the model does not support."""
+    for mode in get_args(OutputMode):
+        changed = case.model_copy(update={"output_mode": mode})
+        predicted = reference_model(changed, version)
+        if predicted is not None:
+            yield (
+                changed,
+                ModelPrediction(predicted.observation, predicted.explanation, predicted.account(predicted.observation)),
+            )

@@ -1,17 +1,20 @@
-"""The releases of each line: when they came out, which known bugs they have, and what changes from one to the next."""
+"""The releases of each line: when they came out, which known bugs they have, what changes from one to the next, and by way of
+which of them a checkpoint can be upgraded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import groupby
+from itertools import combinations, groupby, pairwise
 
 from conformance.core.versions import SparkVersion, released_on, releases
 from reports.analysis.change import Changes, changes
+from reports.analysis.checkpoints import Checkpoints, checkpoints
+from reports.analysis.gate import fails
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.results.known_bug import KnownBug, identity
+from reports.results.known_bug import KnownBug
 from reports.results.records import Target
 
 
@@ -89,10 +92,100 @@ def _line(matrix: Matrix, ran: Mapping[SparkVersion, Target], own: list[SparkVer
 
 def _bugs(matrix: Matrix, target: Target) -> Iterator[ReleaseBug]:
     """Each bug once, the one that most cases show first."""
-    found: dict[tuple[str | None, ...], list[tuple[str, str, KnownBug]]] = {}
-    for case in matrix.cases:
-        bug, cell = matrix.known_bug(case, target), matrix.cells.get((case, target.name))
-        if bug is not None and cell is not None and cell.differs is not None:
-            found.setdefault(identity(cell.differs), []).append((case, cell.differs.because or "", bug))
-    for same in sorted(found.values(), key=len, reverse=True):
-        yield ReleaseBug(same[0][1], same[0][2], tuple(case for case, _, _ in same))
+    for cells in sorted(matrix.known_bugs([target]).values(), key=len, reverse=True):
+        first = next(iter(cells.values()))
+        bug = matrix.known_bug(first.case, target)
+        if bug is not None and first.differs is not None:
+            yield ReleaseBug(first.differs.because or "", bug, tuple(cell.case for cell in cells.values()))
+
+
+@dataclass(frozen=True)
+class RouteRelease:
+    """A release after the earlier version, up to the later one."""
+
+    target: Target
+    changes: int
+    """Changes from the earlier version that a running query can meet, or that bring a bug."""
+    bugs: int
+    """Cases that show a known bug on it."""
+    checkpoints: str
+    """What became of the earlier version's checkpoints on it; empty if nothing was tried."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way from one version to another."""
+
+    releases: tuple[Target, ...]
+    """The first and the last are the two versions."""
+    refused: int
+    """Refused checkpoints of all hops. In each, the release before it wrote the checkpoints anew."""
+
+    def __str__(self) -> str:
+        return " → ".join(target.title for target in self.releases)
+
+
+def releases_between(report: Report, before: Target, after: Target) -> Iterator[RouteRelease]:
+    """Apache's releases after the earlier version, up to the later one, oldest first."""
+    for target in _between(report, before, after):
+        found = changes(report.matrix, before, target)
+        met = sum(fails(change, None, "running") for change in found.changes)
+        bugs = report.matrix.by_target[target.name]["bug"]
+        tried = _tried(report, before, target)
+        yield RouteRelease(target, met, bugs, tried.summary() if tried is not None else "")
+
+
+def fewest_bugs(releases: Iterable[RouteRelease]) -> tuple[RouteRelease, ...]:
+    """Of each line the release that shows the fewest known bugs, the newest of several; oldest line first."""
+    by_line: dict[str, list[RouteRelease]] = {}
+    for one in releases:
+        if (version := one.target.version) is not None:
+            by_line.setdefault(version.line, []).append(one)
+    return tuple(min(reversed(own), key=lambda one: one.bugs) for own in by_line.values())
+
+
+def with_checkpoints(report: Report, target: Target) -> Target:
+    """The target if its checkpoints were tried, on it or on others, else the newest release of its line of which that is true.
+
+    Returns:
+        The target itself if there is none.
+    """
+    tried = {name for cell in report.results.upgrades for name in (cell.origin, cell.to)}
+    version = target.version
+    if target.name in tried or version is None:
+        return target
+    line = [one for one in report.versions if one.apache and one.name in tried and one.version is not None]
+    own = [one for one in line if one.version is not None and one.version.line == version.line]
+    return own[-1] if own else target
+
+
+def routes(report: Report, before: Target, after: Target) -> tuple[Route, ...]:
+    """The routes of at most three hops whose every hop was tried: the fewest refused checkpoints first, then the fewest hops."""
+    inner = _between(report, before, after)[:-1]
+    hops = {
+        (a.name, b.name): tried.count("refused", "unsupported")
+        for a, b in combinations((before, *inner, after), 2)
+        if (tried := _tried(report, a, b)) is not None
+    }
+    found = []
+    for stops in range(3):
+        for chosen in combinations(inner, stops):
+            way = (before, *chosen, after)
+            refused = [hops.get((a.name, b.name)) for a, b in pairwise(way)]
+            if None not in refused:
+                found.append(Route(way, sum(one for one in refused if one is not None)))
+    return tuple(sorted(found, key=lambda route: (route.refused, len(route.releases))))
+
+
+def _between(report: Report, before: Target, after: Target) -> Sequence[Target]:
+    """Empty for a downgrade."""
+    first, last = before.version, after.version
+    if first is None or last is None or last < first:
+        return ()
+    inner = [one for one in report.versions if one.apache and one.version is not None and first < one.version < last]
+    return (*inner, after)
+
+
+def _tried(report: Report, before: Target, after: Target) -> Checkpoints | None:
+    found = checkpoints(report.results.upgrades, (), before, after)
+    return found if found is not None and found.tried else None

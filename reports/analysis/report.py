@@ -13,13 +13,12 @@ from conformance.policies.case import PolicyCase
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
 from conformance.variants.variant import MARK
-from reports.analysis.change import Changes, changes
+from reports.analysis.change import Changes, Turn, changes, turns
 from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.features import needs
 from reports.analysis.matrix import Matrix
 from reports.analysis.model_agreement import ModelAgreement, Predictor, model_agreement
-from reports.analysis.since import Turn, turns
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import NO_RESULT

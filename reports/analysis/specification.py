@@ -1,15 +1,16 @@
 """The specification "Event-time semantics of Structured Streaming, as tested", made from four things.
 
 The catalogue of behaviours states, cases and their results are the evidence, and the reference model gives each rule as text that
-it executes. Numbers are stored in the catalogue, so that a statement keeps its address.
+it executes. Numbers are stored in the catalogue, so that a statement keeps its address. Questions are answered by statements.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
 
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import VersionRange
@@ -17,9 +18,154 @@ from conformance.model.catalogue import catalogue as model_rules
 from conformance.model.rule_text import RuleReader, readers, value_text
 from conformance.model.versioned_data import Wording, features
 from conformance.oracle.unpredicted import VARIES, UnpredictedConstruct, unpredicted
+from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.analysis.standing import Evidence
-from reports.results.records import Target
+from reports.results.records import Cell, DocumentedDifference, Target
+from reports.results.status import DOES_NOT_CONFORM, MARKS
+
+Standing: TypeAlias = Literal["holds", "bug", "unsupported", "outside", "violates", "untested"]
+
+WORDS: dict[Standing, str] = {
+    "holds": "holds",
+    "bug": "broken by a known bug in some cases",
+    "unsupported": "not available",
+    "outside": "does not apply",
+    "violates": "violated",
+    "untested": "no result",
+}
+GLYPHS: dict[Standing, str] = {
+    "holds": MARKS["conforms"].glyph,
+    "bug": MARKS["bug"].glyph,
+    "unsupported": MARKS["unsupported"].glyph,
+    "outside": MARKS["not-applicable"].glyph,
+    "violates": MARKS["violates"].glyph,
+    "untested": "○",
+}
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What cases show on some versions instead of what they show on the others, as they document it."""
+
+    versions: str
+    """Those on which it was seen: ``3.0 – 3.3``."""
+    reason: DocumentedDifference
+    """Of the first case; others may put the same ticket differently."""
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VersionSpan:
+    """Versions in a row with the same standing."""
+
+    standing: Standing
+    versions: str
+    """``3.4 – 4.3``."""
+
+    def __str__(self) -> str:
+        return f"{GLYPHS[self.standing]} {WORDS[self.standing]}: {self.versions}"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the results say about a statement on every version."""
+
+    by_version: tuple[tuple[Target, Standing], ...]
+    """Oldest first."""
+    spans: tuple[VersionSpan, ...]
+    variations: tuple[Variation, ...]
+    """By ticket, or by reason if there is no ticket; known bugs first."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether some case shows on some version what the statement says."""
+        return any(standing in ("holds", "bug") for _, standing in self.by_version)
+
+    @classmethod
+    def of(
+        cls, matrix: Matrix, cases: Iterable[str], targets: Sequence[Target], within: VersionRange | None = None
+    ) -> Evidence:
+        """The evidence of some cases.
+
+        Args:
+            matrix: the results.
+            cases: ids; one that is not in the results shows nothing.
+            targets: the versions, oldest first.
+            within: the versions that the statement is about; None for all.
+        """
+        names = tuple(cases)
+        cells = {target.name: [matrix.cells.get((case, target.name)) for case in names] for target in targets}
+        standings = tuple(
+            (target, _standing(cells[target.name]) if _concerns(within, target) else "outside") for target in targets
+        )
+        return cls(standings, tuple(_spans(standings)), tuple(_variations(cells, targets)))
+
+
+def _concerns(within: VersionRange | None, target: Target) -> bool:
+    return within is None or target.version is None or target.version in within
+
+
+def _standing(cells: Iterable[Cell | None]) -> Standing:
+    """Of the cases that apply to a version, the least good decides; a feature that is not there says nothing of the others."""
+    statuses = {cell.status for cell in cells if cell is not None} - {"not-applicable", "not-run"}
+    if statuses & set(DOES_NOT_CONFORM):
+        return "violates"
+    if "bug" in statuses:
+        return "bug"
+    if statuses & {"conforms", "differs"}:
+        return "holds"
+    return "unsupported" if "unsupported" in statuses else "untested"
+
+
+def _spans(standings: Sequence[tuple[Target, Standing]]) -> Iterator[VersionSpan]:
+    for standing, group in groupby(standings, key=lambda one: one[1]):
+        yield VersionSpan(standing, span([target for target, _ in group], [target for target, _ in standings]))
+
+
+def _variations(cells: Mapping[str, Sequence[Cell | None]], targets: Sequence[Target]) -> Iterator[Variation]:
+    found: dict[tuple[bool, str], tuple[DocumentedDifference, dict[str, Target], set[str]]] = {}
+    for target in targets:
+        for cell in cells[target.name]:
+            if cell is not None and cell.differs is not None:
+                reason = cell.differs
+                key = (
+                    not reason.bug,
+                    reason.link or reason.introduced_by or reason.because or reason.unsupported or "",
+                )
+                _, seen, cases = found.setdefault(key, (reason, {}, set()))
+                seen[target.name] = target
+                cases.add(cell.case)
+    for _, (reason, seen, cases) in sorted(found.items(), key=lambda one: one[0][0]):
+        yield Variation(span([*seen.values()], targets), reason, tuple(sorted(cases)))
+
+
+def span(some: Sequence[Target], every: Sequence[Target]) -> str:
+    """Versions as ranges among all that were tested: ``3.0, 3.3 – 4.3``; whole lines by their name, else in full.
+
+    Args:
+        some: the versions, oldest first.
+        every: all of them, oldest first.
+    """
+    named = {target.name for target in some}
+    runs = [[*group] for within, group in groupby(every, key=lambda one: one.name in named) if within]
+    return ", ".join(_of_run(run, every) for run in runs)
+
+
+def _of_run(run: Sequence[Target], every: Sequence[Target]) -> str:
+    first, last = _short(run[0], run, every), _short(run[-1], run, every)
+    return first if first == last else f"{first} – {last}"
+
+
+def _short(target: Target, run: Sequence[Target], every: Sequence[Target]) -> str:
+    """``3.5`` if all tested releases of the line are among them, else ``3.5.9``."""
+    line = _line(target)
+    whole = {one.name for one in every if _line(one) == line} <= {one.name for one in run}
+    return line if whole and target.apache else target.title
+
+
+def _line(target: Target) -> str:
+    return target.version.line if target.version is not None else target.name
+
 
 TITLE = "Event-time semantics of Structured Streaming, as tested"
 _NUMBER = re.compile(r"([1-9][0-9]*)\.([1-9][0-9]*)")
@@ -213,3 +359,58 @@ def stated_rule(name: str) -> StatedRule:
         for one in rule.values
     )
     return StatedRule(name, rule.source, versions, readers(name))
+
+
+class WrongQuestion(WrongUsage):
+    """A question names a case without results, or a behaviour that is not in the catalogue."""
+
+    def __init__(self, id: str, why: str) -> None:
+        super().__init__(f"questions.yaml: {id}: {why}")
+        self.id = id
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its answer."""
+
+    id: str
+    """Its anchor."""
+    question: str
+    answer: str
+    cases: tuple[TestedBy, ...]
+    """The best one first."""
+    statements: tuple[Statement, ...]
+    """Those of the specification behind it."""
+    links: tuple[str, ...]
+    evidence: Evidence
+
+
+def questions(report: Report, specification: Specification) -> tuple[Question, ...]:
+    """The questions of the suite's catalogue, in its order.
+
+    Raises:
+        WrongQuestion: one names a case without a result, or a behaviour that is not in the catalogue.
+    """
+    entries = report.catalogue.questions if report.catalogue is not None else None
+    statements = {statement.id: statement for statement in specification.statements}
+    return tuple(_question(report, statements, id, entry) for id, entry in (entries or {}).items())
+
+
+def _question(report: Report, statements: Mapping[str, Statement], id: str, entry: Mapping[str, Any]) -> Question:
+    cases = tuple(map(str, entry.get("cases", ())))
+    behaviours = tuple(map(str, entry.get("behaviours", ())))
+    for case in cases:
+        if report.case(case) is None and case not in report.changed:
+            raise WrongQuestion(id, f"there are no results of a case {case!r}")
+    for behaviour in behaviours:
+        if behaviour not in statements:
+            raise WrongQuestion(id, f"behaviours.yaml has no {behaviour!r}")
+    return Question(
+        id=id,
+        question=" ".join(str(entry["question"]).split()),
+        answer=" ".join(str(entry["answer"]).split()),
+        cases=tuple(TestedBy(case, report.title(case)) for case in cases),
+        statements=tuple(statements[behaviour] for behaviour in behaviours),
+        links=tuple(map(str, entry.get("links", ()))),
+        evidence=Evidence.of(report.matrix, cases, report.versions),
+    )

@@ -1,4 +1,4 @@
-"""The addresses of pages and of places on them, in a folder of files or in one file.
+"""The addresses of pages and of places on them, in a folder of files or in one file, and of sources elsewhere.
 
 Pages have keys: ``index``, ``matrix``, ``behaviours``, ``about``, ``compare/3.5.9..4.3.0``, ``case/late-drops/x``.
 """
@@ -11,7 +11,33 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+
+_TICKET = re.compile(r"SPARK-[0-9]+")
+_TICKETS = "https://issues.apache.org/jira/browse/"
+
+
+@dataclass(frozen=True)
+class SourceLink:
+    """A source with its label and, if it has one, its link."""
+
+    label: str
+    href: str | None
+    """None for a name; otherwise always http or https."""
+
+    @classmethod
+    def of(cls, text: str) -> SourceLink:
+        if _TICKET.fullmatch(text):
+            return cls(text, _TICKETS + text)
+        if not text.startswith(("https://", "http://")):
+            return cls(text, None)
+        try:
+            parts = urlsplit(text)
+        except ValueError:
+            return cls(text, None)
+        where = parts.fragment.replace("-", " ") or parts.path.strip("/").rpartition("/")[2]
+        return cls(f"{parts.netloc.removeprefix('www.')} – {where}" if where else parts.netloc, text)
+
 
 _SAFE = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _FOLDERS = {"case": "cases"}

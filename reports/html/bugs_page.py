@@ -1,17 +1,18 @@
-"""The page of known bugs: which release has which, the release that fixed it, a workaround, and the cases that show it."""
+"""The page of known bugs: which release has which, the release that fixed it, a workaround, and the cases that show it; and their feed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+from xml.etree import ElementTree
 
 from reports.analysis.report import Report
-from reports.html.addresses import slug
-from reports.html.sources import SourceLink
-from reports.results.known_bug import KnownBug, identity
+from reports.html.addresses import InAFolder, SourceLink, slug
+from reports.results.known_bug import KnownBug, Workaround
 from reports.results.records import Cell, Target
-from reports.results.workarounds import Workaround
 
 _TICKET = re.compile(r"SPARK-[0-9]+")
 
@@ -62,7 +63,8 @@ class BugsPage:
 
 
 def bugs_page(report: Report) -> BugsPage:
-    found = sorted(_rows(report), key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
+    rows = (_row(report, cells) for cells in report.matrix.known_bugs(report.versions).values())
+    found = sorted(rows, key=lambda row: (row.fixed_in is not None, [-n for n in _numbers(row.fixed_in)]))
     targets = report.versions
     return BugsPage(
         targets, tuple(found), tuple(sum(1 for row in found if row.shown[at]) for at in range(len(targets)))
@@ -71,18 +73,6 @@ def bugs_page(report: Report) -> BugsPage:
 
 def _numbers(release: str | None) -> list[int]:
     return [int(number) for number in release.split(".")] if release is not None else []
-
-
-def _rows(report: Report) -> Iterator[BugRow]:
-    by_ticket: dict[tuple[str | None, ...], dict[tuple[str, str], Cell]] = {}
-    for case in report.matrix.cases:
-        for target in report.versions:
-            cell = report.matrix.cells.get((case, target.name))
-            if cell is None or cell.status != "bug" or cell.differs is None:
-                continue
-            by_ticket.setdefault(identity(cell.differs), {})[case, target.name] = cell
-    for cells in by_ticket.values():
-        yield _row(report, cells)
 
 
 def _row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
@@ -100,3 +90,52 @@ def _row(report: Report, cells: Mapping[tuple[str, str], Cell]) -> BugRow:
         fixed_in=None if None in fixed else max((one for one in fixed if one is not None), key=_numbers),
         workaround=first.workaround,
     )
+
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_TAG = "tag:watermark-conformance,2026:bug"
+
+
+def feed(report: Report, page: str) -> str:
+    """The feed.
+
+    Args:
+        page: the address of the page of known bugs, relative to the feed.
+    """
+    ElementTree.register_namespace("", _ATOM)
+    found = bugs_page(report)
+    when = _instant(report.results.footer.finished)
+    root = ElementTree.Element(f"{{{_ATOM}}}feed")
+    _text(root, "id", f"{_TAG}s")
+    _text(root, "title", "Known bugs of Spark's watermarks")
+    _text(root, "updated", when)
+    _text(ElementTree.SubElement(root, f"{{{_ATOM}}}author"), "name", "Watermark conformance")
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="self", href=InAFolder.feed)
+    ElementTree.SubElement(root, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=page)
+    for row in found.rows:
+        entry = ElementTree.SubElement(root, f"{{{_ATOM}}}entry")
+        _text(entry, "id", f"{_TAG}/{row.place}")
+        _text(entry, "title", f"{row.name}: {row.cases[0].because}")
+        _text(entry, "updated", when)
+        ElementTree.SubElement(
+            entry, f"{{{_ATOM}}}link", rel="alternate", type="text/html", href=f"{page}#{quote(row.place)}"
+        )
+        having = (target.title for target, count in zip(found.targets, row.shown, strict=True) if count)
+        _text(entry, "summary", " ".join(_sentences(row, list(having))))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _sentences(row: BugRow, having: list[str]) -> list[str]:
+    fixed = f"Fixed in {row.fixed_in}." if row.fixed_in is not None else "No release has fixed it."
+    known = f"Workaround: {row.workaround}" if row.workaround is not None else "No workaround is known."
+    cases = ", ".join(one.case for one in row.cases)
+    return [f"Seen on {', '.join(having)}.", fixed, known, f"Cases: {cases}."]
+
+
+def _instant(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _text(parent: ElementTree.Element, name: str, text: str) -> None:
+    ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}").text = "".join(one for one in text if one.isprintable())

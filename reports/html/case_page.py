@@ -18,18 +18,18 @@ from reports.analysis.change import contrast
 from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
+from reports.html.addresses import SourceLink
 from reports.html.checkpoints import CaseCheckpoint, checkpoints_of_case
 from reports.html.comparison import readable
 from reports.html.durations import duration
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
 from reports.html.ribbon import CellSign, Ribbon, ribbon
-from reports.html.sources import SourceLink
 from reports.html.time_notation import TimeNotation
 from reports.html.timeline import Timeline, timeline
 from reports.html.visible import cut, visible
+from reports.results.known_bug import Workaround, workaround
 from reports.results.records import Cell, DocumentedDifference, Target
-from reports.results.workarounds import Workaround, workaround
 
 
 @dataclass(frozen=True)

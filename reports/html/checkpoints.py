@@ -8,7 +8,7 @@ from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.change import Changes
 from reports.analysis.checkpoints import CheckpointGroup, checkpoints
 from reports.analysis.report import Report
-from reports.html.sources import SourceLink
+from reports.html.addresses import SourceLink
 from reports.html.visible import cut
 from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
 from reports.results.records import UpgradeCell

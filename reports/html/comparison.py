@@ -11,16 +11,15 @@ from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from conformance.judging.divergence import Divergence
-from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason
+from reports.analysis.change import MEANINGS, Change, Changes, Meaning, MeaningText, Reason, Since
 from reports.analysis.features import FEATURES
 from reports.analysis.gate import standing_bugs
 from reports.analysis.report import Report
-from reports.analysis.since import Since
+from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
-from reports.html.sources import SourceLink
 from reports.html.time_notation import TimeNotation
 from reports.html.visible import cut
-from reports.results.workarounds import Workaround
+from reports.results.known_bug import Workaround
 
 _TIMESTAMP = DataType("timestamp")
 _INSTANT = re.compile(r'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)"')

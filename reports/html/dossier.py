@@ -9,15 +9,13 @@ from pathlib import Path
 from markupsafe import Markup
 
 from conformance.core.output_file import FileKind, OtherContent, write_file
-from reports.analysis.acceptances import DRAFT, draft
-from reports.analysis.gate import Gate, gate
+from reports.analysis.gate import DRAFT, Gate, draft, gate
+from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
-from reports.analysis.route import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
-from reports.html.addresses import upgrade_files
+from reports.html.addresses import SourceLink, upgrade_files
 from reports.html.checkpoints import CheckpointSection, checkpoint_section
 from reports.html.comparison import Comparison, comparison
 from reports.html.pages import templates
-from reports.html.sources import SourceLink
 from reports.html.standalone_page import write_standalone
 from reports.results.records import Target
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.account.account import account, batches_of
 from conformance.core.data import read_data
-from reports.analysis.output_modes import in_each_mode
+from reports.analysis.model_agreement import in_each_mode
 from reports.analysis.report import Report
 from reports.html.ribbon import Ribbon, ribbon
 from reports.html.timeline import Timeline, timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reports.html.sources import SourceLink
+from reports.html.addresses import SourceLink
 
 _SPECIAL = re.compile(r"([\\*_\[\]#|~])")
 _CODE = re.compile(r"(`[^`\n]+`)")

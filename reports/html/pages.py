@@ -15,18 +15,13 @@ from reports.analysis.features import RULE
 from reports.analysis.matrix import summary
 from reports.analysis.releases import release_lines, released
 from reports.analysis.report import Report
-from reports.html.about_page import about_page
-from reports.html.addresses import Addresses, case_key, compare_key, short, slug, upgrade_files
-from reports.html.behaviours_page import behaviours_page
+from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, short, slug, upgrade_files
 from reports.html.bugs_page import bugs_page
 from reports.html.case_page import case_page
 from reports.html.checkpoints import checkpoint_section
 from reports.html.comparison import comparison
 from reports.html.guides import causes, understand_page
-from reports.html.headline import headline
-from reports.html.matrix_page import matrix_page
-from reports.html.own_result import own_result
-from reports.html.sources import SourceLink
+from reports.html.overview_pages import about_page, behaviours_page, headline, matrix_page, own_result
 from reports.html.timeline import COUNTS, FATES
 from reports.html.visible import cut, visible
 from reports.results.records import Target

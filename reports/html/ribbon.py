@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.judging.verdict import Status
-from reports.analysis.change import change
+from reports.analysis.change import Since, Turn, change
 from reports.analysis.equivalence import Behaviour
 from reports.analysis.report import Report
-from reports.analysis.since import Since, Turn
-from reports.html.sources import SourceLink
+from reports.html.addresses import SourceLink
 from reports.results.known_bug import KnownBug
 from reports.results.records import Cell, DocumentedDifference, Target
 from reports.results.status import MARKS

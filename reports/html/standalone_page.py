@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from markupsafe import Markup
 
 from conformance.core.output_file import FileKind, write_file
 from reports.html.pages import templates
+from reports.results.status import Statement
 
 
 def asset(name: str) -> str:
@@ -35,3 +37,16 @@ def write_standalone(path: Path, kind: str, template: str, title: str, **values:
 def page_kind(name: str) -> FileKind:
     """A file that only another page of ours may replace."""
     return FileKind(name, lambda start: b"Watermark conformance</title>" in start)
+
+
+def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
+    """Write the page.
+
+    Args:
+        title: the verdict in one line.
+        about: what was tried, a line each.
+
+    Raises:
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from conformance.core.printable import printable
 from conformance.core.wording import counted
@@ -14,46 +14,24 @@ CellKey: TypeAlias = tuple[str, str]
 
 _SHOWN = 10
 """Parts of a run that a message lists."""
+_RESULTS = "pass the results.jsonl that a run wrote"
 
 
 class UnusableResults(Exception):
     """These results do not make a matrix."""
 
-    exit_code: ClassVar[int] = 3
-
-    def __init__(self, path: Path | None, problem: str, remedy: str) -> None:
+    def __init__(self, path: Path | None, problem: str, remedy: str, exit_code: int = 3) -> None:
+        """
+        Args:
+            exit_code: of the command; 2 if the file named is none of results.
+        """
         text = f"{path}: {problem}; {remedy}" if path is not None else f"{problem}; {remedy}"
         # One line: a text quoted from the file must not begin a line of a CI log.
         super().__init__(printable(text))
         self.path = path
         self.problem = problem
         self.remedy = remedy
-
-
-class NoResultsFile(UnusableResults):
-    """There is no such file."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path) -> None:
-        part = path.with_name(f"{path.name}.part")
-        unfinished = part.is_file()
-        super().__init__(
-            path,
-            f"there is no such file, but {part.name} of a run that has not finished"
-            if unfinished
-            else "there is no such file",
-            "pass the results.jsonl that a run wrote",
-        )
-
-
-class NotReadable(UnusableResults):
-    """The file cannot be read."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(path, f"the file cannot be read ({why})", "pass the results.jsonl that a run wrote")
+        self.exit_code = exit_code
 
 
 class NotDecompressed(UnusableResults):
@@ -65,41 +43,6 @@ class NotDecompressed(UnusableResults):
         )
 
 
-class ChangedResults(UnusableResults):
-    """The file was replaced or written to while it was being read."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "the file changed while it was read", "try again when no run writes it")
-
-
-class NotResults(UnusableResults):
-    """The file is another one: its first line is not the header of a results file."""
-
-    exit_code = 2
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, f"not a results file: line 1 {reason}", "pass the results.jsonl that a run wrote")
-        self.reason = reason
-
-
-class EmptyResults(UnusableResults):
-    """The file has no content."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "the file is empty", "the run never started writing: check its log and run it again")
-
-
-class TruncatedResults(UnusableResults):
-    """The file has no footer: the run was interrupted."""
-
-    def __init__(self, path: Path, cells: int, expected: int) -> None:
-        super().__init__(
-            path, f"the run was interrupted after {cells} of {expected} cells: the footer is missing", "run it again"
-        )
-        self.cells = cells
-        self.expected = expected
-
-
 class NotJson(UnusableResults):
     """A line is not JSON."""
 
@@ -109,7 +52,6 @@ class NotJson(UnusableResults):
             f"line {line} is not JSON ({reason})",
             "the file was changed or damaged after it was written; run again",
         )
-        self.line = line
         self.reason = reason
 
 
@@ -118,128 +60,83 @@ class NotARecord(UnusableResults):
 
     def __init__(self, path: Path, line: int, reason: str) -> None:
         super().__init__(path, f"line {line} is not a valid record: {reason}", "if it is a results.jsonl, run again")
-        self.line = line
         self.reason = reason
 
 
-class NewerFormat(UnusableResults):
-    """The file was written by a later version of the suite."""
-
-    def __init__(self, path: Path, found: int, known: int) -> None:
-        super().__init__(
-            path,
-            f"the file has format {found}, but this program reads formats up to {known}",
-            "upgrade watermark-conformance",
-        )
-        self.found = found
-        self.known = known
+def no_such_file(path: Path) -> UnusableResults:
+    part = path.with_name(f"{path.name}.part")
+    unfinished = f", but {part.name} of a run that has not finished" if part.is_file() else ""
+    return UnusableResults(path, f"there is no such file{unfinished}", _RESULTS, exit_code=2)
 
 
-class MissingCells(UnusableResults):
+def not_readable(path: Path, why: str) -> UnusableResults:
+    return UnusableResults(path, f"the file cannot be read ({why})", _RESULTS, exit_code=2)
+
+
+def changed_while_read(path: Path) -> UnusableResults:
+    return UnusableResults(path, "the file changed while it was read", "try again when no run writes it")
+
+
+def not_results(path: Path, reason: str) -> UnusableResults:
+    """The file is another one: its first line is not the header of a results file."""
+    return UnusableResults(path, f"not a results file: line 1 {reason}", _RESULTS, exit_code=2)
+
+
+def other_format(path: Path, written: int, known: int) -> UnusableResults:
+    """The file was written by an earlier or a later version of the suite."""
+    return UnusableResults(
+        path,
+        f"the file has format {written}, but this program reads format {known}",
+        "upgrade watermark-conformance" if written > known else "it is of an earlier release: run again",
+    )
+
+
+def interrupted(path: Path, cells: int, expected: int) -> UnusableResults:
+    """The file has no footer."""
+    problem = f"the run was interrupted after {cells} of {expected} cells: the footer is missing"
+    return UnusableResults(path, problem, "run it again")
+
+
+def missing_cells(path: Path | None, cells: Iterable[CellKey]) -> UnusableResults:
     """The header announces cells that have no record."""
-
-    def __init__(self, path: Path | None, cells: Iterable[CellKey]) -> None:
-        self.cells = tuple(sorted(cells))
-        super().__init__(
-            path, f"{_cells(self.cells)} of the header without a result", "run again, or run the missing cells"
-        )
+    problem = f"{_cells(tuple(sorted(cells)))} of the header without a result"
+    return UnusableResults(path, problem, "run again, or run the missing cells")
 
 
-class UnknownCell(UnusableResults):
-    """A record is about a case or target that is not in the header."""
-
-    def __init__(self, path: Path, line: int, case: str, target: str) -> None:
-        super().__init__(
-            path,
-            f"line {line} is about {case} on {target}, which is not in the header",
-            "the file was assembled by hand; run again",
-        )
-        self.line = line
-        self.case = case
-        self.target = target
-
-
-class DuplicateCell(UnusableResults):
+def duplicate_cell(path: Path | None, case: str, target: str, line: int | None = None) -> UnusableResults:
     """A cell has two records."""
-
-    def __init__(self, path: Path | None, case: str, target: str, line: int | None = None) -> None:
-        where = f"line {line} is the second result" if line is not None else "there are two results"
-        super().__init__(
-            path, f"{where} of {case} on {target}", "pass each file once, and run each target in one run only"
-        )
-        self.case = case
-        self.target = target
-        self.line = line
+    where = f"line {line} is the second result" if line is not None else "there are two results"
+    remedy = "pass each file once, and run each target in one run only"
+    return UnusableResults(path, f"{where} of {case} on {target}", remedy)
 
 
-class ContradictoryCell(UnusableResults):
-    """A cell has a status that its own evidence denies."""
-
-    def __init__(self, path: Path, line: int, cell: CellKey, status: str, why: str) -> None:
-        super().__init__(
-            path,
-            f"line {line} says that {cell[0]} on {cell[1]} has the status {status}, but {why}",
-            "the line was changed after it was written; run again",
-        )
-        self.line = line
-        self.cell = cell
-
-
-class NoCells(UnusableResults):
-    """The results have no cell, so they say nothing."""
-
-    def __init__(self, path: Path | None) -> None:
-        super().__init__(path, "there is no cell in these results", "run again with cases and versions that apply")
-
-
-class MissingShards(UnusableResults):
+def missing_shards(target: str, of: int, absent: Sequence[int]) -> UnusableResults:
     """A run was split into shards, and some of them are missing."""
-
-    def __init__(self, target: str, of: int, absent: Sequence[int]) -> None:
-        parts = ", ".join(f"{number}/{of}" for number in absent[:_SHOWN])
-        parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
-        super().__init__(
-            None,
-            f"of the {of} shards of {target}, these are missing: {parts}",
-            "pass the results of all shards",
-        )
-        self.target = target
-        self.of = of
-        self.absent = tuple(absent)
+    parts = ", ".join(f"{number}/{of}" for number in absent[:_SHOWN])
+    parts += f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
+    problem = f"of the {of} shards of {target}, these are missing: {parts}"
+    return UnusableResults(None, problem, "pass the results of all shards")
 
 
-class MixedSuites(UnusableResults):
+def mixed_suites(digests: Mapping[str, str]) -> UnusableResults:
     """Results of different suites do not fit into one matrix."""
-
-    def __init__(self, digests: Mapping[str, str]) -> None:
-        each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
-        super().__init__(None, f"the results are of different suites: {each}", "run all targets with the same cases")
-        self.digests = dict(digests)
+    each = ", ".join(f"{path} has {digest[:12]}" for path, digest in digests.items())
+    return UnusableResults(None, f"the results are of different suites: {each}", "run all targets with the same cases")
 
 
-class MixedTargets(UnusableResults):
+def mixed_targets(name: str, paths: Iterable[Path]) -> UnusableResults:
     """Two files use one target name for different engines."""
-
-    def __init__(self, name: str, paths: tuple[Path, ...]) -> None:
-        files = " and ".join(str(path) for path in paths)
-        super().__init__(None, f"{name} is not the same engine in {files}", "give one of them another name")
-        self.name = name
-        self.paths = paths
+    files = " and ".join(str(path) for path in paths)
+    return UnusableResults(None, f"{name} is not the same engine in {files}", "give one of them another name")
 
 
-class CountsDoNotMatch(UnusableResults):
+def counts_do_not_match(path: Path, expected: Mapping[str, int], counts: Mapping[str, int]) -> UnusableResults:
     """The counts in the footer do not match the cells."""
-
-    def __init__(self, path: Path, expected: Mapping[str, int], found: Mapping[str, int]) -> None:
-        differing = sorted(status for status in {*expected, *found} if expected.get(status, 0) != found.get(status, 0))
-        each = ", ".join(
-            f"{expected.get(status, 0)} {status} instead of {found.get(status, 0)}" for status in differing
-        )
-        super().__init__(
-            path, f"the footer counts {each}", "lines were changed or lost after they were written; run again"
-        )
-        self.expected = dict(expected)
-        self.found = dict(found)
+    differing = sorted(status for status in {*expected, *counts} if expected.get(status, 0) != counts.get(status, 0))
+    each = ", ".join(f"{expected.get(status, 0)} {status} instead of {counts.get(status, 0)}" for status in differing)
+    return UnusableResults(
+        path, f"the footer counts {each}", "lines were changed or lost after they were written; run again"
+    )
 
 
 def _cells(cells: tuple[CellKey, ...], shown: int = 3) -> str:

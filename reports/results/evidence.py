@@ -10,7 +10,7 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.judging.wall_clock import digest_omits_instants
 from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
-from reports.results.errors import ContradictoryCell
+from reports.results.errors import UnusableResults
 from reports.results.records import Cell, Run, Target, UpgradeCell
 
 _GREEN_UPGRADES = frozenset({"resumes", "differs", "refused", "unsupported"})
@@ -23,7 +23,7 @@ def answers_policies(target: Target) -> bool:
 
 def contradiction_in(
     path: Path, line: int, cell: Cell | UpgradeCell, *, condensed: bool = False, of_policies: Container[str] = ()
-) -> ContradictoryCell | None:
+) -> UnusableResults | None:
     """The error of a cell whose status says what its evidence denies.
 
     Args:
@@ -34,7 +34,11 @@ def contradiction_in(
         of_policies: names of the targets that answer cases on watermark policies, where no observation is kept.
     """
     why = next(_contradictions(cell, condensed, of_policies), None)
-    return ContradictoryCell(path, line, cell.key, cell.status, why) if why is not None else None
+    if why is None:
+        return None
+    case, target = cell.key
+    problem = f"line {line} says that {case} on {target} has the status {cell.status}, but {why}"
+    return UnusableResults(path, problem, "the line was changed after it was written; run again")
 
 
 def with_own_behaviour(cell: Cell | UpgradeCell) -> Cell | UpgradeCell:

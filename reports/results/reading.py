@@ -1,36 +1,341 @@
-"""Results files as they are read: only when complete and in themselves consistent."""
+"""Results files as they are read: only when complete and in themselves consistent.
+
+Cells are kept without their observations, which are the bulk of a file and are read again when they are asked for. What a matrix, a
+gate or a comparison reads of most cells is their status and the digest of their behaviour; only where two digests differ does it
+read what was observed.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import tempfile
+import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
 
 from conformance.core.redaction import redact
+from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
     CellKey,
-    ContradictoryCell,
-    CountsDoNotMatch,
-    DuplicateCell,
-    MissingCells,
-    MissingShards,
-    MixedSuites,
-    MixedTargets,
-    NoCells,
     NotARecord,
-    TruncatedResults,
-    UnknownCell,
+    NotJson,
+    UnusableResults,
+    changed_while_read,
+    counts_do_not_match,
+    duplicate_cell,
+    interrupted,
+    missing_cells,
+    missing_shards,
+    mixed_suites,
+    mixed_targets,
+    no_such_file,
+    not_readable,
+    not_results,
+    other_format,
 )
 from reports.results.evidence import answers_policies, contradiction_in, with_own_behaviour
-from reports.results.migrations import in_current_format
-from reports.results.record_lines import records
-from reports.results.records import FORMAT, Cell, Footer, Header, Introduction, Target, UpgradeCell
-from reports.results.stored import ResultsFile
+from reports.results.records import FORMAT, RECORD, AnyRecord, Cell, Footer, Header, Introduction, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
+
+AnyCell: TypeAlias = Cell | UpgradeCell
+_Identity: TypeAlias = tuple[int, int, int, int]
+
+_READ_AGAIN = ("observation", "runs")
+_SHARED = (
+    "case",
+    "expansion",
+    "variant",
+    "family",
+    "case_digest",
+    "target",
+    "behaviour",
+    "differs",
+    "origin",
+    "to",
+    "entry",
+)
+"""What is the same in many cells: they share one value."""
+_KEPT = 64
+"""Whole cells that stay in memory: a page of the report looks several times at those of one case."""
+
+
+class ResultsFile:
+    """A results file that was read once, of which lines are read again."""
+
+    def __init__(self, path: Path) -> None:
+        """
+        Raises:
+            UnusableResults: it cannot be read.
+        """
+        self.path = path
+        # A pipe can be read only once.
+        self._lines: dict[int, bytes] | None = None if path.is_file() else {}
+        self._plain: IO[bytes] | None = None
+        """A copy of a compressed file, where a line has a place of its own."""
+        self._values: dict[Any, Any] = {}
+        self._names: set[str] = set()
+        self.compared: dict[Any, Any] = {}
+        """What comparisons of its cells have found, for those who compare them again."""
+        try:
+            self._identity = _identity(path.stat())
+        except OSError as error:
+            raise not_readable(path, error.strerror or str(error)) from None
+
+    def stored(self, line: RecordLine, cell: AnyCell, *, as_written: bool) -> AnyCell:
+        """The cell of this line, without its observations; ``as_written``: the line says of it what is to be written again."""
+        if self._lines is not None:
+            self._lines[line.offset] = line.content
+        values = cell.__dict__.copy()
+        for name in _READ_AGAIN:
+            if values.get(name):
+                del values[name]
+        for name in _SHARED:
+            if value := values.get(name):
+                values[name] = self._values.setdefault(value, value)
+        values["_place"] = self, line.offset, len(line.content)
+        values["_as_written"] = as_written
+        kind: type[StoredCell | StoredUpgradeCell] = StoredCell if isinstance(cell, Cell) else StoredUpgradeCell
+        made = kind.__new__(kind)
+        # As BaseModel.__copy__ does; but with one set of names for all cells, which takes more memory than their values.
+        object.__setattr__(made, "__dict__", values)
+        object.__setattr__(made, "__pydantic_fields_set__", self._names)
+        object.__setattr__(made, "__pydantic_extra__", None)
+        object.__setattr__(made, "__pydantic_private__", None)
+        return made
+
+    def read_again(self, offset: int, length: int) -> AnyCell:
+        """The whole cell of a line.
+
+        Raises:
+            UnusableResults: the file is not the one that was read before, or cannot be read.
+        """
+        record = RECORD.validate_json(self.text(offset, length))
+        assert isinstance(record, AnyCell)
+        return record
+
+    def text(self, offset: int, length: int) -> str:
+        """The line there.
+
+        Raises:
+            UnusableResults: as ``read_again``.
+        """
+        content = self._content(offset, length) if self._lines is None else self._lines[offset]
+        return content.decode("utf-8", "replace").strip()
+
+    def _content(self, offset: int, length: int) -> bytes:
+        try:
+            if is_compressed(self.path):
+                # No position is used, because processes that this one starts share it.
+                return os.pread(self._decompressed().fileno(), length, offset)
+            with self.path.open("rb", buffering=0) as file:
+                if _identity(os.fstat(file.fileno())) != self._identity:
+                    raise changed_while_read(self.path)
+                file.seek(offset)
+                return file.read(length)
+        except OSError as error:
+            raise not_readable(self.path, error.strerror or str(error)) from None
+
+    def _decompressed(self) -> IO[bytes]:
+        if self._plain is None:
+            copy = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+            weakref.finalize(self, copy.close)
+            with open_results(self.path) as file:
+                shutil.copyfileobj(file, copy, 1 << 20)
+            if _identity(self.path.stat()) != self._identity:
+                raise changed_while_read(self.path)
+            self._plain = copy
+        return self._plain
+
+
+class _Stored:
+    """What cells of both matrices share whose observations stay in their file."""
+
+    _place: tuple[ResultsFile, int, int]
+    _as_written: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _READ_AGAIN and "_place" in self.__dict__:
+            return getattr(_read_again(*self._place), name)
+        return super().__getattr__(name)  # type: ignore[misc]
+
+    @property
+    def file_of_results(self) -> ResultsFile:
+        return self._place[0]
+
+    def whole(self) -> Any:
+        """The same with its observations, as a record."""
+        known = {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+        return _read_again(*self._place).model_copy(update=known)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Any:
+        return self.whole().model_copy(update=update, deep=deep)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == (other.whole() if isinstance(other, _Stored) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.whole())
+
+    def model_dump_json(self, **options: Any) -> str:
+        file, offset, length = self._place
+        if self._as_written and not options:
+            return file.text(offset, length)
+        return str(self.whole().model_dump_json(**options))
+
+
+class StoredCell(_Stored, Cell):
+    """A cell whose observations stay in its file."""
+
+
+class StoredUpgradeCell(_Stored, UpgradeCell):
+    """A cell of the upgrade matrix whose observation stays in its file."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _read_again(file: ResultsFile, offset: int, length: int) -> AnyCell:
+    return file.read_again(offset, length)
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+MOST_BYTES = 4 * 1024**3
+"""Of a results file, as it lies on the disk."""
+LONGEST_LINE = 32 * 1024**2
+"""In bytes, of one record."""
+MOST_BLANK = 10_000
+"""Lines without content that are skipped: a small compressed file can hold a thousand million of them."""
+
+
+class RecordLine(NamedTuple):
+    """One line, with its end."""
+
+    number: int
+    """From 1."""
+    offset: int
+    """Of its first byte in the file."""
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+
+def records(path: Path) -> Generator[tuple[RecordLine, AnyRecord]]:
+    """Every record of a file, with its line. The first is the header, in the format this code reads.
+
+    Raises:
+        UnusableResults: one of its kinds, for a line that is none or a file that cannot be read.
+    """
+    header: Header | None = None
+    cells = blank = 0
+    for line in _lines(path):
+        text = line.text
+        if not text.strip():
+            blank += 1
+            if blank > MOST_BLANK:
+                raise NotJson(path, line.number, f"more than {MOST_BLANK:,} lines are empty")
+            continue
+        if header is None:
+            _check_first(path, line.number, text)
+        try:
+            record = RECORD.validate_json(text)
+        except ValidationError as problem:
+            try:
+                _object(path, line.number, text)
+            except NotJson:
+                if text.endswith("\n") or header is None:
+                    raise
+                # The run was interrupted while it wrote this line.
+                raise interrupted(path, cells, len(header.expected_cells())) from None
+            raise NotARecord(path, line.number, _first(problem)) from None
+        header = header or (record if isinstance(record, Header) else None)
+        cells += isinstance(record, Cell | UpgradeCell)
+        yield line, record
+    if header is None:
+        raise UnusableResults(
+            path, "the file is empty", "the run never started writing: check its log and run it again"
+        )
+
+
+def header_of(path: Path) -> Header:
+    """What a file announces, read from its first line alone.
+
+    Raises:
+        UnusableResults: as ``records``.
+    """
+    reading = records(path)
+    try:
+        header = next(reading)[1]
+    finally:
+        reading.close()
+    assert isinstance(header, Header)
+    return header
+
+
+def _lines(path: Path) -> Iterator[RecordLine]:
+    """As far as they are not too long to be records.
+
+    Raises:
+        UnusableResults: there is none, it cannot be read or is too big, or a line is too long.
+    """
+    if not path.exists():
+        raise no_such_file(path)
+    try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise not_readable(path, f"it has {size:,} bytes; at most {MOST_BYTES:,} are read")
+        offset = 0
+        with open_results(path) as file:
+            for number, content in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+                if len(content) > LONGEST_LINE:
+                    raise NotJson(path, number, f"it has more than {LONGEST_LINE:,} bytes")
+                yield RecordLine(number, offset, content)
+                offset += len(content)
+    except OSError as error:
+        raise not_readable(path, error.strerror or str(error)) from None
+
+
+def _check_first(path: Path, number: int, line: str) -> None:
+    """It is a header, in the format this code reads: what is in another one nobody here can know."""
+    try:
+        content = _object(path, number, line)
+    except NotJson as error:
+        raise not_results(path, f"is not JSON ({error.reason})") from None
+    except NotARecord as error:
+        raise not_results(path, f"is {error.reason}") from None
+    if content.get("record") != "header":
+        raise not_results(path, "is not a header")
+    written = content.get("format")
+    if type(written) is int and written != FORMAT:
+        raise other_format(path, written, FORMAT)
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(line)
+    except ValueError as problem:
+        raise NotJson(path, number, str(problem)) from None
+    except RecursionError:
+        raise NotJson(path, number, "nested too deeply") from None
+    if not isinstance(content, dict):
+        raise NotARecord(path, number, "not a JSON object")
+    return content
+
+
+def _first(problem: ValidationError) -> str:
+    error = problem.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in error["loc"])
+    return f"{where}: {error['msg']}" if where else error["msg"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +368,9 @@ class Results:
         announced = header.expected_cells()
         targets = {target.name: target for target in header.targets}
         of_policies = {target.name for target in header.targets if answers_policies(target)}
-        current = partial(in_current_format, format=header.format, targets=targets)
-        file = ResultsFile(path, current)
+        file = ResultsFile(path)
         counted: Counter[tuple[str, str]] = Counter()
-        contradiction: ContradictoryCell | None = None
+        contradiction: UnusableResults | None = None
         footer: Footer | None = None
         for line, record in read:
             if footer is not None:
@@ -75,16 +379,16 @@ class Results:
                 case Cell() | UpgradeCell():
                     key = record.key
                     if key in cells:
-                        raise DuplicateCell(path, *key, line=line.number)
+                        raise duplicate_cell(path, *key, line=line.number)
                     if key not in announced:
-                        raise UnknownCell(path, line.number, *key)
+                        problem = f"line {line.number} is about {key[0]} on {key[1]}, which is not in the header"
+                        raise UnusableResults(path, problem, "the file was assembled by hand; run again")
                     counted[record.record, record.status] += 1
-                    cell = current(record)
                     # A file that is cut off or incomplete is that first of all.
                     contradiction = contradiction or contradiction_in(
-                        path, line.number, cell, condensed=condensed, of_policies=of_policies
+                        path, line.number, record, condensed=condensed, of_policies=of_policies
                     )
-                    own = with_own_behaviour(cell)
+                    own = with_own_behaviour(record)
                     cells[key] = file.stored(line, own, as_written=own is record)
                 case Header():
                     raise NotARecord(path, line.number, "a second header")
@@ -95,16 +399,16 @@ class Results:
                 case Footer():
                     footer = record
         if footer is None:
-            raise TruncatedResults(path, len(cells), len(announced))
+            raise interrupted(path, len(cells), len(announced))
         if absent := announced - cells.keys():
-            raise MissingCells(path, absent)
+            raise missing_cells(path, absent)
         _check_counts(path, footer.counts, counted, "cell")
         _check_counts(path, footer.upgrades, counted, "upgrade")
         if contradiction is not None:
             raise contradiction
         # A file may come from another tool, or from an earlier release of this one, which kept secrets.
         command = header.command and redact(header.command)
-        met = header.model_copy(update={"targets": tuple(targets.values()), "format": FORMAT, "command": command})
+        met = header.model_copy(update={"targets": tuple(targets.values()), "command": command})
         return _complete(met, cells, footer.finished, (path,))
 
     def write(self, path: Path) -> None:
@@ -138,25 +442,22 @@ def together(results: Sequence[Results]) -> Results:
 
     Raises:
         ValueError: there are none.
-        MixedSuites: they are of different suites.
-        MixedTargets: one target name stands for different engines.
-        MissingShards: a run was divided, and a part is not here.
-        DuplicateCell: two of them have the same cell.
-        MissingCells: together they leave cells of the matrix open.
-        NoCells: there is none.
+        UnusableResults: they are of different suites, one target name stands for different engines, a part of a divided run is not
+            here, two of them have the same cell, they leave cells of the matrix open, or they have no cell.
     """
     if not results:
         raise ValueError("no results to put together")
     _check_shards(results)
     if not any(one.cells or one.upgrades for one in results):
-        raise NoCells(next((path for one in results for path in one.paths), None))
+        path = next((path for one in results for path in one.paths), None)
+        raise UnusableResults(path, "there is no cell in these results", "run again with cases and versions that apply")
     if len(results) == 1:
         return results[0]
     digests = {
         ", ".join(map(str, one.paths)) or f"file {number}": one.header.suite for number, one in enumerate(results, 1)
     }
     if len(set(digests.values())) > 1:
-        raise MixedSuites(digests)
+        raise mixed_suites(digests)
     targets: dict[str, tuple[Target, Results]] = {}
     cells: dict[CellKey, Cell | UpgradeCell] = {}
     for one in results:
@@ -166,10 +467,10 @@ def together(results: Sequence[Results]) -> Results:
                 # One part of a run may have had no cell that needed its engine.
                 targets[target.name] = target, one
             elif target.met and known != target:
-                raise MixedTargets(target.name, (*where.paths, *one.paths))
+                raise mixed_targets(target.name, (*where.paths, *one.paths))
         for cell in one.all_cells():
             if cell.key in cells:
-                raise DuplicateCell(next(iter(one.paths), None), *cell.key)
+                raise duplicate_cell(next(iter(one.paths), None), *cell.key)
             cells[cell.key] = cell
     header = Header(
         suite=results[0].header.suite,
@@ -181,7 +482,7 @@ def together(results: Sequence[Results]) -> Results:
         cuts={case: cuts for one in results for case, cuts in one.header.cuts.items()},
     )
     if absent := header.expected_cells() - cells.keys():
-        raise MissingCells(None, absent)
+        raise missing_cells(None, absent)
     paths = tuple(path for one in results for path in one.paths)
     return _complete(header, cells, max(one.footer.finished for one in results), paths)
 
@@ -211,7 +512,7 @@ def _check_shards(results: Sequence[Results]) -> None:
                 parts.setdefault((target.name, of), set()).add(number)
     for (name, of), there in parts.items():
         if absent := set(range(1, of + 1)) - there:
-            raise MissingShards(name, of, sorted(absent))
+            raise missing_shards(name, of, sorted(absent))
 
 
 def _check_counts(
@@ -220,4 +521,4 @@ def _check_counts(
     expected = Counter(told)
     found = Counter({status: count for (record, status), count in counted.items() if record == kind})
     if expected != found:
-        raise CountsDoNotMatch(path, expected, found)
+        raise counts_do_not_match(path, expected, found)

@@ -26,11 +26,11 @@ from conformance.variants.variant import MARK, VariedCase
 from reports.results.errors import CellKey
 
 FORMAT = 3
-"""The version of the format this code writes, and the newest it reads."""
+"""The version of the format that this code writes and reads."""
 
 
-def handed_over(origin: str, to: str, cut: int) -> str:
-    """The name of a hand-over among the cells of a case, by the names of its targets and its cut."""
+def handoff_name(origin: str, to: str, cut: int) -> str:
+    """The name of a handoff among the cells of a case, by the names of its targets and its cut."""
     return f"{origin} → {to} before step {cut}"
 
 
@@ -109,7 +109,7 @@ class Header(_Record):
     """The first line: which cells the file holds."""
 
     record: Literal["header"] = "header"
-    format: Annotated[int, Field(strict=True, ge=1, le=FORMAT)] = FORMAT
+    format: Annotated[int, Field(strict=True, ge=FORMAT, le=FORMAT)] = FORMAT
     suite: str
     """``conformance.suite.discovery.Suite.digest``: results of different suites must not be mixed."""
     cases: Annotated[tuple[Name, ...], AfterValidator(_unique)]
@@ -137,7 +137,7 @@ class Header(_Record):
         """The keys of all cells, those of the upgrade matrix included."""
         runs = {(case, target.name) for case in self.cases for target in self.targets}
         upgrades = {
-            (case, handed_over(origin, to, cut))
+            (case, handoff_name(origin, to, cut))
             for case, cuts in self.cuts.items()
             for cut in cuts
             for origin, to in self.pairs
@@ -371,7 +371,7 @@ class UpgradeCell(_Record):
 
     @property
     def key(self) -> CellKey:
-        return self.case, handed_over(self.origin, self.to, self.cut)
+        return self.case, handoff_name(self.origin, self.to, self.cut)
 
 
 class Footer(_Record):

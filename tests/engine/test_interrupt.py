@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.results.errors import TruncatedResults
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from tests.support.effort import sample
 from tests.support.foreground import in_the_foreground
@@ -35,7 +35,7 @@ def test_a_run_that_is_stopped(tmp_path, how):
     _, said = run.communicate(timeout=600)
     assert run.returncode == 130, said
     assert "results.jsonl lacks" in said
-    with pytest.raises(TruncatedResults):
+    with pytest.raises(UnusableResults, match="the run was interrupted"):
         Results.read(tmp_path / "results.jsonl")
     left = subprocess.run(["pgrep", "-f", str(tmp_path / "work")], capture_output=True, text=True, check=False)
     assert left.stdout == ""

@@ -10,7 +10,7 @@ from conformance.core.case import Case, ExpectedError, Upgrade
 from conformance.core.query import Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
-from reports.results.errors import ContradictoryCell
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Footer, Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
@@ -120,7 +120,7 @@ def test_what_is_published_stays_unless_its_case_has_changed(capsys: pytest.Capt
 
 def test_a_green_answer_without_what_was_observed_is_only_read_as_published(tmp_path: Path) -> None:
     bare = slim(cell(of("f/refused", REFUSAL)))
-    with pytest.raises(ContradictoryCell, match="nothing was observed"):
+    with pytest.raises(UnusableResults, match="nothing was observed"):
         run(tmp_path / "slim.jsonl", bare)
     assert Results.read(tmp_path / "slim.jsonl", condensed=True).upgrades == (bare,)
 

@@ -15,7 +15,7 @@ from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import judge_job
 from harness.runtimes.options import RuntimeOptions
-from reports.html.verdict_page import write_verdict
+from reports.html.standalone_page import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 

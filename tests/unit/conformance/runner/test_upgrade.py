@@ -21,7 +21,7 @@ from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
 from reports.results.checkpoint_status import of_upgrades
-from reports.results.errors import MissingCells, TruncatedResults
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Header, Target, UpgradeCell
 from reports.results.writing import ResultsWriter
@@ -294,11 +294,11 @@ def test_the_printed_matrix(tmp_path, new, more, code, said):
 
 def test_results_with_a_missing_cell_are_never_green(tmp_path):
     seen = Recorder()
-    with pytest.raises(MissingCells, match=r"mine on spark-3\.5\.9 → spark-4\.0\.5 before step 2"):
+    with pytest.raises(UnusableResults, match=r"mine on spark-3\.5\.9 → spark-4\.0\.5 before step 2"):
         Results.read(results_of(tmp_path, seen))
     text = results_of(tmp_path, seen).read_text().splitlines()
     (tmp_path / "cut.jsonl").write_text(text[0] + "\n")
-    with pytest.raises(TruncatedResults, match="after 0 of 1 cells"):
+    with pytest.raises(UnusableResults, match="after 0 of 1 cells"):
         Results.read(tmp_path / "cut.jsonl")
 
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.cli.main import app
-from reports.analysis.difference import NothingInCommon, compare
+from reports.analysis.equivalence import NothingInCommon, compare
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.writing import ResultsWriter

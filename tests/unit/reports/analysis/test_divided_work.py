@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import time
 from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,18 +20,16 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(divided_work, "_processors", lambda: 2)
 
 
-def test_every_item_is_done_by_one_of_several_processes() -> None:
-    here = os.getpid()
-    this_works, other_works = (get_context("fork").Event() for _ in range(2))
+def test_several_processes_work_at_the_same_time() -> None:
+    work_begins = get_context("fork").Barrier(2)
 
     def work(items: Sequence[int]) -> tuple[int, list[int]]:
-        own, others = (this_works, other_works) if os.getpid() == here else (other_works, this_works)
-        own.set()
-        assert others.wait(60)
+        if items[0] < 2:
+            work_begins.wait(60)
         return os.getpid(), [*items]
 
     found = divide(range(10), work, few=5)
-    assert dict(found).keys() > {here}
+    assert len(dict(found)) == 2
     assert [done for _, done in found] == [[number] for number in range(10)]
 
 
@@ -47,17 +47,43 @@ def test_others_begin_before_what_this_process_does_first() -> None:
 
 
 def test_a_slow_item_keeps_no_other_waiting() -> None:
-    here, rest_done = os.getpid(), get_context("fork").Event()
+    others_done = get_context("fork").Event()
 
     def work(items: Sequence[int]) -> int:
-        if os.getpid() == here:
-            assert rest_done.wait(60)
-        elif {8, 9} & {*items}:
-            rest_done.set()
+        if items[0] == 0:
+            assert others_done.wait(60)
+        elif items[0] == 9:
+            others_done.set()
         return os.getpid()
 
-    # When the other process does its last but one, this one may take the last.
-    assert divide(range(10), work, few=5).count(here) <= 2
+    done_by = divide(range(10), work, few=5)
+    assert done_by.count(done_by[0]) == 1
+
+
+def test_work_may_divide_its_own_work() -> None:
+    def work(items: Sequence[int]) -> list[int]:
+        return [one for part in divide([*items, *items], tuple, few=1) for one in part]
+
+    assert [one for part in divide(range(10), work, few=5) for one in part] == [n for n in range(10) for _ in range(2)]
+
+
+def test_processes_end_when_the_one_that_started_them_is_killed() -> None:
+    reading, writing = os.pipe()
+    started = get_context("fork").Event()
+
+    def work(_: Sequence[int]) -> None:
+        started.set()
+        time.sleep(600)
+
+    first = get_context("fork").Process(target=divide, args=(range(10), work), kwargs={"few": 5})
+    first.start()
+    os.close(writing)
+    assert started.wait(60)
+    first.kill()
+    # At its end when no process holds the pipe open any more.
+    with os.fdopen(reading, "rb") as file:
+        assert select.select([file], [], [], 60)[0]
+        assert file.read() == b""
 
 
 def test_many_items_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

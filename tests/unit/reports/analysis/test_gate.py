@@ -10,8 +10,8 @@ import pytest
 from conformance.cli.main import main
 from conformance.language.problem import InvalidCase
 from conformance.suite import discovery
-from reports.analysis.acceptances import Acceptance, draft, read_accepted
 from reports.analysis.change import Change, changes
+from reports.analysis.gate import Acceptance, draft, read_accepted
 from reports.analysis.matrix import Matrix
 from reports.analysis.published import published
 from reports.results.reading import Results

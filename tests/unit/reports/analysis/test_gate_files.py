@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.analysis.acceptances import Acceptance
-from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.gate import Acceptance, NoSuchVersion, find
 from reports.analysis.gate import gate as decide
 from reports.results.reading import Results
 from tests.support import cells as a

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reports.analysis.since import since, turns
+from reports.analysis.change import since, turns
 from reports.results.records import Target
 from tests.support import cells as a
 from tests.support.observations import differs

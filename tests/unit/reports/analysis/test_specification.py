@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.suite.discovery import Suite
-from reports.analysis.questions import WrongQuestion, questions
 from reports.analysis.report import Report
-from reports.analysis.specification import NotNumbered, Specification, stated_rule
+from reports.analysis.specification import NotNumbered, Specification, WrongQuestion, questions, stated_rule
 from tests.support.published import published_report, published_specification
 from tests.support.whole_suite import whole_suite
 

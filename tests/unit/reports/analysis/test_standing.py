@@ -4,7 +4,7 @@ import pytest
 
 from conformance.core.versions import VersionRange
 from reports.analysis.matrix import Matrix
-from reports.analysis.standing import Evidence, span
+from reports.analysis.specification import Evidence, span
 from tests.support import cells as a
 from tests.support.observations import differs
 

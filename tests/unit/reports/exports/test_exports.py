@@ -18,11 +18,8 @@ from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
 from reports.exports.badge import badge
-from reports.exports.ctrf import ctrf
+from reports.exports.ci_reports import MOST_BYTES, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything, json_schema
-from reports.exports.junit import junit
-from reports.exports.step_summary import MOST_BYTES, step_summary
-from reports.exports.workflow_commands import workflow_commands
 from reports.results.reading import Results
 from tests.support import cells as a
 from tests.support.observations import differs

@@ -10,11 +10,10 @@ import pytest
 from conformance.cli.main import main
 from conformance.suite.discovery import Suite
 from reports.analysis.gate import NoSuchVersion
-from reports.analysis.releases import released
+from reports.analysis.releases import released, releases_between, routes
 from reports.analysis.report import Report
-from reports.analysis.route import releases_between, routes
 from reports.html.dossier import dossier, write_dossier
-from reports.results import stored
+from reports.results import reading
 from reports.results.reading import Results
 from reports.results.records import DocumentedUpgrade, UpgradeCell
 from tests.support import cells as a
@@ -125,7 +124,7 @@ class TestDossier:
     def test_what_the_report_has_compared_is_not_compared_again(self, tmp_path: Path) -> None:
         made = report(tmp_path)
         assert len(made.pairs) == 3
-        stored._read_again.cache_clear()
+        reading._read_again.cache_clear()
         (tmp_path / "r.jsonl").unlink()
         assert dossier(made, "3.5.9", "4.1.4").gate.compared is made.pairs[1]
 

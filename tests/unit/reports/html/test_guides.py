@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.versions import SparkVersion
-from reports.analysis.output_modes import in_each_mode
+from reports.analysis.model_agreement import in_each_mode
 from reports.html.guides import named_cases, named_pictures
 from reports.html.timeline import timeline
 from tests.support.whole_suite import whole_suite

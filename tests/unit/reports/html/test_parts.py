@@ -12,11 +12,10 @@ from conformance.core.versions import SparkVersion
 from conformance.language.reader import case_from
 from conformance.suite import discovery
 from reports.analysis.step_table import step_table
-from reports.html.addresses import InAFolder, InOneFile, case_key, slug
+from reports.html.addresses import InAFolder, InOneFile, SourceLink, case_key, slug
 from reports.html.durations import duration
 from reports.html.pyspark_script import pyspark_script
 from reports.html.pyspark_text import pyspark
-from reports.html.sources import SourceLink
 from reports.html.time_scale import TimeScale
 from reports.html.timeline import timeline
 from reports.html.visible import visible

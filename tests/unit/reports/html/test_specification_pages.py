@@ -10,14 +10,15 @@ import pytest
 from conformance.cli.main import main
 from conformance.model.versioned_data import features
 from conformance.oracle.unpredicted import unpredicted
-from reports.analysis.questions import questions
+from reports.analysis.specification import questions
 from reports.html.markdown_text import code, link, text
-from reports.html.questions_page import llms_text, questions_markdown
 from reports.html.specification_pages import (
     APPENDIX,
     ONE_PAGE,
     SpecificationPages,
+    llms_text,
     pages_of_report,
+    questions_markdown,
     render,
     write_specification,
 )

@@ -20,17 +20,14 @@ from rich.console import Console
 from conformance.core.errors import WrongUsage
 from conformance.suite.discovery import Suite
 from reports.analysis.change import changes
-from reports.analysis.difference import compare
+from reports.analysis.equivalence import compare
 from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
 from reports.analysis.published import UPGRADES
 from reports.analysis.report import Report
 from reports.exports.badge import badge
-from reports.exports.ctrf import ctrf
+from reports.exports.ci_reports import ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
-from reports.exports.junit import junit
-from reports.exports.step_summary import step_summary
-from reports.exports.workflow_commands import workflow_commands
 from reports.html.writer import write_one_file
 from reports.results.compression import open_results
 from reports.results.errors import UnusableResults

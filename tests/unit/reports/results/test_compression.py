@@ -15,8 +15,8 @@ import reports.results.compression as compression
 from conformance.cli.main import app
 from conformance.core.output_file import CannotWriteFile, OtherContent
 from reports.analysis.published import PATCHES, UPGRADES, published
-from reports.results import record_lines
-from reports.results.errors import ChangedResults, NoResultsFile, NotDecompressed, NotJson, TruncatedResults
+from reports.results import reading
+from reports.results.errors import NotDecompressed, NotJson, UnusableResults
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter, is_complete
 from tests.support.runs import cell, header, written
@@ -113,7 +113,7 @@ def test_lines_without_content_end_soon(tmp_path: Path) -> None:
     """Each takes time, and compressed none takes room."""
     content = written(tmp_path / "r").read_bytes()
     path = tmp_path / "r.xz"
-    path.write_bytes(lzma.compress(b"\n" * record_lines.MOST_BLANK + content))
+    path.write_bytes(lzma.compress(b"\n" * reading.MOST_BLANK + content))
     assert len(Results.read(path).cells) == 4
     path.write_bytes(lzma.compress(b"\n" * 50_000_000 + content))
     with pytest.raises(NotJson, match=r"line 10001 is not JSON \(more than 10,000 lines are empty\)"):
@@ -125,7 +125,7 @@ def test_a_file_that_changed_since_is_named(tmp_path: Path) -> None:
     before, after = Results.read(path).cells[0], Results.read(path).cells[1]
     assert after.observation is not None
     written(path, statuses={("late/a", "spark-3.5.9"): "violates"})
-    with pytest.raises(ChangedResults):
+    with pytest.raises(UnusableResults, match="the file changed while it was read"):
         before.observation  # noqa: B018
 
 
@@ -134,7 +134,7 @@ def test_an_interrupted_run_leaves_its_cells(tmp_path: Path) -> None:
     for where in (path, tmp_path / "r.jsonl.xz.part"):
         with pytest.raises(KeyboardInterrupt), ResultsWriter(path, header(("late/a",), ("spark-3.5.9",))):
             raise KeyboardInterrupt
-        with pytest.raises(TruncatedResults, match="interrupted after 0 of 1 cells"):
+        with pytest.raises(UnusableResults, match="interrupted after 0 of 1 cells"):
             Results.read(where)
         # The second time there is a complete file to keep.
         written(path)
@@ -144,9 +144,9 @@ def test_an_interrupted_run_leaves_its_cells(tmp_path: Path) -> None:
 def test_a_killed_run_leaves_its_cells_beside(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl.xz"
     subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
-    with pytest.raises(NoResultsFile, match=r"but r\.jsonl\.xz\.part of a run that has not finished"):
+    with pytest.raises(UnusableResults, match=r"but r\.jsonl\.xz\.part of a run that has not finished"):
         Results.read(path)
-    with pytest.raises(TruncatedResults, match="interrupted after 1 of 1 cells"):
+    with pytest.raises(UnusableResults, match="interrupted after 1 of 1 cells"):
         Results.read(tmp_path / "r.jsonl.xz.part")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import reports.results.record_lines as reading
-from reports.results.errors import NotARecord, NotJson, NotReadable, NotResults, TruncatedResults
+import reports.results.reading as reading
+from reports.results.errors import NotARecord, NotJson, UnusableResults
 from reports.results.reading import Results
 from tests.support.runs import written
 
@@ -22,7 +22,7 @@ def test_a_file_at_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path, mon
     monkeypatch.setattr(reading, "MOST_BYTES", size)
     assert len(Results.read(path).cells) == 4
     monkeypatch.setattr(reading, "MOST_BYTES", size - 1)
-    with pytest.raises(NotReadable, match=rf"it has {size:,} bytes; at most {size - 1:,} are read"):
+    with pytest.raises(UnusableResults, match=rf"it has {size:,} bytes; at most {size - 1:,} are read"):
         Results.read(path)
 
 
@@ -35,11 +35,12 @@ def test_a_line_at_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path, mon
     with pytest.raises(NotJson, match=rf"it has more than {longest - 1:,} bytes") as caught:
         Results.read(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    assert caught.value.line == 1 + next(number for number, line in enumerate(lines) if len(line) == longest)
+    number = 1 + next(number for number, line in enumerate(lines) if len(line) == longest)
+    assert caught.value.problem.startswith(f"line {number} ")
 
 
 def test_a_folder_is_not_a_results_file(tmp_path: Path) -> None:
-    with pytest.raises(NotReadable, match=r"the file cannot be read \(Is a directory\)"):
+    with pytest.raises(UnusableResults, match=r"the file cannot be read \(Is a directory\)"):
         Results.read(tmp_path)
 
 
@@ -56,7 +57,7 @@ def test_blank_lines_are_skipped_and_counted(tmp_path: Path) -> None:
 def test_too_deep_nesting_is_named(tmp_path: Path) -> None:
     path = tmp_path / "r"
     path.write_text("[" * 100_000 + "\n")
-    with pytest.raises(NotResults, match=r"line 1 is not JSON \(nested too deeply\)"):
+    with pytest.raises(UnusableResults, match=r"line 1 is not JSON \(nested too deeply\)"):
         Results.read(path)
 
 
@@ -65,13 +66,12 @@ def test_an_interrupted_line_counts_the_cells_before_it(tmp_path: Path, cells: i
     path = written(tmp_path / "r")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[: 1 + cells]) + lines[1 + cells][:20])
-    with pytest.raises(TruncatedResults, match=f"interrupted after {cells} of 4 cells") as caught:
+    with pytest.raises(UnusableResults, match=f"interrupted after {cells} of 4 cells"):
         Results.read(path)
-    assert (caught.value.cells, caught.value.expected) == (cells, 4)
 
 
 @pytest.mark.parametrize("written_format", ["3", '"4"', "null", "2.5"])
-def test_a_header_that_names_no_newer_format_is_judged_as_a_record(tmp_path: Path, written_format: str) -> None:
+def test_a_header_that_names_no_format_is_judged_as_a_record(tmp_path: Path, written_format: str) -> None:
     path = written(tmp_path / "r")
     text = path.read_text().replace('"format":3', f'"format":{written_format},"surprise":1', 1)
     path.write_text(text)

@@ -14,11 +14,11 @@ from conformance.core.observation import Observation
 from conformance.core.output_file import BeingWritten
 from conformance.judging.verdict import combine, judge
 from conformance.suite.discovery import Suite
-from reports.results.errors import ContradictoryCell, NoResultsFile, TruncatedResults
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results, together
-from reports.results.records import FORMAT, Cell, DocumentedDifference, Target, json_schema
+from reports.results.records import Cell, Target, json_schema
 from reports.results.writing import ResultsWriter
-from tests.support.observations import NEWEST, batch, failed, observed, step, window
+from tests.support.observations import NEWEST, batch, observed, step, window
 from tests.support.runs import FINISHED, STARTED, case_named, cell, header, written
 
 SCHEMA = Path(reports.results.records.__file__).with_name("results.schema.json")
@@ -90,7 +90,7 @@ def test_an_interrupted_run_has_no_footer(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+    with pytest.raises(UnusableResults, match="1 of 2 cells"):
         Results.read(path)
 
 
@@ -188,37 +188,6 @@ class TestTogether:
             together([])
 
 
-def test_a_bug_of_patch_releases_in_results_of_format_1(tmp_path: Path) -> None:
-    """They told it as a difference; the rest of what they say stays as it is."""
-    path = tmp_path / "r"
-    ranges = {"a": ">=3.5,<3.5.4", "b": "<3.6"}
-    with ResultsWriter(path, header(("a", "b"), ("spark-3.5.3",)).model_copy(update={"format": 1})) as writer:
-        for id, spark in ranges.items():
-            told = DocumentedDifference(spark=spark, because="rows are lost", link="SPARK-2")
-            writer.write(cell(id, "spark-3.5.3", "differs").model_copy(update={"differs": told}))
-    read = Results.read(path)
-    assert [(one.status, one.differs and one.differs.bug) for one in read.cells] == [("bug", True), ("differs", False)]
-    assert (read.header.format, read.footer.counts) == (FORMAT, {"bug": 1, "differs": 1})
-    read.write(tmp_path / "again")
-    assert Results.read(tmp_path / "again").cells == read.cells
-
-
-def test_digests_in_results_of_format_2_get_the_class_of_the_error(tmp_path: Path) -> None:
-    """They had its stage only; answers without an error keep their digest. A digest of something else is not believed."""
-    path = tmp_path / "r"
-    seen = observed(step(1, batch(0, window("12:00", "12:10", 1)), watermark=5), failed(2, "SparkException"))
-    old = "371fdf36fc725f91f8ea1ba8257588d3c3c945cdb6884e0472376d844253342a"
-    fine = cell("b", "spark-3.5.9")
-    changed = {"observation": seen, "behaviour": old}
-    with ResultsWriter(path, header(("a", "b", "c"), ("spark-3.5.9",)).model_copy(update={"format": 2})) as writer:
-        writer.write(cell("a", "spark-3.5.9").model_copy(update=changed))
-        writer.write(fine)
-        writer.write(cell("c", "spark-3.5.9").model_copy(update={**changed, "behaviour": "0" * 64}))
-    found = {one.case: one.behaviour for one in Results.read(path).cells}
-    assert found == {"a": seen.behaviour_digest, "b": fine.behaviour, "c": seen.behaviour_digest}
-    assert seen.behaviour_digest != old
-
-
 @pytest.mark.parametrize("denied", [(1,), (2, 4), (3,)])
 def test_a_file_with_a_status_that_its_evidence_denies_is_refused(tmp_path: Path, denied: tuple[int, ...]) -> None:
     """The first of several is named, by its line."""
@@ -228,7 +197,7 @@ def test_a_file_with_a_status_that_its_evidence_denies_is_refused(tmp_path: Path
     for cell_number in denied:
         records[places[cell_number - 1]]["observation"] = None
     path.write_text("\n".join(json.dumps(record) for record in records) + "\n")
-    with pytest.raises(ContradictoryCell, match=f"line {places[denied[0] - 1] + 1}\\b.*nothing was observed"):
+    with pytest.raises(UnusableResults, match=f"line {places[denied[0] - 1] + 1}\\b.*nothing was observed"):
         Results.read(path)
 
 
@@ -236,7 +205,7 @@ def test_a_file_that_is_cut_off_is_that_first_of_all(tmp_path: Path) -> None:
     path = written(tmp_path / "r")
     records = [record | {"observation": None} if record["record"] == "cell" else record for record in lines(path)]
     path.write_text("\n".join(json.dumps(record) for record in records[:-1]) + "\n")
-    with pytest.raises(TruncatedResults):
+    with pytest.raises(UnusableResults, match="the run was interrupted"):
         Results.read(path)
 
 
@@ -259,7 +228,7 @@ class TestNothingIsLost:
         writer = self.interrupt(path)
         assert path.read_bytes() == before
         assert writer.left_at == tmp_path / "r.part"
-        with pytest.raises(TruncatedResults, match="1 of 2 cells"):
+        with pytest.raises(UnusableResults, match="1 of 2 cells"):
             Results.read(writer.left_at)
         assert len(Results.read(written(path, cases=("late/a",))).cells) == 2
         assert not writer.left_at.exists()
@@ -280,6 +249,6 @@ class TestNothingIsLost:
     def test_results_that_are_still_being_written_are_named(self, tmp_path: Path) -> None:
         with (
             ResultsWriter(tmp_path / "r", header((), ())),
-            pytest.raises(NoResultsFile, match=r"there is no such file, but r\.part of a run that has not finished"),
+            pytest.raises(UnusableResults, match=r"there is no such file, but r\.part of a run that has not finished"),
         ):
             Results.read(tmp_path / "r")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.results.errors import DuplicateCell, MissingShards
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.writing import ResultsWriter
@@ -36,7 +36,7 @@ def test_all_parts_make_one_matrix(tmp_path):
 def test_a_missing_part_is_named(tmp_path, given, absent):
     cases = {1: ("late/a",), 2: ("late/b",), 3: ()}
     paths = [part(tmp_path, number, 3, *cases[number]) for number in given]
-    with pytest.raises(MissingShards, match=rf"of the 3 shards of spark-3\.5\.9, these are missing: {absent}; pass"):
+    with pytest.raises(UnusableResults, match=rf"of the 3 shards of spark-3\.5\.9, these are missing: {absent}; pass"):
         Results.read_all(paths)
 
 
@@ -47,7 +47,7 @@ def test_each_version_needs_all_of_its_parts(tmp_path):
         part(tmp_path, 2, 2, "late/b", targets=(old,)),
         part(tmp_path, 1, 2, "late/a", targets=(new,)),
     ]
-    with pytest.raises(MissingShards, match=r"spark-4\.3\.0, these are missing: 2/2"):
+    with pytest.raises(UnusableResults, match=r"spark-4\.3\.0, these are missing: 2/2"):
         Results.read_all(paths)
     paths.append(part(tmp_path, 2, 2, "late/b", targets=(new,)))
     assert len(Results.read_all(paths).cells) == 4
@@ -56,5 +56,5 @@ def test_each_version_needs_all_of_its_parts(tmp_path):
 def test_a_part_twice_is_refused(tmp_path):
     (tmp_path / "again").mkdir()
     paths = [part(tmp_path, 1, 2, "late/a"), part(tmp_path, 2, 2, "late/b"), part(tmp_path / "again", 1, 2, "late/a")]
-    with pytest.raises(DuplicateCell, match="late/a on spark"):
+    with pytest.raises(UnusableResults, match="late/a on spark"):
         Results.read_all(paths)

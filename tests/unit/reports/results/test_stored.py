@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from conformance.cli.main import app
 from conformance.core.observation import Observation
 from conformance.judging.verdict import combine, judge
-from reports.results.errors import ChangedResults
+from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.writing import ResultsWriter
@@ -80,7 +80,7 @@ def test_a_file_that_changed_since_is_named(tmp_path: Path) -> None:
     path = written(tmp_path / "r")
     (first, *_) = Results.read(path).cells
     written(path, statuses={("late/a", "spark-3.5.9"): "violates"})
-    with pytest.raises(ChangedResults, match="the file changed while it was read; try again when no run writes it"):
+    with pytest.raises(UnusableResults, match="the file changed while it was read; try again when no run writes it"):
         first.observation  # noqa: B018
 
 

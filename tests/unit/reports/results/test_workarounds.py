@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.data import read_data
-from reports.results.known_bug import KnownBug
-from reports.results.workarounds import WrongWorkaround, read_workarounds, workaround
+from reports.results.known_bug import KnownBug, WrongWorkaround, read_workarounds, workaround
 from tests.support.whole_suite import whole_suite
 
 ENTRY = {"ticket": "SPARK-1", "workaround": "Do it.", "source": "SPARK-1"}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reports.results.reading import Results
-from reports.terminal.picture import picture
+from reports.terminal.matrix import picture
 from tests.support.runs import written
 
 

@@ -1,0 +1,295 @@
+"""What CI services show of results: JUnit XML, CTRF, the step summary and the annotations of GitHub.
+
+JUnit XML, for Jenkins and GitLab, has one suite per version and one test case per cell. Names are unique in the whole file, since GitLab
+identifies tests by name and class. The output follows the schema of
+Jenkins' xUnit plugin. Documented differences and known bugs pass; the reason is in ``system-out``.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from conformance.core.printable import printable, printable_json, without_commands
+from conformance.core.wording import counted
+from conformance.judging.finding import described
+from conformance.judging.verdict import Status
+from reports.analysis.change import MEANINGS, Changes
+from reports.analysis.matrix import CellTotal, Matrix, summary
+from reports.results.reading import Results
+from reports.results.records import Cell, Target
+from reports.results.status import GREEN, MARKS
+
+NAME = "watermark-conformance"
+FAILURES: tuple[Status, ...] = ("violates", "flaky")
+ERRORS: tuple[Status, ...] = ("broken", "not-run")
+
+_NOT_IN_XML = re.compile("[\ufffe\uffff]")
+
+
+def junit(results: Results) -> str:
+    """The whole file, with a line end."""
+    root = Xml.Element("testsuites", name=NAME)
+    for target in results.header.targets:
+        cells = [cell for cell in results.cells if cell.target == target.name]
+        root.append(_suite(target, sorted(cells, key=lambda cell: cell.case), results))
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    Xml.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(target: Target, cells: list[Cell], results: Results) -> Xml.Element:
+    suite = Xml.Element(
+        "testsuite",
+        name=_clean(target.name),
+        tests=str(len(cells)),
+        failures=str(sum(cell.status in FAILURES for cell in cells)),
+        errors=str(sum(cell.status in ERRORS for cell in cells)),
+        skipped=str(sum(cell.status == "not-applicable" for cell in cells)),
+        time=_seconds(sum(cell.duration_ms for cell in cells)),
+        timestamp=f"{results.header.started:%Y-%m-%dT%H:%M:%S}",
+    )
+    properties = Xml.SubElement(suite, "properties")
+    for key, value in (("suite", results.header.suite), *target.model_dump(exclude_none=True).items()):
+        Xml.SubElement(properties, "property", name=key, value=_clean(str(value)))
+    suite.extend(_case(cell) for cell in cells)
+    return suite
+
+
+def _case(cell: Cell) -> Xml.Element:
+    family = cell.family.replace("/", ".") or "cases"
+    case = Xml.Element(
+        "testcase",
+        name=_clean(f"{cell.case} [{cell.target}]"),
+        classname=_clean(f"{cell.target.replace('.', '_')}.{family}"),
+        time=_seconds(cell.duration_ms),
+    )
+    said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)]
+    if cell.status == "not-applicable":
+        Xml.SubElement(case, "skipped").text = _clean("\n".join(said) or "the case does not apply to this version")
+    elif cell.status in (*FAILURES, *ERRORS):
+        kind = "failure" if cell.status in FAILURES else "error"
+        first = next((line.strip() for line in said[1:] or said), cell.status)
+        told = Xml.SubElement(case, kind, type=cell.status, message=_clean(f"{cell.status}: {first}"))
+        told.text = _clean("\n".join(said))
+    elif cell.differs is not None:
+        reason = cell.differs.because or cell.differs.unsupported or ""
+        link = cell.differs.ticket
+        Xml.SubElement(case, "system-out").text = _clean(f"{MARKS[cell.status].word}: {reason}{link}")
+    return case
+
+
+def _clean(text: str) -> str:
+    """The text with every character that XML cannot hold, or that acts on a terminal, written as its number."""
+    return _NOT_IN_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", without_commands(printable(text, keep="\t\n")))
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.3f}"
+
+
+SPEC_VERSION = "0.0.0"
+STATUSES: Mapping[Status, str] = {
+    "conforms": "passed",
+    "differs": "passed",
+    "bug": "passed",
+    "unsupported": "passed",
+    "violates": "failed",
+    "flaky": "failed",
+    "broken": "other",
+    "not-run": "pending",
+    "not-applicable": "skipped",
+}
+
+
+def ctrf(results: Results, folder: str = "cases") -> str:
+    """The whole report, with a line end; ``folder``: of the cases, relative to the root of the repository."""
+    counts = Counter(STATUSES[cell.status] for cell in results.cells)
+    report = {
+        "reportFormat": "CTRF",
+        "specVersion": SPEC_VERSION,
+        "results": {
+            "tool": {"name": "watermark-conformance"},
+            "summary": {
+                "tests": len(results.cells),
+                **{status: counts[status] for status in ("passed", "failed", "pending", "skipped", "other")},
+                "start": int(results.header.started.timestamp() * 1000),
+                "stop": int(results.footer.finished.timestamp() * 1000),
+            },
+            "tests": [_test(cell, folder) for cell in sorted(results.cells, key=lambda cell: (cell.target, cell.case))],
+        },
+    }
+    return printable_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n"
+
+
+def _test(cell: Cell, folder: str) -> dict[str, Any]:
+    said = "\n".join([*described(cell.findings), *cell.notes])
+    entry = cell.differs
+    message = (entry.because or entry.unsupported) if entry is not None and not said else next(iter(cell.notes), None)
+    line = next((finding.place.line for finding in cell.findings if finding.place.line is not None), None)
+    found: dict[str, Any] = {
+        "name": f"{cell.case} [{cell.target}]",
+        "status": STATUSES[cell.status],
+        "duration": cell.duration_ms,
+        "suite": [cell.target, cell.family or "cases"],
+        "rawStatus": cell.status,
+        "filePath": f"{folder}/{cell.file}",
+    }
+    if cell.status == "bug":
+        found["tags"] = ["known bug"]
+    optional = {"message": message or (said.splitlines()[0] if said else None), "trace": said or None, "line": line}
+    return found | {key: value for key, value in optional.items() if value is not None}
+
+
+MOST_BYTES = 1024 * 1024
+"""GitHub's limit."""
+_ROOM = 400
+MOST_FINDINGS = 200
+LONGEST = 4_000
+"""Characters of the findings of one cell."""
+
+
+def step_summary(results: Results, pairs: tuple[Changes, ...] = ()) -> str:
+    """The summary, with comparisons of two versions, under ``MOST_BYTES``; parts that do not fit are counted."""
+    matrix = Matrix.of(results)
+    kept: list[str] = []
+    size = 0
+    blocks = list(_blocks(matrix, pairs))
+    for at, block in enumerate(blocks):
+        size += len(block.encode("utf-8", "replace"))
+        if size > MOST_BYTES - _ROOM:
+            kept.append(f"\n… and {len(blocks) - at} more parts do not fit; see the report.\n")
+            break
+        kept.append(block)
+    return "".join(kept).encode("utf-8", "replace").decode()
+
+
+def _blocks(matrix: Matrix, pairs: tuple[Changes, ...]) -> Iterator[str]:
+    yield f"## Watermark conformance\n\n{_text(summary(matrix))}.\n\n"
+    bad = matrix.not_green()
+    if bad:
+        yield "### Not as expected\n\n"
+    for case, target, status in bad[:MOST_FINDINGS]:
+        cell = matrix.cells.get((case, target.name))
+        said = [*described(cell.findings), *(f"note: {note}" for note in cell.notes)] if cell is not None else []
+        head = f"{MARKS[status].glyph} <code>{_text(case)}</code> on {_text(target.name)}: {status}"
+        # A blank line would end the block of HTML, and what follows it would be Markdown.
+        lines = (line for line in "\n".join(said).splitlines() if line.strip())
+        body = html.escape(without_commands("\n".join(map(printable, lines))))
+        body = body if len(body) <= LONGEST else body[:LONGEST] + "…"
+        yield f"<details><summary>{head}</summary>\n<pre>{body}</pre></details>\n\n"
+    if len(bad) > MOST_FINDINGS:
+        yield f"… and {len(bad) - MOST_FINDINGS} more cells.\n\n"
+    yield from _known_bugs(matrix)
+    for pair in pairs:
+        yield from _changes(pair)
+    yield from _numbers(matrix)
+
+
+def _known_bugs(matrix: Matrix) -> Iterator[str]:
+    """A table of the known bugs, each with the versions that have it."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for case in matrix.cases:
+        for target in matrix.targets:
+            cell = matrix.cells.get((case, target.name))
+            bug = matrix.known_bug(case, target)
+            if cell is not None and cell.differs is not None and bug is not None:
+                why = f"{cell.differs.because}{bug.ticket}"
+                until = f", fixed in {bug.gone_in}" if bug.gone_in else ""
+                rows.setdefault((case, why), []).append(f"{target.spark}{until}")
+    if rows:
+        yield "### Known bugs\n\n| | case | what goes wrong | Spark |\n|---|---|---|---|\n"
+    for (case, why), versions in rows.items():
+        yield f"| {MARKS['bug'].glyph} | {_text(case)} | {_text(why)} | {_text('; '.join(versions))} |\n"
+    if rows:
+        yield "\n"
+
+
+def _changes(pair: Changes) -> Iterator[str]:
+    yield f"### From {_text(pair.before.title)} to {_text(pair.after.title)}\n\n"
+    if not pair.changes:
+        yield f"Nothing changes: {counted(pair.compared, 'case')} compared.\n\n"
+        return
+    yield "| | case | what changes | why |\n|---|---|---|---|\n"
+    for change in pair.changes:
+        why = "; ".join(
+            f"{f'{reason.bug}: ' if reason.bug else ''}{reason.text}{reason.ticket}" for reason in change.reasons
+        )
+        glyph = MEANINGS[change.meaning].glyph
+        yield f"| {glyph} | {_text(change.case)} | {_text(change.what)} | {_text(why) or 'no documented reason'} |\n"
+    yield "\n"
+
+
+def _numbers(matrix: Matrix) -> Iterator[str]:
+    names = [target.name for target in matrix.targets]
+    if not names:
+        return
+    yield "### As expected\n\n"
+    yield f"| family | {' | '.join(_text(name.removeprefix('spark-')) for name in names)} |\n|---{'|---:' * len(names)}|\n"
+    for family, cases in matrix.families.items():
+        counts = []
+        for name in names:
+            total = CellTotal.of_counts(matrix.count(cases, [name]))
+            counts.append(str(total) if total.complete else f"**{total}**")
+        yield f"| {_text(family) or 'no family'} | {' | '.join(counts)} |\n"
+
+
+def _text(text: str) -> str:
+    """Text escaped for a Markdown table."""
+    return html.escape(printable(" ".join(text.split()))).translate(_MARKDOWN)
+
+
+_MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_[]|~"})
+
+
+def workflow_commands(results: Results, folder: str = "cases") -> str:
+    """The lines to print in a workflow; empty if everything is as expected. A known bug becomes a notice.
+
+    ``folder``: of the cases, relative to the root of the repository.
+    """
+    lines = [line for cell in results.cells if cell.status not in GREEN for line in _of(cell, folder)]
+    lines += [_known_bug(cell, folder) for cell in results.cells if cell.status == "bug"]
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _of(cell: Cell, folder: str) -> Iterator[str]:
+    level = "error" if cell.status in ("violates", "flaky") else "warning"
+    for finding in cell.findings:
+        place = finding.place
+        step = f", step {place.step}" if place.step is not None else ""
+        yield _line(
+            level,
+            f"{folder}/{place.file}",
+            place.line,
+            f"{cell.target}{step}",
+            "\n".join(line.strip() for line in finding.body()),
+        )
+    if not cell.findings:
+        told = "; ".join(cell.notes) or "no result"
+        yield _line(level, f"{folder}/{cell.file}", None, cell.target, f"{cell.status}: {told}")
+
+
+def _known_bug(cell: Cell, folder: str) -> str:
+    entry = cell.differs
+    told = f"{entry.because}{entry.ticket}" if entry is not None else ""
+    return _line("notice", f"{folder}/{cell.file}", None, f"{cell.target}, known bug", told)
+
+
+def _line(level: str, file: str, line: int | None, title: str, message: str) -> str:
+    places = {"file": file, **({"line": str(line)} if line is not None else {}), "title": title}
+    properties = ",".join(f"{key}={_property(value)}" for key, value in places.items())
+    return f"::{level} {properties}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return printable(text, keep="\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,398 @@
+"""The pages about all results: the front page, the matrix with a ribbon for each case, the catalogue of behaviours, and the run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from conformance.core import metrics
+from conformance.core.case import Case, Expectation
+from conformance.core.wording import counted
+from conformance.judging.verdict import Status
+from conformance.policies.case import PolicyCase
+from reports.analysis.change import Changes
+from reports.analysis.equivalence import Behaviour
+from reports.analysis.matrix import CellTotal
+from reports.analysis.report import Report
+from reports.html.addresses import SourceLink
+from reports.html.checkpoints import checkpoint_section
+from reports.html.durations import duration
+from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
+from reports.results.records import Target
+from reports.results.status import MARKS
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    ribbon: Ribbon
+    title: str
+    words: str
+    """What it is found by besides its title, separated by spaces."""
+    tags: tuple[str, ...]
+    kinds: str
+    """The status on each version, separated by spaces."""
+    behaviours: str
+    """The number of the behaviour on each version, separated by spaces; ``-`` without one."""
+
+
+@dataclass(frozen=True)
+class FamilyRows:
+    name: str
+    rows: tuple[MatrixRow, ...]
+    total: CellTotal
+    totals: tuple[CellTotal, ...]
+    """By version."""
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """An entry of the legend and of the status filter."""
+
+    kind: str
+    glyph: str
+    word: str
+    description: str
+    count: int
+
+
+@dataclass(frozen=True)
+class MatrixPage:
+    targets: tuple[Target, ...]
+    """Newest first."""
+    families: tuple[FamilyRows, ...]
+    totals: tuple[CellTotal, ...]
+    total: CellTotal
+    legend: tuple[LegendEntry, ...]
+    tags: tuple[str, ...]
+
+
+def matrix_page(report: Report) -> MatrixPage:
+    matrix = report.matrix
+    targets = report.targets[::-1]
+    names = [target.name for target in targets]
+    families = tuple(
+        FamilyRows(
+            family or "(no family)",
+            tuple(_row(report, case) for case in cases),
+            CellTotal.of_counts(matrix.count(cases, names)),
+            tuple(CellTotal.of_counts(matrix.count(cases, [name])) for name in names),
+        )
+        for family, cases in matrix.families.items()
+    )
+    rows = [row for family in families for row in family.rows]
+    return MatrixPage(
+        targets=targets,
+        families=families,
+        totals=tuple(CellTotal.of_counts(matrix.by_target[name]) for name in names),
+        total=CellTotal.of_counts(matrix.parts[0].totals),
+        legend=tuple(_legend(place.sign for row in rows for place in row.ribbon.cells)),
+        tags=tuple(sorted({tag for row in rows for tag in row.tags})),
+    )
+
+
+def _row(report: Report, id: str) -> MatrixRow:
+    found = ribbon(report, id, newest_first=True)
+    case = report.case(id)
+    return MatrixRow(
+        ribbon=found,
+        title=report.title(id),
+        words=search_words(case, report.behaviours[id]),
+        tags=case.tags if case is not None else (),
+        kinds=" ".join(place.sign.status for place in found.cells),
+        behaviours=" ".join("-" if place.behaviour is None else str(place.behaviour) for place in found.cells),
+    )
+
+
+def _legend(signs: Iterable[CellSign]) -> Iterable[LegendEntry]:
+    counts = Counter(sign.status for sign in signs)
+    for status, mark in MARKS.items():
+        if counts[status]:
+            yield LegendEntry(status, mark.glyph, WORDS[status], mark.word, counts[status])
+
+
+_FUNCTION = re.compile(r"(\w+)\(")
+_TICKET = re.compile(r"SPARK-\d+")
+
+
+def search_words(case: Case | PolicyCase | None, behaviours: Iterable[Behaviour]) -> str:
+    """Each word once, in lower case, separated by spaces.
+
+    Args:
+        case: None if it was not found.
+        behaviours: of the case, on all versions.
+    """
+    found = [word for one in behaviours for word in _of_behaviour(one)]
+    if case is not None:
+        found += _TICKET.findall(" ".join(case.links))
+    if isinstance(case, Case):
+        found += _of_case(case)
+    return " ".join(dict.fromkeys(word.lower() for word in found))
+
+
+def _of_case(case: Case) -> Iterator[str]:
+    yield f"{case.output_mode}-mode"
+    yield from case.conf
+    for operation in case.operations():
+        yield operation.name
+        yield from _FUNCTION.findall(repr(operation.arguments))
+    for step in case.steps:
+        if step.expect is not None:
+            yield from _metrics(step.expect)
+
+
+def _metrics(expected: Expectation) -> Iterator[str]:
+    if expected.dropped is not None:
+        yield metrics.DROPPED.rpartition(".")[2]
+    if expected.state is not None:
+        yield "numRowsTotal"
+    if expected.event_time is not None:
+        yield "eventTime"
+    yield from (key.rpartition(".")[2] for key in expected.progress or {})
+
+
+def _of_behaviour(behaviour: Behaviour) -> Iterator[str]:
+    for cell in behaviour.cells:
+        entry = cell.differs
+        if entry is not None:
+            yield from _TICKET.findall(f"{entry.link} {entry.introduced_by} {entry.because}")
+    seen = behaviour.shown.observation
+    for step in seen.steps if seen is not None else ():
+        if step.error is not None:
+            yield from step.error.classes
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The sentence, around the part that says which releases have known bugs."""
+
+    before: str
+    bugs: str = ""
+    """Empty if no release has one."""
+    after: str = ""
+
+    def __str__(self) -> str:
+        return self.before + self.bugs + self.after
+
+
+def headline(report: Report, pair: Changes | None) -> Headline:
+    """The report in one sentence.
+
+    ``16 Spark versions, 214 cases: 11 results change between 3.3.4 and 4.3.0; all 16 releases have known bugs.``
+    """
+    of_spark = report.matrix.parts[0]
+    size = f"{counted(len(report.versions), 'Spark version')}, {counted(len(of_spark.cases), 'case')}"
+    first = []
+    if pair is not None and pair.compared:
+        count = len(pair.changes)
+        between = f"between {pair.before.title} and {pair.after.title}"
+        first.append(
+            f"{counted(count, 'result')} change{'s' * (count == 1)} {between}"
+            if count
+            else f"nothing changes {between}"
+        )
+    handed = checkpoint_section(report, pair) if pair is not None else None
+    if handed is not None and handed.abnormal:
+        verb = "does" if handed.abnormal == 1 else "do"
+        first.append(f"{handed.abnormal} of {counted(handed.tried, 'checkpoint')} {verb} not resume normally")
+    counts = of_spark.totals
+    last = []
+    if counts["violates"]:
+        last.append(f"{counted(counts['violates'], 'cell')} not as expected")
+    if open_ := counts["broken"] + counts["not-run"] + counts["flaky"]:
+        last.append(f"{counted(open_, 'cell')} without a result")
+    bugs = _bugs(report)
+    if not first and not last and not bugs:
+        return Headline(f"{size}.")
+    before = f"{size}: {'; '.join(first)}{'; ' if first and (bugs or last) else ''}"
+    return Headline(before, bugs, f"{'; ' if bugs and last else ''}{'; '.join(last)}.")
+
+
+def _bugs(report: Report) -> str:
+    having, of = len(releases_with_bugs(report)), len(report.versions)
+    if not having:
+        return ""
+    if having == of > 1:
+        return f"all {of} releases have known bugs"
+    return f"{having} of {counted(of, 'release')} {'has' if having == 1 else 'have'} known bugs"
+
+
+def releases_with_bugs(report: Report) -> tuple[str, ...]:
+    """Names of the versions that show a known bug, whether or not a later release fixes it."""
+    found = {cell.target for cell in report.matrix.cells.values() if cell.status == "bug"}
+    return tuple(target.name for target in report.versions if target.name in found)
+
+
+WORST_FIRST: tuple[Status, ...] = ("violates", "bug", "flaky", "broken", "not-run")
+"""What is listed case by case; everything else is as expected, and counted."""
+
+
+@dataclass(frozen=True)
+class ResultCell:
+    case: str
+    title: str
+    sign: CellSign
+
+
+@dataclass(frozen=True)
+class OwnResult:
+    target: Target
+    applying: int
+    """The number of cases that apply to the version."""
+    bugs: int
+    """How many of them show a known bug."""
+    listed: tuple[ResultCell, ...]
+    compared: bool
+    """Whether there are other versions, of published results, to compare with."""
+
+    @property
+    def good(self) -> int:
+        """How many are as expected, and no known bug."""
+        return self.applying - len(self.listed)
+
+    @property
+    def bad(self) -> int:
+        """How many are not as expected, or have no result."""
+        return len(self.listed) - self.bugs
+
+
+def own_result(report: Report) -> OwnResult | None:
+    """None if more than one version was run."""
+    if len(report.own) != 1:
+        return None
+    (target,) = report.own
+    counts = report.matrix.by_target[target.name]
+    applying = sum(counts.values()) - counts["not-applicable"]
+    return OwnResult(target, applying, counts["bug"], tuple(_listed(report, target)), bool(report.background))
+
+
+def _listed(report: Report, target: Target) -> Iterator[ResultCell]:
+    for status in WORST_FIRST:
+        for case in report.matrix.cases:
+            if report.matrix.status(case, target.name) == status:
+                sign = CellSign.of(report.matrix.cells.get((case, target.name)), target)
+                yield ResultCell(case, report.title(case), sign)
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """One target, as its engine described itself."""
+
+    target: Target
+    total: CellTotal
+    lasted: str
+    """Time of all its cells; for cached results, the time of the run that produced them."""
+    reused: int
+    """How many of its results were cached."""
+
+
+@dataclass(frozen=True)
+class AboutPage:
+    started: str
+    finished: str
+    lasted: str
+    commands: tuple[str, ...]
+    engines: tuple[EngineRun, ...]
+    reused: int
+    """How many results were cached."""
+    unreachable: tuple[tuple[str, str, str], ...]
+    """Behaviour, what it is, and why no case can test it."""
+    changed: tuple[str, ...]
+    """Cases that changed after they ran."""
+    unknown: int
+    """Number of cases whose file was not found."""
+
+
+def about_page(report: Report) -> AboutPage:
+    header, footer = report.results.header, report.results.footer
+    behaviours = report.catalogue.behaviours if report.catalogue is not None else {}
+    return AboutPage(
+        started=f"{header.started:%Y-%m-%d %H:%M} UTC",
+        finished=f"{footer.finished:%Y-%m-%d %H:%M} UTC",
+        lasted=duration((footer.finished - header.started) // timedelta(milliseconds=1)),
+        commands=tuple((header.command or "").split(" ; ")) if header.command else (),
+        engines=tuple(_engines(report)),
+        reused=sum(cell.reused for cell in report.matrix.cells.values()),
+        unreachable=tuple(
+            (id, " ".join(str(entry.get("sentence", "")).split()), " ".join(str(entry.get("why", "")).split()))
+            for id, entry in behaviours.items()
+            if not entry.get("reachable", True)
+        ),
+        changed=tuple(sorted(report.changed)),
+        unknown=sum(1 for case in report.matrix.cases if report.case(case) is None and case not in report.changed),
+    )
+
+
+def _engines(report: Report) -> Iterator[EngineRun]:
+    for target in report.own:
+        cells = [cell for cell in report.matrix.cells.values() if cell.target == target.name]
+        counts = report.matrix.by_target[target.name]
+        lasted = duration(sum(cell.duration_ms for cell in cells))
+        yield EngineRun(target, CellTotal.of_counts(counts), lasted, sum(cell.reused for cell in cells))
+
+
+@dataclass(frozen=True)
+class TestingCase:
+    """A case that tests a behaviour."""
+
+    case: str
+    title: str
+    ribbon: Ribbon | None
+    """None if it is not in the results."""
+
+
+@dataclass(frozen=True)
+class CatalogueBehaviour:
+    id: str
+    sentence: str
+    versions: str
+    sources: tuple[SourceLink, ...]
+    confs: tuple[str, ...]
+    cases: tuple[TestingCase, ...]
+    unreachable: str | None
+    """Why no case can test it; None if one can."""
+
+    @property
+    def untested(self) -> bool:
+        return not self.cases and self.unreachable is None
+
+
+@dataclass(frozen=True)
+class CatalogueSection:
+    name: str
+    behaviours: tuple[CatalogueBehaviour, ...]
+
+
+def behaviours_page(report: Report) -> tuple[CatalogueSection, ...]:
+    sections: dict[str, list[CatalogueBehaviour]] = {}
+    for behaviour, section in _behaviours(report):
+        sections.setdefault(section, []).append(behaviour)
+    return tuple(CatalogueSection(name, tuple(found)) for name, found in sections.items())
+
+
+def _behaviours(report: Report) -> Iterator[tuple[CatalogueBehaviour, str]]:
+    if report.catalogue is None:
+        return
+    pinned = report.covered[0].pinned if report.covered else {}
+    ran = set(report.matrix.cases)
+    for id, entry in report.catalogue.behaviours.items():
+        cases = tuple(
+            TestingCase(case, report.title(case), ribbon(report, case) if case in ran else None)
+            for case in pinned.get(id, ())
+        )
+        yield _behaviour(id, entry, cases), str(entry.get("section", "others"))
+
+
+def _behaviour(id: str, entry: Mapping[str, Any], cases: tuple[TestingCase, ...]) -> CatalogueBehaviour:
+    return CatalogueBehaviour(
+        id=id,
+        sentence=" ".join(str(entry.get("sentence", "")).split()),
+        versions=str(entry.get("versions", "all")),
+        sources=tuple(SourceLink.of(str(source)) for source in entry.get("sources", ())),
+        confs=tuple(map(str, entry.get("confs", ()))),
+        cases=cases,
+        unreachable=None if entry.get("reachable", True) else " ".join(str(entry.get("why", "")).split()),
+    )
