@@ -30,8 +30,7 @@ from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.language.printing import printed
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.runner.resources import Concurrency, open_runtime
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.engine.engine import Runtime
 from harness.runtimes.options import RuntimeOptions
 from tests.support.each_other import ByEachOther

@@ -22,8 +22,7 @@ from conformance.fuzzing.comparison import ByTheModel
 from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import OracleAnswer
-from conformance.runner.resources import Concurrency, open_runtime
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.runtimes.options import RuntimeOptions
 
 

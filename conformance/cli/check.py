@@ -16,8 +16,8 @@ from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_opt
 from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
+from conformance.own_job.job_run import Outcome, cells_of_trial, run_trial
 from conformance.own_job.known import known
-from conformance.own_job.session import Outcome, cells_of_trial, run_trial
 from conformance.own_job.statements import Statement, record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_trial

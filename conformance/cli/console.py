@@ -23,6 +23,8 @@ from conformance.core.redaction import redact_command
 
 _WIDTH = 80
 """Where the terminal does not tell its own."""
+_TABLE_WIDTH = 160
+"""Of a table if there is no terminal."""
 
 
 class SafeConsole(Console):
@@ -61,6 +63,19 @@ def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> Non
     console = output_console(soft_wrap=True, highlight=False)
     for line in lines:
         console.print(line)
+
+
+def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: bool) -> None:
+    """Print tables, an empty line between two, or the same as a record for programs."""
+    if as_json:
+        print_json(record)
+        return
+    # Without a terminal a table is so wide that no cell is broken.
+    console = output_console(highlight=False, **({} if sys.stdout.isatty() else {"width": _TABLE_WIDTH}))
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(table)
 
 
 def print_json(record: object) -> None:

@@ -14,8 +14,7 @@ from conformance.cli.own_code_options import Code
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.wording import counted
 from conformance.runner.project import OwnJob
-from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
@@ -23,7 +22,6 @@ from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
@@ -252,7 +250,8 @@ def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tupl
         typer.BadParameter: it means several.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
-    if len(choice.targets) != 1:
-        raise typer.BadParameter(f"{spec} means {counted(len(choice.targets), 'version')}: name one", param_hint=name)
-    return choice.targets[0], choice.notes
+    return single_target(
+        spec,
+        lambda number: typer.BadParameter(f"{spec} means {counted(number, 'version')}: name one", param_hint=name),
+        runs=runs,
+    )

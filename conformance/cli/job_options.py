@@ -14,8 +14,8 @@ from conformance.cli import engine_options
 from conformance.cli.options import option
 from conformance.cli.own_code_options import OWN_CODE, Needs
 from conformance.core.wording import counted
+from conformance.own_job.job_run import TrialOptions
 from conformance.own_job.sample import Sample, read_sample, silent
-from conformance.own_job.session import TrialOptions
 from conformance.own_job.statements import Kind, Statement
 from conformance.own_job.trial import MODES
 

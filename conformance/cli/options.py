@@ -8,11 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from conformance.core.versions import NotAVersion, SparkVersion, named, releases
 
 SELECT_CASES, SELECT_VERSIONS = "Select cases", "Select versions"
 ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
@@ -72,3 +75,26 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+def known_version(text: str | None, option: str) -> SparkVersion:
+    """The release that an option names, by version or line; the newest without one.
+
+    Raises:
+        typer.BadParameter: no known release.
+    """
+    known = releases()
+    if text is None:
+        return known[-1]
+    wanted = text.removeprefix("spark-")
+    if release := named(wanted, known, lambda version: version, lambda version: (str(version),)):
+        return release[0]
+    near = get_close_matches(wanted, [*map(str, known), *dict.fromkeys(version.line for version in known)], 2)
+    try:
+        SparkVersion.parse(wanted)
+        why = f"{text!r} is not a known release of Spark"
+    except NotAVersion:
+        why = f"{text!r} is not a version of Spark"
+    suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+    lines = ", ".join(dict.fromkeys(version.line for version in known))
+    raise typer.BadParameter(f"{why}.{suggestion} Known lines: {lines}", param_hint=option)

@@ -13,8 +13,8 @@ from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEE
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.core.case import Source
+from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
 from conformance.runner.project import Project
-from conformance.runner.session import RunOptions, Witness, plan_run, run_plan
 from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """

@@ -16,7 +16,7 @@ from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, opti
 from conformance.cli.own_code_options import Code
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
-from conformance.runner.upgrade_session import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
+from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
 from harness.targets.upgrade_paths import Policy

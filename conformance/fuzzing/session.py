@@ -23,8 +23,7 @@ from conformance.fuzzing.engine_oracle import EngineOracle
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.model_oracle import ModelOracle
 from conformance.fuzzing.oracle import Oracle
-from conformance.runner.resources import Concurrency, OptionsClash, open_runtime
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import Concurrency, OptionsClash, choose_targets, open_runtime
 from harness.errors import HarnessError
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.engine_slot import EngineListener

@@ -10,11 +10,10 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case
 from conformance.judging.verdict import Verdict
 from conformance.own_job.handoffs import Handoff, Handoffs, Met, grouped, judge_handoff
+from conformance.own_job.job_run import Outcome, TrialRun
 from conformance.own_job.plan_features import features_of
-from conformance.own_job.session import Outcome, TrialRun
 from conformance.own_job.trial import with_expectations
-from conformance.runner.run import JudgeCases
-from conformance.runner.session import cell_record
+from conformance.runner.cases import JudgeCases, cell_record
 from reports.analysis.change import Change, change
 from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.results.records import Cell, Header

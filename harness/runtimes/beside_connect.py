@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.core.case import Case
-from harness.engine.engine import Engine, Runtime
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineNeeds, Runtime
 from harness.progress import ProgressCallback
 from harness.targets.target import Target
 
@@ -25,10 +25,8 @@ class BesideConnect:
     def fingerprint(self, target: Target) -> str | None:
         return self._of(target).fingerprint(target)
 
-    def start(
-        self, target: Target, *, on_progress: ProgressCallback, topics: bool = False, real_time: bool = False
-    ) -> Engine:
-        return self._of(target).start(target, on_progress=on_progress, topics=topics, real_time=real_time)
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
+        return self._of(target).start(target, on_progress=on_progress, needs=needs)
 
     def close(self) -> None:
         self.classic.close()

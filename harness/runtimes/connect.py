@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.redaction import without_secrets
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted
 from harness.engine.protocol import FailureReason
 from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans, repartitions_its_state
 from harness.engine.segments import kills_its_engine
@@ -165,8 +165,7 @@ class ConnectRuntime:
         target: Target,
         *,
         on_progress: ProgressCallback,
-        topics: bool = False,  # noqa: ARG002
-        real_time: bool = False,  # noqa: ARG002
+        needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
+from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
 from harness.targets.target import JavaRequirement, Target
@@ -152,9 +152,8 @@ class Targets:
         if spec == "installed":
             return (self.installed(),)
         text = spec.removeprefix("spark-")
-        for target in (*self.every_line(), *self.entries):
-            if text in (target.version.line, str(target.version)):
-                return (target,)
+        if known := named(text, self.entries, lambda target: target.version, lambda target: (str(target.version),)):
+            return known
         if _is_range(text):
             return self._within(spec)
         for version in releases():

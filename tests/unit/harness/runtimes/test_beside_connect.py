@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from harness.engine.engine import NOTHING_ELSE
 from harness.runtimes.beside_connect import BesideConnect
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime
@@ -21,7 +22,7 @@ class Named:
     def fingerprint(self, target):
         return self.name
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         self.started.append(target.name)
         return self.name
 

@@ -1,4 +1,4 @@
-"""A run over changes of version, from what the user asked for to a results file."""
+"""Checkpoints handed from version to version: planned from what the user asked for, judged, and kept in a results file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from conformance.judging.handoff_verdict import (
     not_applicable,
     without_answer,
 )
-from conformance.runner.resources import OptionsClash, not_confined
-from conformance.runner.run_cells import Display
-from conformance.runner.session import RunOutcome, SessionOptions, choose_targets, run_and_write, unseen
+from conformance.runner.execution import Display, Plan, ResultsSink, RunOutcome, unseen, write_results
+from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.environments import readiness
@@ -139,11 +138,12 @@ def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
-    """Run a plan and write its results: ``run_and_write``."""
+    """Run a plan and write its results: see ``write_results``."""
     options = plan.options
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
-    return run_and_write(options, plan.header, cells, JudgeUpgrades(), limits, display, _record)
+    sink = ResultsSink(options.output, plan.header, _record)
+    return write_results(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:
