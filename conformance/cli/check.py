@@ -12,8 +12,8 @@ from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
+from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
 from conformance.own_job.job_run import Outcome, cells_of_trial, run_trial

@@ -10,7 +10,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,6 +20,9 @@ from rich.text import Text
 from conformance.cli.streams import SafeStream
 from conformance.core.printable import printable, printable_json
 from conformance.core.redaction import redact_command
+
+if TYPE_CHECKING:
+    from conformance.runner.execution import Reuse
 
 _WIDTH = 80
 """Where the terminal does not tell its own."""
@@ -105,12 +108,12 @@ def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
     return console
 
 
-def print_reused(reused: int, cells: int, problem: str | None, errors: Console) -> None:
+def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
     """Print how many answers came from the cache, if any, and why it was not used."""
-    if reused:
-        errors.print(f"{reused} of {cells} answers from the cache; --fresh ignores it")
-    if problem:
-        errors.print(problem, style="yellow", markup=False)
+    if reuse.cells:
+        errors.print(f"{reuse.cells} of {cells} answers from the cache; --fresh ignores it")
+    if reuse.problem:
+        errors.print(reuse.problem, style="yellow", markup=False)
 
 
 def command_line() -> str:

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options
+from conformance.cli.engine_options import OWN_CODE, Needs
 from conformance.cli.options import option
-from conformance.cli.own_code_options import OWN_CODE, Needs
 from conformance.core.wording import counted
 from conformance.own_job.job_run import TrialOptions
 from conformance.own_job.sample import Sample, read_sample, silent

@@ -9,8 +9,8 @@ import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
+from conformance.cli.engine_options import Code
 from conformance.cli.options import grouped, option
-from conformance.cli.own_code_options import Code
 from conformance.cli.progress import EngineLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation

@@ -12,14 +12,15 @@ from rich.console import Console
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
+from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.own_code_options import Code
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
 from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
 from harness.targets.upgrade_paths import Policy
+from reports.results.reading import Results
 from reports.results.upgrades import EXPECTED, MARKS, exit_code, show
 
 EXAMPLES = """
@@ -139,10 +140,11 @@ def upgrade(
     )
     errors = errors_console(plan.notes, plan)
     with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
-        outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
-    show(outcome.results, output_console())
-    raise typer.Exit(exit_code(outcome.results))
+        reuse = run_plan(plan, display)
+    print_reused(reuse, plan.cells, errors)
+    results = Results.read(output)
+    show(results, output_console())
+    raise typer.Exit(exit_code(results))
 
 
 class _CheckpointLines(Lines):

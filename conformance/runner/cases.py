@@ -22,10 +22,9 @@ from conformance.runner.execution import (
     Display,
     Plan,
     ResultsSink,
-    RunOutcome,
+    Reuse,
     execute,
     unseen,
-    write_results,
 )
 from conformance.runner.policy_engines import ChosenEngines
 from conformance.runner.resources import (
@@ -200,8 +199,8 @@ def plan_run(options: RunOptions) -> RunPlan:
     )
 
 
-def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
-    """Run a plan and write its results: see ``write_results``."""
+def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
+    """Run a plan and write its results: see ``execute``."""
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
     limits = options.concurrency.limits(
         len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
@@ -217,7 +216,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
         of_spark = [target for target in header.targets if target.name not in {one.target.name for one in columns}]
         header = header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
     sink = ResultsSink(options.output, header, cell_record, answered)
-    return write_results(Plan.of(options, cells, limits), JudgeCases(), sink, display)
+    return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:

@@ -27,7 +27,6 @@ from harness.scheduling.cell_run import CellKey, CellRun, CellTask, Limits, run_
 from harness.scheduling.engine_slot import EngineListener, EngineSlot
 from harness.scheduling.scheduler import Scheduler
 from harness.targets.target import Target
-from reports.results.reading import Results
 from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
@@ -113,17 +112,6 @@ class Reuse:
     """Why answers were not kept for the next run; None if they were, or were not to be."""
 
 
-@dataclass(frozen=True)
-class RunOutcome:
-    """An executed plan, whose results are in a file."""
-
-    results: Results
-    reused: int
-    """Cells taken from the cache."""
-    cache_problem: str | None = None
-    """Why answers were not kept for the next run."""
-
-
 def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
     """Run the cells of a plan, and pass each verdict to the sink as it comes.
 
@@ -151,16 +139,6 @@ def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> 
         )
         sink.finish()
     return Reuse(reused, cache.problem if cache is not None else None)
-
-
-def write_results(plan: Plan, judge: Judge[V], sink: ResultsSink[V], display: Display[V]) -> RunOutcome:
-    """Execute a plan, and read the results file that its sink wrote.
-
-    Raises:
-        Interrupted, CannotWriteFile, OtherContent, BeingWritten, HarnessError: see ``execute``.
-    """
-    reuse = execute(plan, judge, sink, display)
-    return RunOutcome(Results.read(sink.path), reuse.cells, reuse.problem)
 
 
 def run_cells(
@@ -345,13 +323,13 @@ class ResultsSink(Generic[V]):
         answered: Iterable[Cell] = (),
     ) -> None:
         self._opened = ExitStack()
-        self.path, self._header = path, header
+        self._path, self._header = path, header
         self._record = record
         self._answered = answered
         self._introduced: set[str] = set()
 
     def __enter__(self) -> Self:
-        self._writer = self._opened.enter_context(ResultsWriter(self.path, self._header))
+        self._writer = self._opened.enter_context(ResultsWriter(self._path, self._header))
         return self
 
     def __exit__(

@@ -19,7 +19,7 @@ from conformance.judging.handoff_verdict import (
     not_applicable,
     without_answer,
 )
-from conformance.runner.execution import Display, Plan, ResultsSink, RunOutcome, unseen, write_results
+from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, execute, unseen
 from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
@@ -137,13 +137,13 @@ def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
     )
 
 
-def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
-    """Run a plan and write its results: see ``write_results``."""
+def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> Reuse:
+    """Run a plan and write its results: see ``execute``."""
     options = plan.options
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
     sink = ResultsSink(options.output, plan.header, _record)
-    return write_results(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
+    return execute(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:
