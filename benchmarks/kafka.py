@@ -23,7 +23,7 @@ from harness.engine.request import request_for
 from harness.engine.segments import kills_its_engine
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 
 def main() -> None:

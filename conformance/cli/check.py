@@ -139,8 +139,5 @@ class _TrialBar(Bar):
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("answers", cells, console)
 
-    def started(self, task: CellTask) -> None:
-        pass
-
     def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
         self.answered(doing=_cell(verdict))

@@ -160,9 +160,6 @@ class _CheckpointBar(Bar):
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
 
-    def started(self, task: CellTask) -> None:
-        pass
-
     def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(
             doing=f"{verdict.pair} {verdict.case}",

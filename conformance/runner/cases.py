@@ -45,8 +45,8 @@ from harness.environments import readiness
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
-from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
+from harness.targets.targets import having as having_store
 from reports.analysis.gate import find
 from reports.analysis.policy_columns import MODEL, engine_target
 from reports.analysis.policy_columns import cells as cells_on_policies

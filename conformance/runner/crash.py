@@ -44,8 +44,8 @@ from harness.errors import HarnessError
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT
 from harness.scheduling.cell_run import Limits
 from harness.scheduling.engine_slot import EngineListener
-from harness.targets.state_store_support import having
 from harness.targets.target import Target
+from harness.targets.targets import having
 from harness.targets.tuning import tuning
 from reports.results.crash import CRASH_RECORDS, CrashHeader, CrashRecord, CrashRecords
 

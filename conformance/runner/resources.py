@@ -25,8 +25,8 @@ from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
-from harness.targets.catalogue import Choice, Targets
 from harness.targets.target import Target
+from harness.targets.targets import Choice, Targets
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""

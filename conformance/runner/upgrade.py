@@ -26,9 +26,9 @@ from conformance.suite.selection import only_tagged
 from harness.environments import readiness
 from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Choice, Targets, runs_anywhere
-from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
+from harness.targets.targets import Choice, Targets, runs_anywhere
+from harness.targets.targets import having as having_store
 from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
 from reports.results.records import Header, UpgradeCell
 

@@ -15,7 +15,7 @@ from harness.progress import ignore_progress
 from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.container.conftest import ROOT, SMOKE, of, running_container
 from tests.support.effort import full_run_only

@@ -17,7 +17,7 @@ from conformance.cli.fuzz import seconds
 from conformance.cli.main import app, main
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import session
-from conformance.fuzzing.model_oracle import ModelOracle
+from conformance.fuzzing.oracle import ModelOracle
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS

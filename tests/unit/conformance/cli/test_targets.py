@@ -20,9 +20,9 @@ from conformance.core.versions import SparkVersion
 from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.targets import catalogue
-from harness.targets.catalogue import Targets
 from harness.targets.installed import NoPyspark
 from harness.targets.target import JavaRequirement
+from harness.targets.targets import Targets
 from tests.support.environments import TARGET, FakeInstaller
 
 Run = Callable[..., Result]

@@ -20,7 +20,7 @@ from conformance.variants.catalogue import NoSuchVariant, variants, varied
 from conformance.variants.shifted_epoch import SHIFT_MS
 from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.records import Cell
 from tests.support.whole_suite import whole_suite
 

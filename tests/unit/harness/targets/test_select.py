@@ -10,9 +10,9 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
 from harness.targets import catalogue as catalogue
-from harness.targets.catalogue import NothingRuns, Targets, UnknownTarget
 from harness.targets.installed import InstalledSpark
 from harness.targets.target import JavaRequirement, Target
+from harness.targets.targets import NothingRuns, Targets, UnknownTarget
 
 TARGETS = Targets(
     tuple(
