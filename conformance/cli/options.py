@@ -62,15 +62,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
             continue
         hints = get_type_hints(groups[name], include_extras=True)
-        for one in fields(groups[name]):
+        for field in fields(groups[name]):
             parameters.append(
-                inspect.Parameter(one.name, parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+                inspect.Parameter(
+                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+                )
             )
 
     @wraps(command)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{one.name: values.pop(one.name) for one in fields(group)})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -115,7 +115,7 @@ def run_on(engines: Engines, case: Case, target: Target) -> CaseResult:
 def _read(case: Case | str | Path) -> Case:
     if isinstance(case, Case):
         return case
-    found = discovery.find(str(case))
-    if not isinstance(found, Case):
+    read = discovery.find(str(case))
+    if not isinstance(read, Case):
         raise OptionsClash(f"{case} is a case on a watermark policy, which no Spark runs")
-    return found
+    return read

@@ -72,13 +72,13 @@ class TrialRun:
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case."""
-        return next(one for one in self.outcomes if one.task.cut is None and one.task.target == target)
+        return next(outcome for outcome in self.outcomes if outcome.task.cut is None and outcome.task.target == target)
 
     @property
     def handed_over(self) -> tuple[Outcome, ...]:
         """What became of each checkpoint, by the step before which it was handed over."""
-        found = [one for one in self.outcomes if one.task.cut is not None]
-        return tuple(sorted(found, key=lambda one: one.task.cut or 0))
+        handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
+        return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
     def header(self, suite: str, command: str) -> Header:
         """Of a file with its results; ``suite``: the digest of the case."""

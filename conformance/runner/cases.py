@@ -213,7 +213,9 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
         columns = policy_engines.columns(plan.policy_engines, plan.policy_cases)
         names = [target.name for target in plan.targets]
         answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
-        of_spark = [target for target in header.targets if target.name not in {one.target.name for one in columns}]
+        of_spark = [
+            target for target in header.targets if target.name not in {column.target.name for column in columns}
+        ]
         header = header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
     sink = ResultsSink(options.output, header, cell_record, answered)
     return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
@@ -295,8 +297,8 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     if isinstance(case, VariedCase):
         # What differs by version may depend on the source.
         written = case.original.model_copy(update={"topics": case.topics})
-        found = _judged(written, version, case.observation_of_original(observation))
-        return replace(found, case=case.id)
+        verdict_on_original = _judged(written, version, case.observation_of_original(observation))
+        return replace(verdict_on_original, case=case.id)
     verdict = judge(case, version, observation)
     if verdict.status != "violates":
         return verdict
@@ -369,7 +371,7 @@ def _of_spark(observation: Observation) -> Observation:
     """The observation, unless a mistake in the author's code ended it: that must not become an expectation.
 
     Raises:
-        NoObservation: one did.
+        NoObservation: a mistake did.
     """
     mistake = observation.own_code_error
     if mistake is not None:

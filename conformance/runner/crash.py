@@ -86,11 +86,11 @@ class CrashPoint:
         """
         if case.trigger != "default":
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
-        if any(isinstance(one.action, Restart) for one in case.steps):
+        if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog
-        data = [one.number for one in case.steps if isinstance(one.action, arriving)]
+        data = [step.number for step in case.steps if isinstance(step.action, arriving)]
         if step is None:
             if not data:
                 raise NoMicroBatch(case, "no rows arrive in it")
@@ -123,7 +123,7 @@ class Recorded:
 
     def only(self, faults: Collection[Fault]) -> Recorded:
         """The same with the images of these faults; of all if there are none."""
-        return replace(self, images=tuple(one for one in self.images if not faults or one.fault in faults))
+        return replace(self, images=tuple(image for image in self.images if not faults or image.fault in faults))
 
     def with_at_most(self, images: int | None) -> Recorded:
         """The same with only so many images, evenly spread over all; None for all."""
@@ -200,7 +200,7 @@ class Restarts:
         if first is None:
             raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
         window = recording.window(first, step.batches[-1].id)
-        emitted = {batch.id: batch.behaviour.rows for one in seen[-1].steps for batch in one.batches}
+        emitted = {batch.id: batch.behaviour.rows for step in seen[-1].steps for batch in step.batches}
         return Recorded(
             point,
             tuple(crash_images(recording, window)),
@@ -369,7 +369,7 @@ class CrashPlan:
 
 
 class CrashWatcher(EngineListener, Protocol):
-    """Is told how crashes go on."""
+    """Follows how crashes go on."""
 
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
         """The file operations of a micro-batch are recorded; the query will be restarted from so many images."""

@@ -225,7 +225,7 @@ def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
     Raises:
         OptionsClash: there is none.
     """
-    found = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
-    if not found:
+    cases_from_topics = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
+    if not cases_from_topics:
         raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
-    return found
+    return cases_from_topics

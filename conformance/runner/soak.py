@@ -105,17 +105,22 @@ def ask(
     """
     questions = (
         InvariantQuery(name="totals", sql=STREAM_TOTALS),
-        *(InvariantQuery(name=f"{one.name}, looked", sql=one.checked_sql) for one in invariants),
-        *(InvariantQuery(name=one.name, sql=one.violations_sql, most=MAX_ROWS) for one in invariants),
+        *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
+        *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
     answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
-    (found,) = answers["totals"].rows
+    (totals,) = answers["totals"].rows
     verdicts = tuple(
-        judge(one, answers[f"{one.name}, looked"].rows[0][0], answers[one.name].columns, answers[one.name].rows)
-        for one in invariants
+        judge(
+            invariant,
+            answers[f"{invariant.name}, looked"].rows[0][0],
+            answers[invariant.name].columns,
+            answers[invariant.name].rows,
+        )
+        for invariant in invariants
     )
-    return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], found, strict=True))), verdicts
+    return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], totals, strict=True))), verdicts
 
 
 def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
@@ -215,7 +220,7 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             return engines[-1]
 
         late = late_by(plan.target.version, request.conf)
-        found = run_soak(start, str(root), plan.stream, request.kills, late, watcher)
+        verdict = run_soak(start, str(root), plan.stream, request.kills, late, watcher)
         identity = engines[0].identity
         record = SoakRecord(
             command=request.command,
@@ -227,13 +232,13 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             rows=request.rows,
             seed=plan.stream.seed,
             kills_wanted=request.kills,
-            kills=found.run.kills,
-            seconds=found.run.seconds,
-            arrived=found.totals.arrived,
-            counted=found.totals.counted,
-            late=found.totals.late,
-            in_state=found.totals.in_state,
-            laws=tuple(map(InvariantRecord.of, found.invariants)),
+            kills=verdict.run.kills,
+            seconds=verdict.run.seconds,
+            arrived=verdict.totals.arrived,
+            counted=verdict.totals.counted,
+            late=verdict.totals.late,
+            in_state=verdict.totals.in_state,
+            laws=tuple(map(InvariantRecord.of, verdict.invariants)),
         )
         output.write(record.text)
     return record

@@ -268,8 +268,8 @@ class _Engines:
 
     def take_discarded(self) -> tuple[str, ...]:
         with self._changed:
-            found, self._discarded = tuple(self._discarded), []
-        return found
+            directories, self._discarded = tuple(self._discarded), []
+        return directories
 
     def close(self) -> None:
         """End all engines, and all cells that wait for one."""
@@ -291,7 +291,7 @@ class _Engines:
         if slot.for_kills:
             return 1
         limits, slots = self._limits, self._waiting.keys() | self._starting.keys()
-        kills = sum(one.for_kills for one in slots)
+        kills = sum(slot.for_kills for slot in slots)
         engines = max(1, min(limits.jobs, len(slots)) - kills)
         places = limits.jobs * limits.side_by_side - kills
         return max(limits.side_by_side, min(limits.most_side_by_side, places // engines))
