@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.state_stores import StateStore
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing import model_oracle
+from conformance.fuzzing import oracle
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
 from conformance.fuzzing.comparison import ByTheModel
@@ -182,7 +182,7 @@ def test_an_oracle_without_an_answer_is_counted():
 
 
 def _predicted_afresh(key):
-    return model_oracle._predicted(key.case, key.version, None)
+    return oracle._predicted(key.case, key.version, None)
 
 
 def test_what_the_model_does_not_predict_is_counted(monkeypatch):
