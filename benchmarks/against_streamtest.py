@@ -26,8 +26,8 @@ from harness.environments.environment import Environment
 from harness.environments.maven import Coordinate, fetch
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 from harness.targets.tuning import tuning
 
 ROOT = Path(__file__).parents[1]

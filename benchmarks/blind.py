@@ -21,17 +21,14 @@ from dataclasses import dataclass
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing.campaign import Campaign
-from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByTheModel
-from conformance.fuzzing.discrepancy import Discrepancy
-from conformance.fuzzing.engine_oracle import EngineOracle
+from conformance.fuzzing.comparison import AnswerJudge, AnswerJudgement, ByTheModel, Discrepancy
+from conformance.fuzzing.fuzz_run import EngineOracle
 from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.model_oracle import ModelOracle
-from conformance.fuzzing.oracle import Oracle, OracleAnswer
+from conformance.fuzzing.oracle import ModelOracle, Oracle, OracleAnswer
 from conformance.language.printing import printed
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.runner.resources import Concurrency, open_runtime
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.engine.engine import Runtime
 from harness.runtimes.options import RuntimeOptions
 from tests.support.each_other import ByEachOther

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.environments.bytecode import compile_imported
 from harness.environments.manifest import interpreter
 from harness.environments.provision import prepare
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ from harness.environments.class_archive import ClassArchive
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 from harness.targets.tuning import tuning
 
 CASE = Path(__file__).parents[1] / "cases" / "window-eviction" / "window-stays-while-its-end-is-ahead.yaml"

@@ -15,7 +15,7 @@ from harness.engine.engine import Runtime
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
 from harness.runtimes.options import RuntimeOptions, runtime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 

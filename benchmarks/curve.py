@@ -57,9 +57,8 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
 
     from conformance.cli.progress import CaseLines
     from conformance.core.versions import SparkVersion
-    from conformance.runner.run import JudgeCases, cells_of
-    from conformance.runner.run_cells import run_cells
-    from conformance.runner.session import ResultsSink, cell_record
+    from conformance.runner.cases import JudgeCases, cell_record, cells_of
+    from conformance.runner.execution import ResultsSink, run_cells
     from conformance.suite import discovery
     from harness.scheduling.cell_run import Limits
     from reports.results.reading import Results

@@ -19,11 +19,10 @@ from watching import Watching
 from conformance.core.case import Case
 from conformance.fuzzing.campaign import Campaign
 from conformance.fuzzing.comparison import ByTheModel
-from conformance.fuzzing.engine_oracle import EngineOracle
+from conformance.fuzzing.fuzz_run import EngineOracle
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import OracleAnswer
-from conformance.runner.resources import Concurrency, open_runtime
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.runtimes.options import RuntimeOptions
 
 

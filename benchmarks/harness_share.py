@@ -20,7 +20,7 @@ from harness.runtimes.local import LocalRuntime
 from harness.scheduling.budget import Machine, budget
 from harness.scheduling.cell_run import CellTask, Limits
 from harness.scheduling.scheduler import Scheduler
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 SUITE = Path(__file__).parents[1] / "cases"
 

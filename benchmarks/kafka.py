@@ -18,12 +18,12 @@ from conformance.suite import discovery
 from conformance.suite.selection import SMOKE, only_tagged
 from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.alignment import check_alignment
-from harness.engine.engine import Engine
+from harness.engine.engine import Engine, EngineNeeds
 from harness.engine.request import request_for
 from harness.engine.segments import kills_its_engine
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(LocalRuntime(Path(folder))) as runtime,
-        closing(runtime.start(target, on_progress=ignore_progress, topics=True)) as engine,
+        closing(runtime.start(target, on_progress=ignore_progress, needs=EngineNeeds(topics=True))) as engine,
     ):
         if not isinstance(engine.kafka, str):
             raise SystemExit(str(engine.kafka))

@@ -65,7 +65,7 @@ SUBJECTS = {
             (f"{UNIT}/conformance/oracle/test_cross_check.py",),
             (f"{_MODEL}/test_query.py",),
         ),
-        ("conformance.suite.discovery", "harness.targets.catalogue", "hypothesis.strategies", "sqlglot"),
+        ("conformance.suite.discovery", "harness.targets.targets", "hypothesis.strategies", "sqlglot"),
     ),
     "judging": Subject(
         ("conformance/judging/*.py",),

@@ -24,8 +24,8 @@ from harness.engine.request import request_for
 from harness.engine.segments import kills_its_engine
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 from harness.targets.tuning import tuning
 
 SUITE = Path(__file__).parents[1] / "cases"

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from conformance.suite import discovery
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ from conformance.suite import discovery
 from harness.runtimes.local import LocalRuntime
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 PATHS, SPARK, SEEN, PARTITIONS = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
 (TARGET,) = Targets.load().select([SPARK])

@@ -9,10 +9,9 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.own_job.case_run import with_folders
-from conformance.runner.engines import Engines
+from conformance.runner.execution import Engines
 from conformance.runner.project import OwnJob, Project, own_job
-from conformance.runner.resources import STEP_TIMEOUT_S
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import STEP_TIMEOUT_S, choose_targets
 from harness.environments import readiness
 from harness.runtimes.cluster import settings_of
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named

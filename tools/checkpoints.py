@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from harness.environments import provision
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 
 QUERIES = Path(__file__).with_name("checkpoint_queries.py")
 DATA = Path(__file__).parents[1] / "tests" / "unit" / "conformance" / "checkpoints" / "data"

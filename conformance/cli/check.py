@@ -12,12 +12,12 @@ from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
+from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
+from conformance.own_job.job_run import Outcome, cells_of_trial, run_trial
 from conformance.own_job.known import known
-from conformance.own_job.session import Outcome, cells_of_trial, run_trial
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_job
@@ -139,9 +139,6 @@ class _JobBar(Bar):
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("answers", cells, console)
-
-    def started(self, task: CellTask) -> None:
-        pass
 
     def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
         self.answered(doing=_cell(verdict))

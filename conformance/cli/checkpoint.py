@@ -14,8 +14,8 @@ from conformance.checkpoints.files import open_files
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
+from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option
-from conformance.cli.own_code_options import Needs
 from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
 from conformance.own_job.trial import Job

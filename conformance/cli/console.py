@@ -10,7 +10,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -21,8 +21,13 @@ from conformance.cli.streams import SafeStream
 from conformance.core.printable import printable, printable_json
 from conformance.core.redaction import redact_command
 
+if TYPE_CHECKING:
+    from conformance.runner.execution import Reuse
+
 _WIDTH = 80
 """Where the terminal does not tell its own."""
+_TABLE_WIDTH = 160
+"""Of a table if there is no terminal."""
 
 
 class SafeConsole(Console):
@@ -63,6 +68,19 @@ def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> Non
         console.print(line)
 
 
+def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: bool) -> None:
+    """Print tables, an empty line between two, or the same as a record for programs."""
+    if as_json:
+        print_json(record)
+        return
+    # Without a terminal a table is so wide that no cell is broken.
+    console = output_console(highlight=False, **({} if sys.stdout.isatty() else {"width": _TABLE_WIDTH}))
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(table)
+
+
 def print_json(record: object) -> None:
     typer.echo(printable_json(json.dumps(record, indent=1, ensure_ascii=False)))
 
@@ -90,12 +108,12 @@ def errors_console(notes: Iterable[str] = (), plan: object = None) -> Console:
     return console
 
 
-def print_reused(reused: int, cells: int, problem: str | None, errors: Console) -> None:
+def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
     """Print how many answers came from the cache, if any, and why it was not used."""
-    if reused:
-        errors.print(f"{reused} of {cells} answers from the cache; --fresh ignores it")
-    if problem:
-        errors.print(problem, style="yellow", markup=False)
+    if reuse.cells:
+        errors.print(f"{reuse.cells} of {cells} answers from the cache; --fresh ignores it")
+    if reuse.problem:
+        errors.print(reuse.problem, style="yellow", markup=False)
 
 
 def command_line() -> str:

@@ -15,9 +15,8 @@ from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, groupe
 from conformance.cli.progress import Bar, Lines, said
 from conformance.core.case import Source
 from conformance.core.wording import counted
-from conformance.runner.crash import CrashPoint
-from conformance.runner.crash_session import CrashRequest, plan_crashes, run_crashes
-from conformance.runner.resources import STEP_TIMEOUT_S
+from conformance.runner.crash import CrashPoint, CrashRequest, plan_crashes, run_crashes
+from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
 from harness.targets.target import Target
 from reports.results.checkpoint_status import CRASHES
 from reports.results.crash import CrashRecord
@@ -123,7 +122,7 @@ def crash(
             faults=[_fault(text) for text in fault or ()],
             state_store=state_store,
             runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
-            step_timeout=step_timeout,
+            concurrency=Concurrency(step_timeout=step_timeout),
         )
     )
     errors = errors_console(plan.notes, plan)

@@ -1,4 +1,4 @@
-"""Options of the commands that run engines: where engines run, and how much runs at once."""
+"""Options of the commands that run engines: where engines run, the user's own code that they run, and how much runs at once."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Annotated, get_args
 import typer
 
 from conformance.cli.options import ENGINES, SPEED, option
-from conformance.cli.own_code_options import Code
 from conformance.core.state_stores import Name as StoreName
 from conformance.core.wording import counted
-from conformance.runner.project import OwnJob
-from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
-from conformance.runner.session import choose_targets
+from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_job
+from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target
 from harness.runtimes.cluster import Cluster as ClusterMaster
 from harness.runtimes.cluster import settings_in, settings_of
 from harness.runtimes.connect import Endpoint
@@ -23,7 +21,6 @@ from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
@@ -142,6 +139,72 @@ class Cluster(Settings):
     ] = None
 
 
+OWN_CODE = "Your own code"
+"""A panel of the help."""
+
+Folders = Annotated[
+    list[Path] | None,
+    option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
+]
+Requirements = Annotated[Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)]
+Packages = Annotated[
+    list[str] | None,
+    option(
+        "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
+        "VERSION=PACKAGE",
+        OWN_CODE,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Where the code is, and what it needs, for a command that always runs it."""
+
+    code: Folders = None
+    requirements: Requirements = None
+    package: Packages = None
+
+    def allowed(self) -> Code:
+        """The same, of code that may run."""
+        return Code(True, self.code, self.requirements, self.package)
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of cases, and what it needs."""
+
+    allow_code: Annotated[
+        bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
+    ] = False
+    code: Folders = None
+    requirements: Requirements = None
+    package: Packages = None
+
+    def job(self, conf: dict[str, str]) -> OwnJob:
+        """What engines need, by these options and by ``[tool.conformance]`` of the project.
+
+        Args:
+            conf: Spark settings of the command.
+
+        Raises:
+            WrongUsage: see `conformance.runner.project.own_job`.
+            NotAProject: see `Project.read`.
+        """
+        project = Project.read(Path.cwd())
+        ignored = () if self.allow_code else project.needs_permission()
+        if ignored:
+            typer.echo(f"{PYPROJECT}: {', '.join(ignored)} in {TABLE} need --allow-code, and were left out", err=True)
+        return own_job(
+            project,
+            allow_code=self.allow_code,
+            code=self.code or (),
+            requirements=self.requirements,
+            packages=self.package or (),
+            conf=conf,
+        )
+
+
 def store_name(text: str) -> StoreName:
     """A state store of a repeated ``--state-store``: typer has no lists of literals.
 
@@ -252,7 +315,8 @@ def one_target(spec: str, name: str, *, runs: bool = True) -> tuple[Target, tupl
         typer.BadParameter: it means several.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
-    if len(choice.targets) != 1:
-        raise typer.BadParameter(f"{spec} means {counted(len(choice.targets), 'version')}: name one", param_hint=name)
-    return choice.targets[0], choice.notes
+    return single_target(
+        spec,
+        lambda number: typer.BadParameter(f"{spec} means {counted(number, 'version')}: name one", param_hint=name),
+        runs=runs,
+    )

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.console import print_answer
-from conformance.cli.explain import known_version
-from conformance.cli.options import option
+from conformance.cli.options import known_version, option
 from conformance.core.values import NotAValue, instant_ms
 from conformance.core.versions import SparkVersion
 from conformance.oracle.join_state import JoinInput, KeptUntil, join_state

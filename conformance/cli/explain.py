@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -20,16 +19,17 @@ from conformance.account.explanation import (
     observed_record,
     record,
 )
-from conformance.cli import options, policies
-from conformance.cli.console import print_answer, print_error
-from conformance.cli.options import option
+from conformance.cli import options
+from conformance.cli.console import print_answer, print_error, print_tables
+from conformance.cli.options import known_version, option
 from conformance.core.case import Case
-from conformance.core.versions import NotAVersion, SparkVersion, releases
+from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import not_applicable
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
+from conformance.policies.record import record as policy_record
 from conformance.policies.tables import view
 from conformance.suite import discovery
 
@@ -106,7 +106,8 @@ def explain(
             raise typer.BadParameter("use it alone, or with --spark", param_hint="--results")
         _print_observed(found, results, spark, as_json)
     elif policy is not None or isinstance(found, PolicyCase):
-        policies.show(view(found, policy), as_json=as_json)
+        shown = view(found, policy)
+        print_tables(shown.renderables(), [policy_record(replay) for replay in shown.replays], as_json=as_json)
     elif from_ is not None and to is not None:
         if spark is not None:
             raise typer.BadParameter("use it for one version, --from and --to for two", param_hint="--spark")
@@ -126,34 +127,10 @@ def _print(lines: Iterable[ExplanationLine], record: object, as_json: bool) -> N
 
 def _print_observed(case: Case, results: Path, spark: str | None, as_json: bool) -> None:
     # What reads results is not needed to explain a prediction.
-    from conformance.runner.observe import answer_in
+    from conformance.runner.cases import answer_in
 
     version, observation = answer_in(results, case, spark)
     _print(observed_lines(case, version, observation), observed_record(case, version, observation), as_json)
-
-
-def known_version(text: str | None, option: str) -> SparkVersion:
-    """The release that an option names, by version or line; the newest without one.
-
-    Raises:
-        typer.BadParameter: no known release.
-    """
-    known = releases()
-    if text is None:
-        return known[-1]
-    wanted = text.removeprefix("spark-")
-    for version in reversed(known):
-        if wanted in (str(version), version.line):
-            return version
-    near = get_close_matches(wanted, [*map(str, known), *dict.fromkeys(version.line for version in known)], 2)
-    try:
-        SparkVersion.parse(wanted)
-        why = f"{text!r} is not a known release of Spark"
-    except NotAVersion:
-        why = f"{text!r} is not a version of Spark"
-    suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-    lines = ", ".join(dict.fromkeys(version.line for version in known))
-    raise typer.BadParameter(f"{why}.{suggestion} Known lines: {lines}", param_hint=option)
 
 
 def _predicted(case: Case, version: SparkVersion) -> Prediction:

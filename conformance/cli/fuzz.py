@@ -19,7 +19,7 @@ from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
 from conformance.fuzzing.campaign import Tally
-from conformance.fuzzing.session import (
+from conformance.fuzzing.fuzz_run import (
     BIGGEST_SEED,
     OUTPUT,
     FuzzDisplay,

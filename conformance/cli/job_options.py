@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options
+from conformance.cli.engine_options import OWN_CODE, Needs
 from conformance.cli.options import option
-from conformance.cli.own_code_options import OWN_CODE, Needs
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
+from conformance.own_job.job_run import TrialOptions
 from conformance.own_job.sample import Sample, read_sample, silent
-from conformance.own_job.session import TrialOptions
 from conformance.own_job.trial import MODES
 from reports.results.status import Statement
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from conformance.cli import own_code_options
+from conformance.cli import engine_options
 from conformance.cli.options import option
 from conformance.core.output_file import FileKind, write_file
 
@@ -46,7 +46,7 @@ def new(
     call: Annotated[
         str | None, option("A case on your own function, with its streams. It is not executed.", "MODULE:FUNCTION")
     ] = None,
-    code: own_code_options.Folders = None,
+    code: engine_options.Folders = None,
 ) -> None:
     """Write a valid case to start from.
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from conformance.core.versions import NotAVersion, SparkVersion, named, releases
 
 SELECT_CASES, SELECT_VERSIONS = "Select cases", "Select versions"
 ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
@@ -59,16 +62,41 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
             continue
         hints = get_type_hints(groups[name], include_extras=True)
-        for one in fields(groups[name]):
+        for field in fields(groups[name]):
             parameters.append(
-                inspect.Parameter(one.name, parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+                inspect.Parameter(
+                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+                )
             )
 
     @wraps(command)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{one.name: values.pop(one.name) for one in fields(group)})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+def known_version(text: str | None, option: str) -> SparkVersion:
+    """The release that an option names, by version or line; the newest without one.
+
+    Raises:
+        typer.BadParameter: no known release.
+    """
+    known = releases()
+    if text is None:
+        return known[-1]
+    wanted = text.removeprefix("spark-")
+    if release := named(wanted, known, lambda version: version, lambda version: (str(version),)):
+        return release[0]
+    near = get_close_matches(wanted, [*map(str, known), *dict.fromkeys(version.line for version in known)], 2)
+    try:
+        SparkVersion.parse(wanted)
+        why = f"{text!r} is not a known release of Spark"
+    except NotAVersion:
+        why = f"{text!r} is not a version of Spark"
+    suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
+    lines = ", ".join(dict.fromkeys(version.line for version in known))
+    raise typer.BadParameter(f"{why}.{suggestion} Known lines: {lines}", param_hint=option)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import options
-from conformance.cli.console import errors_console, output_console, print_answer, print_json
+from conformance.cli.console import errors_console, print_answer, print_tables
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
 from conformance.policies.record import record, record_of, record_of_policies
-from conformance.policies.tables import ALL, PolicyView, view
+from conformance.policies.tables import ALL, view
 from conformance.suite import discovery
 
 VIOLATES = 1
-WIDTH = 160
-"""Columns of a table if there is no terminal."""
 
 EXAMPLES = """
 Examples:
@@ -65,31 +61,13 @@ def policies(
     """
     if checked:
         _check(paths, as_json=as_json)
-    elif not paths and as_json:
-        print_json(record_of_policies())
     elif not paths:
-        _console().print(tables.policies())
+        print_tables([tables.policies()], record_of_policies(), as_json=as_json)
     elif len(paths) > 1:
         raise typer.BadParameter("pass one case, or add --check", param_hint="CASE")
     else:
-        show(view(discovery.find(str(paths[0])), policy), as_json=as_json)
-
-
-def show(shown: PolicyView, *, as_json: bool) -> None:
-    """Print what `policies` and `explain --policy` show of a case."""
-    if as_json:
-        print_json([record(reading) for reading in shown.replays])
-        return
-    out = _console()
-    for number, renderable in enumerate(shown.renderables()):
-        if number:
-            out.print()
-        out.print(renderable)
-
-
-def _console() -> Console:
-    # Without a terminal a table is so wide that no cell is broken.
-    return output_console(highlight=False, **({} if sys.stdout.isatty() else {"width": WIDTH}))
+        shown = view(discovery.find(str(paths[0])), policy)
+        print_tables(shown.renderables(), [record(replay) for replay in shown.replays], as_json=as_json)
 
 
 def _check(paths: list[Path] | None, *, as_json: bool) -> None:

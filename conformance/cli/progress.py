@@ -92,6 +92,9 @@ class Bar(EngineListener):
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         self.engine_says(target, introduced(identity, place))
 
+    def started(self, task: CellTask) -> None:
+        pass
+
     def answered(self, *, doing: str = "", loud: str | None = None, style: str = "") -> None:
         """Advance the bar by one answer.
 

@@ -9,13 +9,13 @@ import typer
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console
+from conformance.cli.engine_options import Code
 from conformance.cli.options import grouped, option
-from conformance.cli.own_code_options import Code
 from conformance.cli.progress import EngineLines
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.runner.observe import observation_in, observe
+from conformance.runner.cases import observation_in, observe
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations
 

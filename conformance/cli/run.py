@@ -9,12 +9,13 @@ import typer
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
+from conformance.cli.engine_options import Code
 from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
-from conformance.cli.own_code_options import Code
 from conformance.cli.progress import CaseBar, CaseLines
 from conformance.core.case import Source
+from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
 from conformance.runner.project import Project
-from conformance.runner.session import RunOptions, Witness, plan_run, run_plan
+from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
 
 EXAMPLES = """
@@ -198,10 +199,11 @@ def run(
     )
     errors = errors_console(plan.notes, plan)
     with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
-        outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
+        reuse = run_plan(plan, display)
+    print_reused(reuse, plan.cells, errors)
+    results = Results.read(output)
     console = output_console()
-    show(outcome.results, console)
+    show(results, console)
     if plan.smoke is not None:
         console.print(str(plan.smoke), soft_wrap=True, highlight=False)
-    raise typer.Exit(exit_code(outcome.results))
+    raise typer.Exit(exit_code(results))

@@ -17,8 +17,7 @@ from conformance.cli.console import command_line, errors_console, output_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import Bar
 from conformance.core.wording import counted
-from conformance.runner import soak_session
-from conformance.runner.soak_session import SoakRequest, plan_soak
+from conformance.runner.soak import SoakRequest, plan_soak, run_plan
 from harness.runtimes.storage import StorageUrl
 from reports.terminal.soak import show
 
@@ -102,7 +101,7 @@ def soak(
     )
     errors = errors_console(plan.notes, plan)
     with _Bar(rows, errors) if errors.is_terminal else nullcontext(_Lines()) as watcher:
-        record = soak_session.soak(plan, watcher)
+        record = run_plan(plan, watcher)
     show(record, output_console())
     if record.kills < record.kills_wanted:
         errors.print(

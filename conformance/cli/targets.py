@@ -25,9 +25,9 @@ from harness.environments.pythons import specifier
 from harness.environments.readiness import Readiness
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.targets.catalogue import Targets, UnknownTarget
 from harness.targets.installed import NoPyspark, UnusablePyspark
 from harness.targets.target import Target
+from harness.targets.targets import Targets, UnknownTarget
 
 EXAMPLES = """
 Examples:

@@ -12,15 +12,16 @@ from rich.console import Console
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
+from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.own_code_options import Code
 from conformance.cli.progress import Bar, Lines
 from conformance.judging.handoff_verdict import UpgradeVerdict
-from conformance.runner.upgrade_session import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
+from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
 from harness.targets.upgrade_paths import Policy
 from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
+from reports.results.reading import Results
 from reports.terminal.upgrades import show
 
 EXAMPLES = """
@@ -140,10 +141,11 @@ def upgrade(
     )
     errors = errors_console(plan.notes, plan)
     with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
-        outcome = run_plan(plan, display)
-    print_reused(outcome.reused, plan.cells, outcome.cache_problem, errors)
-    show(outcome.results, output_console())
-    raise typer.Exit(of_upgrades(cell.status for cell in outcome.results.upgrades))
+        reuse = run_plan(plan, display)
+    print_reused(reuse, plan.cells, errors)
+    results = Results.read(output)
+    show(results, output_console())
+    raise typer.Exit(of_upgrades(cell.status for cell in results.upgrades))
 
 
 class _CheckpointLines(Lines):
@@ -158,9 +160,6 @@ class _CheckpointBar(Bar):
 
     def __init__(self, cells: int, console: Console) -> None:
         super().__init__("checkpoints", cells, console)
-
-    def started(self, task: CellTask) -> None:
-        pass
 
     def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
         self.answered(

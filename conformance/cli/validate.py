@@ -17,7 +17,7 @@ from conformance.language import Problem
 from conformance.suite import discovery
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 if TYPE_CHECKING:
     from conformance.oracle.cross_check import CrossCheck, ModelDisagreement

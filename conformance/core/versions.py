@@ -6,15 +6,18 @@ A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
+from typing import TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from conformance.core.data import read_data
+
+T = TypeVar("T")
 
 
 class NotAVersion(ValueError):
@@ -137,3 +140,26 @@ def _release_dates() -> Mapping[SparkVersion, date]:
 def falling_into(versions: VersionRange) -> tuple[SparkVersion, ...]:
     """The known releases in the range, oldest first; asked for every case, of few ranges."""
     return tuple(release for release in releases() if release in versions)
+
+
+def named(
+    text: str, known: Iterable[T], version: Callable[[T], SparkVersion | None], *names: Callable[[T], Iterable[str]]
+) -> tuple[T, ...]:
+    """What a user's text names of what is known: by a name, else, as a line such as ``3.5``, by the newest version of the line.
+
+    Args:
+        text: what the user wrote.
+        known: targets, columns of results, or releases.
+        version: of any of them; None if it has none, so that no line names it.
+        names: of any of them. The first kind of name that matches counts: a column may be labelled with a version that it is not.
+
+    Returns:
+        Nothing if the text is unknown, several if it is ambiguous.
+    """
+    candidates = tuple(known)
+    for names_of in names:
+        if matching := tuple(each for each in candidates if text in names_of(each)):
+            return matching
+    of_line = [(each, number) for each in candidates if (number := version(each)) and number.line == text]
+    newest = max((number for _, number in of_line), default=None)
+    return tuple(each for each, number in of_line if number == newest)

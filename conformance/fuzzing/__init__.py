@@ -1,6 +1,6 @@
 """Generated cases: draw a case, ask several oracles, compare their answers, and shrink and save each discrepancy.
 
-``oracle`` is the protocol: ``model_oracle`` asks the reference model, ``engine_oracle`` a real Spark. ``generation`` draws cases,
+``oracle`` is the protocol, and the reference model behind it; ``fuzz_run`` puts real Sparks behind it. ``generation`` draws cases,
 ``coverage`` finds those that cover something new in the model, and ``comparison`` judges answers and explains differences by rules.
 ``campaign`` is the loop, ``shrinking`` makes a case smaller, and ``case_files`` writes it.
 """

@@ -11,9 +11,8 @@ from itertools import count
 from typing import Any
 
 from conformance.core.case import Case
-from conformance.fuzzing.comparison import AnswerDifference, AnswerJudge, RuleNames
+from conformance.fuzzing.comparison import AnswerDifference, AnswerJudge, Discrepancy, RuleNames
 from conformance.fuzzing.coverage import coverage_of
-from conformance.fuzzing.discrepancy import Discrepancy
 from conformance.fuzzing.generation import Drawing
 from conformance.fuzzing.oracle import Oracle, OracleAnswer
 from conformance.fuzzing.reductions import Written

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from conformance.core.case import Case
 from conformance.core.observation import StepSeen
 from conformance.core.output_file import FileKind, any_content, write_file
-from conformance.fuzzing.comparison import AnswerDifference, NamedAnswer, RuleNames
-from conformance.fuzzing.discrepancy import Discrepancy
+from conformance.fuzzing.comparison import AnswerDifference, Discrepancy, NamedAnswer, RuleNames
 from conformance.judging.rows import OutputSchema
 from conformance.language import case_from
 from conformance.language.printing import inline, printed

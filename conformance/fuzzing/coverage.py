@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from conformance.core.case import Case, Restart
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.model_oracle import cached_prediction
+from conformance.fuzzing.oracle import cached_prediction
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import Rules
 from conformance.oracle.prediction import Prediction

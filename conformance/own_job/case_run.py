@@ -10,11 +10,10 @@ from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.printable import printable
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
-from conformance.runner.engines import Engines
+from conformance.runner.cases import JudgeCases
+from conformance.runner.execution import Engines
 from conformance.runner.project import Project, own_job
-from conformance.runner.resources import STEP_TIMEOUT_S, OptionsClash
-from conformance.runner.run import JudgeCases
-from conformance.runner.session import choose_targets
+from conformance.runner.resources import STEP_TIMEOUT_S, OptionsClash, single_target
 from conformance.suite import discovery
 from harness.runtimes.options import RuntimeOptions
 from harness.runtimes.own_code import OwnCode
@@ -75,9 +74,9 @@ def run_case(
         NotAsExpected: it is not, and ``check`` is set.
         WrongUsage: the case or the version is wrong, or there is none.
     """
-    chosen = choose_targets([spark]).targets
-    if len(chosen) != 1:
-        raise OptionsClash(f"spark={spark!r} names {len(chosen)} versions: a case runs on one")
+    target, _ = single_target(
+        spark, lambda number: OptionsClash(f"spark={spark!r} names {number} versions: a case runs on one")
+    )
     job = own_job(Project.read(Path.cwd()), allow_code=allow_code)
     options = RuntimeOptions(
         own_code=with_folders(job.own_code, code),
@@ -86,7 +85,7 @@ def run_case(
         conf=job.conf,
     )
     with Engines(options, Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)) as engines:
-        result = run_on(engines, _read(case), chosen[0])
+        result = run_on(engines, _read(case), target)
     if check:
         result.raise_unless_as_expected()
     return result
@@ -116,7 +115,7 @@ def run_on(engines: Engines, case: Case, target: Target) -> CaseResult:
 def _read(case: Case | str | Path) -> Case:
     if isinstance(case, Case):
         return case
-    found = discovery.find(str(case))
-    if not isinstance(found, Case):
+    read = discovery.find(str(case))
+    if not isinstance(read, Case):
         raise OptionsClash(f"{case} is a case on a watermark policy, which no Spark runs")
-    return found
+    return read

@@ -18,11 +18,11 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
+from conformance.own_job.job_run import Outcome, TrialOptions, outcomes
 from conformance.own_job.sample import Sample
-from conformance.own_job.session import Outcome, TrialOptions, outcomes
 from conformance.own_job.statements import why
 from conformance.own_job.trial import Job, write_resumption
-from conformance.runner.run_cells import Display
+from conformance.runner.execution import Display
 from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
 from reports.results.checkpoint_status import exit_code, statement
@@ -73,7 +73,7 @@ def resume(
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be read.
         OtherSources: the samples are not of as many streams as it has sources.
-        Interrupted, HarnessError: see `conformance.own_job.session.run_trial`.
+        Interrupted, HarnessError: see `conformance.own_job.job_run.run_trial`.
     """
     files = open_files(where)
     found = read(files)
@@ -84,7 +84,7 @@ def resume(
         copy_detached(files, found, folder / "copy" / "checkpoint")
         case = write_resumption(job, samples, folder)
         task = CellTask(case, (target,), resumes=str(folder / "copy"))
-        (outcome,) = outcomes([task], options, display).outcomes
+        ((outcome, _),) = outcomes([task], options, display).kept
     verdict = resumed_at(1, outcome.observation, reason=outcome.lacking)
     return Resumption(found, target, outcome.observation, verdict, awaiting(found, target.version))
 

@@ -10,10 +10,9 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.verdict import Verdict
-from conformance.own_job.session import Outcome, TrialRun
+from conformance.own_job.job_run import Outcome, TrialRun
 from conformance.own_job.trial import with_expectations
-from conformance.runner.run import JudgeCases
-from conformance.runner.session import cell_record
+from conformance.runner.cases import JudgeCases, cell_record
 from reports.analysis.change import Change, change
 from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import features_of_job

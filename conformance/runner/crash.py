@@ -1,27 +1,56 @@
-"""One case on one engine: run it, record the file operations of a micro-batch, restart it from every image of a crash in it."""
+"""Crashes of cases: record the file operations of a micro-batch, restart the query from every image of a crash in it, keep the records."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from conformance.checkpoints.crash_images import CrashImage, Fault, Recording, crash_images, images_between
 from conformance.checkpoints.file_operations import FolderContent
-from conformance.core.case import Add, Backlog, Case, Restart, Start, Step
+from conformance.core.case import Add, Backlog, Case, Restart, Source, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
+from conformance.core.output_file import OutputFile
+from conformance.core.state_stores import StateStore
+from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, judge_crash
 from conformance.judging.checkpoint_verdict import Restart as Restarted
+from conformance.judging.expected import Steps, expected
+from conformance.runner.execution import Engines
+from conformance.runner.resources import (
+    OptionsClash,
+    SessionOptions,
+    choose_targets,
+    from_topics,
+    interruptible,
+    not_confined,
+    working_folder,
+)
+from conformance.suite import discovery
+from conformance.suite.selection import only_tagged
+from conformance.variants.catalogue import KAFKA
 from harness.engine.alignment import MisalignedBatches, check_alignment
-from harness.engine.engine import Engine, EngineDied, EngineFailed, TooBusy
+from harness.engine.engine import Engine, EngineDied, EngineFailed, EngineNeeds, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
 from harness.engine.protocol import CaseRequest
 from harness.engine.request import broker_for, request_for
 from harness.engine.segments import Segment, join_segments
 from harness.errors import HarnessError
+from harness.scheduling.budget import ENGINE_MEMORY_LIMIT
+from harness.scheduling.cell_run import Limits
+from harness.scheduling.engine_slot import EngineListener
+from harness.targets.target import Target
+from harness.targets.targets import having
+from harness.targets.tuning import tuning
+from reports.results.crash import CRASH_RECORDS, CrashHeader, CrashRecord, CrashRecords
 
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+_MAINTENANCE = "spark.sql.streaming.stateStore.maintenanceInterval"
 ATTEMPTS = 5
 """How often a recording or a restart is tried, on a machine that is too busy for it."""
 
@@ -57,11 +86,11 @@ class CrashPoint:
         """
         if case.trigger != "default":
             raise NoMicroBatch(case, f"its trigger is {case.trigger}; only the default trigger is supported")
-        if any(isinstance(one.action, Restart) for one in case.steps):
+        if any(isinstance(step.action, Restart) for step in case.steps):
             raise NoMicroBatch(case, "it restarts its query; choose a case without a restart")
         # The records of a backlog are sent one after another while micro-batches run, so no topic has them all before a restart.
         arriving = Add if case.topics else Add | Backlog
-        data = [one.number for one in case.steps if isinstance(one.action, arriving)]
+        data = [step.number for step in case.steps if isinstance(step.action, arriving)]
         if step is None:
             if not data:
                 raise NoMicroBatch(case, "no rows arrive in it")
@@ -94,7 +123,7 @@ class Recorded:
 
     def only(self, faults: Collection[Fault]) -> Recorded:
         """The same with the images of these faults; of all if there are none."""
-        return replace(self, images=tuple(one for one in self.images if not faults or one.fault in faults))
+        return replace(self, images=tuple(image for image in self.images if not faults or image.fault in faults))
 
     def with_at_most(self, images: int | None) -> Recorded:
         """The same with only so many images, evenly spread over all; None for all."""
@@ -171,7 +200,7 @@ class Restarts:
         if first is None:
             raise NotRecorded(case.id, f"step {point.step} runs no micro-batch with rows")
         window = recording.window(first, step.batches[-1].id)
-        emitted = {batch.id: batch.behaviour.rows for one in seen[-1].steps for batch in one.batches}
+        emitted = {batch.id: batch.behaviour.rows for step in seen[-1].steps for batch in step.batches}
         return Recorded(
             point,
             tuple(crash_images(recording, window)),
@@ -290,3 +319,171 @@ def _aligned(point: CrashPoint, seen: Observation) -> bool:
     except MisalignedBatches:
         return False
     return True
+
+
+@dataclass(frozen=True)
+class CrashRequest(SessionOptions):
+    """What the user asks of crashes. Nothing is taken from the cache, and working files are not kept."""
+
+    spark: Sequence[str] = ()
+    source: Source = "files"
+    """``kafka``: cases run from topics if they can."""
+    step: int | None = None
+    images: int | None = None
+    """The most images of a micro-batch; None for all."""
+    faults: Sequence[Fault] = ()
+    """Only these; all if empty."""
+
+    @property
+    def store(self) -> StateStore:
+        return StateStore.named(self.state_store or "hdfs")
+
+
+@dataclass(frozen=True)
+class CrashPlan:
+    """What will crash, and where."""
+
+    request: CrashRequest
+    points: tuple[CrashPoint, ...]
+    targets: tuple[Target, ...]
+    notes: tuple[str, ...]
+
+    @cached_property
+    def by_target(self) -> Mapping[str, tuple[CrashPoint, ...]]:
+        """Name of a target → the cases that its version can run."""
+        return {
+            target.name: tuple(
+                point for point in self.points if isinstance(expected(point.case, target.version), Steps)
+            )
+            for target in self.targets
+        }
+
+    @property
+    def recordings(self) -> int:
+        """How many micro-batches are recorded."""
+        return sum(map(len, self.by_target.values()))
+
+    def __str__(self) -> str:
+        names = ", ".join(target.name for target in self.targets)
+        where = f"{names}, state in {self.request.store.name}"
+        return f"{counted(len(self.points), 'case')} on {where}; into {self.request.output}"
+
+
+class CrashWatcher(EngineListener, Protocol):
+    """Follows how crashes go on."""
+
+    def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
+        """The file operations of a micro-batch are recorded; the query will be restarted from so many images."""
+
+    def judged(self, record: CrashRecord) -> None:
+        """A query was restarted from an image."""
+
+
+def plan_crashes(request: CrashRequest) -> CrashPlan:
+    """Choose cases, steps and versions.
+
+    Raises:
+        InvalidCase: a case is invalid.
+        NoMicroBatch: the only case cannot crash.
+        OptionsClash: no case is left, or none has its rows come from a topic.
+        NoSuchStore: no version has the state store.
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    loaded = discovery.load(request.paths or None)
+    loaded.raise_for_problems()
+    cases: Sequence[Case] = only_tagged(loaded.cases, request.tags)
+    if request.source == KAFKA:
+        cases = from_topics(cases)
+    points, left_out = [], 0
+    for case in cases:
+        try:
+            points.append(CrashPoint.of(case, request.step))
+        except NoMicroBatch:
+            if len(cases) == 1:
+                raise
+            left_out += 1
+    choice = choose_targets(request.spark or ["newest"])
+    notes = (*choice.notes, *not_confined(request.runtime, cases))
+    if left_out:
+        notes = (*notes, f"{counted(left_out, 'case')} left out: they restart their query, or no rows arrive.")
+    plan = CrashPlan(request, tuple(points), having(request.store, choice.targets), notes)
+    if not plan.recordings:
+        raise OptionsClash("no case is left: none has rows, keeps its query running, and runs on a chosen version")
+    return plan
+
+
+def run_crashes(plan: CrashPlan, watcher: CrashWatcher) -> CrashRecords:
+    """Record each micro-batch, restart its query from every image, and write what it does.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; what it left is beside the output.
+        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
+        HarnessError: an engine does not start, or the machine records no file operations.
+    """
+    request = plan.request
+    header = CrashHeader(command=request.command)
+    records: list[CrashRecord] = []
+    with ExitStack() as stack:
+        output = stack.enter_context(OutputFile(request.output, CRASH_RECORDS))
+        # What has been judged until an interruption or an error stays beside the place.
+        stack.callback(output.close)
+        stack.enter_context(interruptible(lambda: f"{output.part} has {counted(len(records), 'image')}"))
+        folder = stack.enter_context(working_folder())
+        output.write(header.line)
+        for target in plan.targets:
+            for record in _crashes(plan, target, folder, watcher):
+                output.write(record.line)
+                records.append(record)
+                watcher.judged(record)
+        output.complete()
+    return CrashRecords(header, tuple(records))
+
+
+def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher) -> Iterator[CrashRecord]:
+    """Record all cases in one engine, and restart them in another: only the first writes snapshots in the background.
+
+    Args:
+        folder: for the directories of the queries; checkpoints hold absolute paths, so both engines use the same.
+    """
+    recordings: list[Recorded] = []
+    with _restarts(plan, target, folder, watcher, maintenance="200ms") as restarts:
+        for point in plan.by_target[target.name]:
+            try:
+                recorded = restarts.record(point).only(plan.request.faults).with_at_most(plan.request.images)
+            except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
+                verdict = CheckpointVerdict("no answer", reason=str(error))
+                yield CrashRecord.of(point.case.id, target.name, plan.request.store.name, point.step, None, verdict)
+                continue
+            recordings.append(recorded)
+            watcher.recorded(point, target, len(recorded.images))
+    with _restarts(plan, target, folder, watcher, maintenance="1d") as restarts:
+        for recorded in recordings:
+            for image, verdict in restarts.judged(recorded):
+                point = recorded.point
+                yield CrashRecord.of(point.case.id, target.name, plan.request.store.name, point.step, image, verdict)
+
+
+@contextmanager
+def _restarts(
+    plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatcher, *, maintenance: str
+) -> Iterator[Restarts]:
+    """An engine for restarts. ``maintenance``: how often its state stores write snapshots and remove old files."""
+    request = plan.request
+    topics = any(point.case.topics for point in plan.by_target[target.name])
+    conf = {**as_users_run(target), _MAINTENANCE: maintenance, **request.runtime.conf}
+    limits = Limits(jobs=1, step_timeout=request.concurrency.step_timeout, engine_memory=ENGINE_MEMORY_LIMIT)
+    with Engines(replace(request.runtime, conf=conf), limits, watcher) as engines:
+        slot = engines.slot(target, EngineNeeds(topics=topics))
+        with slot.use():
+            yield Restarts(slot.engine, folder, request.store.conf, limits.step_timeout)
+
+
+def as_users_run(target: Target) -> dict[str, str]:
+    """Settings under which Spark operates on files as it does for its users: the suite's own leave out half of that."""
+    manager = tuning(target.version)[MANAGER]
+    return {
+        MANAGER: manager.replace("FileSystemBased", "FileContextBased"),
+        "spark.conformance.writeChecksums": "true",
+        "spark.conformance.makeDirectories": "false",
+        "spark.conformance.hadoopDefaults": "true",
+    }

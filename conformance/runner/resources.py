@@ -1,20 +1,23 @@
-"""What engines need around them: working files, a runtime, limits; and a clean end when a run is interrupted."""
+"""What plans of runs share: options, chosen targets, limits, working files, a runtime, and a clean end when a run is interrupted."""
 
 from __future__ import annotations
 
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
+from conformance.core.state_stores import Name as StoreName
 from conformance.core.state_stores import StateStore
 from conformance.suite.discovery import shipped
+from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import Runtime
+from harness.environments import readiness
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.options import RuntimeOptions
@@ -22,6 +25,8 @@ from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
+from harness.targets.target import Target
+from harness.targets.targets import Choice, Targets
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
@@ -157,3 +162,70 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
 def _interrupt(*_: object) -> None:
     # Not by raising SIGINT: a process that a shell put in the background ignores that one.
     raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What the user asks of a run, with one version a cell or with two."""
+
+    output: Path
+    """The results file."""
+    command: str
+    """The command line, for the header of the results."""
+    paths: Sequence[Path] = ()
+    """Cases and folders; the suite that ships if empty."""
+    tags: Sequence[str] = ()
+    state_store: StoreName | None = None
+    fresh: bool = False
+    """Whether cached results are ignored."""
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    work: Path | None = None
+    concurrency: Concurrency = field(default_factory=Concurrency)
+
+    @property
+    def store(self) -> StateStore | None:
+        return StateStore.named(self.state_store) if self.state_store else None
+
+
+def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> Choice:
+    """The targets these specs mean, and what the user should know about the choice.
+
+    Args:
+        specs: see `Targets.choose`.
+        spark_home: an unpacked Spark, which ``installed`` means then.
+
+    Raises:
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=readiness.obstacle)
+
+
+def single_target(
+    spec: str, otherwise: Callable[[int], Exception], *, runs: bool = True
+) -> tuple[Target, tuple[str, ...]]:
+    """The only target that a spec means, and what the user should know about the choice.
+
+    Args:
+        spec: see `Targets.choose`.
+        otherwise: what to raise if it means several, by their number.
+        runs: whether the target must be able to run here.
+
+    Raises:
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    choice = choose_targets([spec]) if runs else Targets.load().choose([spec])
+    if len(choice.targets) != 1:
+        raise otherwise(len(choice.targets))
+    return choice.targets[0], choice.notes
+
+
+def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The cases that can have their rows come from topics, so changed, and those that read topics anyway.
+
+    Raises:
+        OptionsClash: there is none.
+    """
+    cases_from_topics = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
+    if not cases_from_topics:
+        raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
+    return cases_from_topics

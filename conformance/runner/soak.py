@@ -1,19 +1,29 @@
-"""Runs a soak and checks every invariant on what it left behind."""
+"""A soak from what the user asked for to its record: choose a version, run the stream, check every invariant on what it left behind."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
 
+from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted
 from conformance.invariants.catalogue import INVARIANTS, Invariant
 from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.settings import ALLOW_MULTIPLE
+from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
 from harness.engine.protocol import Rows
-from harness.soak.engine import SoakEngine
+from harness.runtimes.cluster import Cluster
+from harness.soak.engine import SoakEngine, SoakOptions
 from harness.soak.messages import Ask, InvariantQuery, Late, Stream
 from harness.soak.soak import Soak, SoakRun, Watcher
+from harness.targets.target import Target
+from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
 
 MAX_ROWS = 5
 """The number of rows shown for a broken invariant."""
@@ -95,17 +105,22 @@ def ask(
     """
     questions = (
         InvariantQuery(name="totals", sql=STREAM_TOTALS),
-        *(InvariantQuery(name=f"{one.name}, looked", sql=one.checked_sql) for one in invariants),
-        *(InvariantQuery(name=one.name, sql=one.violations_sql, most=MAX_ROWS) for one in invariants),
+        *(InvariantQuery(name=f"{invariant.name}, looked", sql=invariant.checked_sql) for invariant in invariants),
+        *(InvariantQuery(name=invariant.name, sql=invariant.violations_sql, most=MAX_ROWS) for invariant in invariants),
     )
     request = Ask(folder=folder, stream=of, late=late, questions=questions)
     answers = {word.name: word for word in engine.ask(request) if isinstance(word, Rows)}
-    (found,) = answers["totals"].rows
+    (totals,) = answers["totals"].rows
     verdicts = tuple(
-        judge(one, answers[f"{one.name}, looked"].rows[0][0], answers[one.name].columns, answers[one.name].rows)
-        for one in invariants
+        judge(
+            invariant,
+            answers[f"{invariant.name}, looked"].rows[0][0],
+            answers[invariant.name].columns,
+            answers[invariant.name].rows,
+        )
+        for invariant in invariants
     )
-    return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], found, strict=True))), verdicts
+    return StreamTotals(**dict(zip([field.name for field in fields(StreamTotals)], totals, strict=True))), verdicts
 
 
 def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
@@ -113,3 +128,117 @@ def late_by(version: SparkVersion, conf: Mapping[str, str]) -> Late:
     if conf.get(ALLOW_MULTIPLE) == "false":
         return "own batch"
     return rules_of(version).late_watermark
+
+
+@dataclass(frozen=True)
+class SoakRequest:
+    """What the user asks of a soak."""
+
+    output: Path
+    """The file of its record."""
+    command: str
+    """The command line, for the record."""
+    spark: str = "newest"
+    rows: int = 10_000_000
+    kills: int = 0
+    """How many times the engine is killed."""
+    seed: int | None = None
+    """Determines the rows and the moments of the kills; None for a new one."""
+    partitions: int = 4
+    stall_timeout: float = 600.0
+    """Seconds without progress after which an engine counts as lost."""
+    cluster: Cluster | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables of each engine."""
+    storage: Path | None = None
+    """Folder that the machines of the cluster share."""
+    work: Path | None = None
+
+
+@dataclass(frozen=True)
+class SoakPlan:
+    """What a soak will do."""
+
+    request: SoakRequest
+    target: Target
+    notes: tuple[str, ...]
+    """What the user should know about the choice of the version."""
+    stream: Stream
+
+    def __str__(self) -> str:
+        request = self.request
+        where = f", {request.cluster}" if request.cluster else ""
+        kills = counted(request.kills, "kill")
+        return f"{request.rows:,} rows, seed {self.stream.seed}, {kills}, on {self.target.name}{where}; into {request.output}"
+
+
+def plan_soak(request: SoakRequest) -> SoakPlan:
+    """Choose the version and the stream.
+
+    Raises:
+        OptionsClash: the version or the folder does not fit.
+        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
+    """
+    spark = request.spark
+    target, notes = single_target(
+        spark, lambda number: OptionsClash(f"a soak runs on one version, but --spark {spark} is {number} versions")
+    )
+    if request.work is not None and request.work.is_dir() and any(request.work.iterdir()):
+        raise OptionsClash(f"--work {request.work} is not empty")
+    seed = secrets.randbelow(1 << 31) if request.seed is None else request.seed
+    return SoakPlan(request, target, notes, stream(request.rows, seed, request.partitions))
+
+
+def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
+    """Run a soak and write its record.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; nothing is written.
+        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
+        HarnessError: an engine did not start, or failed without having been killed.
+    """
+    request = plan.request
+    started = datetime.now(UTC)
+    engines: list[SoakEngine] = []
+    with ExitStack() as stack:
+        # What cannot be written is known before millions of rows have run.
+        output = stack.enter_context(OutputFile(request.output, SOAK_RECORD))
+        stack.enter_context(interruptible(lambda: f"{request.output} is not written"))
+        root = stack.enter_context(working_folder(request.work, request.storage))
+        options = SoakOptions(
+            plan.target,
+            root,
+            request.cluster,
+            settings(plan.stream, request.conf),
+            request.variables,
+            request.stall_timeout,
+        )
+
+        def start() -> SoakEngine:
+            engines.append(SoakEngine.start(options, watcher))
+            return engines[-1]
+
+        late = late_by(plan.target.version, request.conf)
+        verdict = run_soak(start, str(root), plan.stream, request.kills, late, watcher)
+        identity = engines[0].identity
+        record = SoakRecord(
+            command=request.command,
+            started=started,
+            target=plan.target.name,
+            spark=identity.spark,
+            java=identity.java,
+            master=str(request.cluster) if request.cluster else None,
+            rows=request.rows,
+            seed=plan.stream.seed,
+            kills_wanted=request.kills,
+            kills=verdict.run.kills,
+            seconds=verdict.run.seconds,
+            arrived=verdict.totals.arrived,
+            counted=verdict.totals.counted,
+            late=verdict.totals.late,
+            in_state=verdict.totals.in_state,
+            laws=tuple(map(InvariantRecord.of, verdict.invariants)),
+        )
+        output.write(record.text)
+    return record

@@ -85,11 +85,13 @@ class DriverEngine:
         except EngineFailed as error:
             error.steps, error.emitted = tuple(steps), tuple(emitted)
             raise
+        else:
+            with self._counting:
+                self._answered += 1
+            return seen
         finally:
             with self._counting:
                 self._running -= 1
-        self._answered += 1
-        return seen
 
     def _follow(
         self,

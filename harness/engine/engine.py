@@ -32,6 +32,28 @@ class EngineLocation:
         return " ".join(filter(None, (self.runtime, self.image, self.master)))
 
 
+@dataclass(frozen=True)
+class EngineNeeds:
+    """What cases need of their engine beyond their target."""
+
+    topics: bool = False
+    """Whether some of them read topics of Kafka."""
+    real_time: bool = False
+    """Whether they are real-time queries, whose tasks run all at once."""
+
+    @classmethod
+    def of(cls, case: Case, target: Target) -> EngineNeeds:
+        return cls(bool(case.topics), case.runs_in_real_time(target.version))
+
+    def cover(self, others: EngineNeeds) -> bool:
+        """Whether an engine that was started for these needs runs cases with the others, too."""
+        return self.real_time == others.real_time and (self.topics or not others.topics)
+
+
+NOTHING_ELSE = EngineNeeds()
+"""The needs of most cases: any engine of the target runs them."""
+
+
 class Engine(Protocol):
     """A running Spark with our driver inside; it runs many cases, one after another or side by side."""
 
@@ -90,15 +112,13 @@ class Runtime(Protocol):
         None if that is unknown, or nothing is installed yet.
         """
 
-    def start(
-        self, target: Target, *, on_progress: ProgressCallback, topics: bool = False, real_time: bool = False
-    ) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
         """Start an engine of the target, installing what is missing.
 
         Args:
             target: the Spark.
-            on_progress: is told what takes long.
-            topics: whether some of its cases read topics of Kafka.
+            on_progress: is called with a line about what takes long.
+            needs: what its cases need; a runtime that cannot give it says so in ``unsupported``.
 
         Raises:
             HarnessError: this machine cannot run it; the error says why and what to do.

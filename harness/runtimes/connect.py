@@ -12,7 +12,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.redaction import without_secrets
 from conformance.core.versions import NotAVersion, SparkVersion
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineLocation, EngineNotStarted
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
 from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans, repartitions_its_state
 from harness.engine.segments import kills_its_engine
@@ -165,8 +165,7 @@ class ConnectRuntime:
         target: Target,
         *,
         on_progress: ProgressCallback,
-        topics: bool = False,  # noqa: ARG002
-        real_time: bool = False,  # noqa: ARG002
+        needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
     ) -> Engine:
         if not target.connect:
             raise NoConnect(target)
@@ -208,3 +207,29 @@ def _number(spark: str) -> SparkVersion | str:
         return SparkVersion.parse(spark)
     except NotAVersion:
         return spark
+
+
+@dataclass(frozen=True, eq=False)
+class BesideConnect:
+    """Two runtimes that see the same files: targets that are ``through_connect`` use the second, all others the first."""
+
+    classic: Runtime
+    connect: Runtime
+
+    name = "local"
+
+    def unsupported(self, case: Case, target: Target) -> str | None:
+        return self._of(target).unsupported(case, target)
+
+    def fingerprint(self, target: Target) -> str | None:
+        return self._of(target).fingerprint(target)
+
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
+        return self._of(target).start(target, on_progress=on_progress, needs=needs)
+
+    def close(self) -> None:
+        self.classic.close()
+        self.connect.close()
+
+    def _of(self, target: Target) -> Runtime:
+        return self.connect if target.through_connect else self.classic

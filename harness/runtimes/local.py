@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.core.case import Case
 from conformance.core.redaction import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineLocation
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds
 from harness.engine.subprocess_transport import SubprocessTransport
 from harness.environments.class_archive import ClassArchive, Recording, use, write
 from harness.environments.environment import Environment
@@ -80,20 +80,18 @@ class LocalRuntime:
         build = [environment.root.name, environment.python_version, environment.java_version]
         return json.dumps([self.name, *build, {**self._tuning(target), **self.conf, **self._jars(target)}])
 
-    def start(
-        self, target: Target, *, on_progress: ProgressCallback, topics: bool = False, real_time: bool = False
-    ) -> Engine:
+    def start(self, target: Target, *, on_progress: ProgressCallback, needs: EngineNeeds = NOTHING_ELSE) -> Engine:
         if self.cluster is not None:
             self.cluster.check()
         environment = prepare(with_requirements(target, self.requirements), on_progress=on_progress)
-        kafka = self._access(target, environment, on_progress) if topics else None
+        kafka = self._access(target, environment, on_progress) if needs.topics else None
         of_kafka = kafka.settings if isinstance(kafka, KafkaAccess) else {}
         work = program.stage(target, self.root, "driver")
         on_progress(f"{target.name}: starting")
         cluster = self.cluster.settings(str(work)) if self.cluster else {}
         settings = {**self._tuning(target), **cluster, **self._modules(work), **self.conf, **self._jars(target)}
         settings |= of_kafka
-        if real_time:
+        if needs.real_time:
             settings |= _MANY_TASKS
         recording = self._archive_classes(environment, settings, own_jars=bool(self.packages or of_kafka))
         try:

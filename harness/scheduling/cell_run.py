@@ -66,7 +66,7 @@ class CellRun:
     failure: str | None
     """Why the harness has no answer; None if it has one."""
     runnable: bool
-    """False if no runtime can carry out the case yet; ``failure`` names the construct."""
+    """False if the case was not tried, because it needs ``--allow-code``; ``failure`` says where and why."""
     seconds: float
     """How long it took; with a cut, without the steps before it, unless those failed."""
     reused: bool = False

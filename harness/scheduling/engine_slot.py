@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from conformance.core.observation import Identity
-from harness.engine.engine import Engine, EngineLocation, Runtime
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, Runtime
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.target import Target
@@ -47,8 +47,7 @@ class EngineSlot:
     Args:
         width: how many users the engine may have at once; fewer if its cluster has fewer slots.
         memory_limit: bytes above which an engine is replaced as soon as it has no users; None for no limit.
-        topics: whether some of its cases read topics of Kafka.
-        real_time: whether its cases are real-time queries, which need many tasks at once.
+        needs: what its cases need of it.
     """
 
     def __init__(
@@ -59,12 +58,10 @@ class EngineSlot:
         *,
         width: int = 1,
         memory_limit: int | None = None,
-        topics: bool = False,
-        real_time: bool = False,
+        needs: EngineNeeds = NOTHING_ELSE,
     ) -> None:
         self.target = target
-        self.topics = topics
-        self.real_time = real_time
+        self.needs = needs
         self._runtime = runtime
         self._listener = listener
         self._max_width = width
@@ -128,8 +125,7 @@ class EngineSlot:
                     self._engine = self._runtime.start(
                         self.target,
                         on_progress=self._progress_callback(),
-                        topics=self.topics,
-                        real_time=self.real_time,
+                        needs=self.needs,
                     )
                 except HarnessError as error:
                     self._start_error = error

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from conformance.core.observation import Observation
 from conformance.suite.running_time import estimated_batches
-from harness.engine.engine import Runtime
+from harness.engine.engine import EngineNeeds, Runtime
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.cell_run import (
     CellRun,
@@ -125,7 +125,7 @@ class Scheduler:
         self._stopping.set()
         self._engines.close()
 
-    def _new_slot(self, target: Target, topics: bool, real_time: bool) -> EngineSlot:
+    def _new_slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
         limits = self._limits
         return EngineSlot(
             self._runtime,
@@ -133,8 +133,7 @@ class Scheduler:
             self._listener,
             width=max(limits.side_by_side, limits.most_side_by_side),
             memory_limit=limits.engine_memory,
-            topics=topics,
-            real_time=real_time,
+            needs=needs,
         )
 
     def _work(self) -> None:
@@ -205,7 +204,7 @@ class _Engines:
         self,
         queues: Mapping[SlotKey, Sequence[Batch]],
         limits: Limits,
-        new_slot: Callable[[Target, bool, bool], EngineSlot],
+        new_slot: Callable[[Target, EngineNeeds], EngineSlot],
         stopping: threading.Event,
     ) -> None:
         self._waiting = {slot: deque(batches) for slot, batches in queues.items()}
@@ -221,7 +220,9 @@ class _Engines:
             if batch.first.case.topics
             for slot, _ in batch.uses()
         }
-        self._slots = {slot: new_slot(target, slot in topics, slot.real_time) for slot, target in dict(uses).items()}
+        self._slots = {
+            slot: new_slot(target, EngineNeeds(slot in topics, slot.real_time)) for slot, target in dict(uses).items()
+        }
         self._discarded: list[str] = []
         self._changed = threading.Condition()
 
@@ -267,8 +268,8 @@ class _Engines:
 
     def take_discarded(self) -> tuple[str, ...]:
         with self._changed:
-            found, self._discarded = tuple(self._discarded), []
-        return found
+            directories, self._discarded = tuple(self._discarded), []
+        return directories
 
     def close(self) -> None:
         """End all engines, and all cells that wait for one."""
@@ -290,7 +291,7 @@ class _Engines:
         if slot.for_kills:
             return 1
         limits, slots = self._limits, self._waiting.keys() | self._starting.keys()
-        kills = sum(one.for_kills for one in slots)
+        kills = sum(slot.for_kills for slot in slots)
         engines = max(1, min(limits.jobs, len(slots)) - kills)
         places = limits.jobs * limits.side_by_side - kills
         return max(limits.side_by_side, min(limits.most_side_by_side, places // engines))

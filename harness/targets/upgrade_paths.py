@@ -7,8 +7,8 @@ from itertools import pairwise, permutations, product
 from typing import Any, Literal, TypeAlias, get_args
 
 from conformance.core.data import read_data
-from harness.targets.catalogue import Obstacle, Targets, runs_anywhere
 from harness.targets.target import Target
+from harness.targets.targets import Obstacle, Targets, runs_anywhere
 
 Policy: TypeAlias = Literal["neighbours", "lts", "all"]
 POLICIES: tuple[str, ...] = get_args(Policy)

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case, Strength
 from conformance.core.errors import WrongUsage
 from conformance.core.output_file import LOOKED_AT, FileKind
+from conformance.core.versions import named
 from conformance.core.wording import counted
 from conformance.language.node import Entries, Items, Node, Scalar
 from conformance.language.problem import InvalidCase, Report
@@ -371,10 +372,9 @@ def find(results: Results, asked: str) -> Target:
     """
     targets = results.header.targets
     # A labelled target may have the same version number as Apache's release.
-    exact = [target for target in targets if asked in (target.name, target.title)] or [
-        target for target in targets if asked == target.spark
-    ]
-    found = exact or _newest([target for target in targets if target.version and target.version.line == asked])
+    found = named(
+        asked, targets, lambda each: each.version, lambda each: (each.name, each.title), lambda each: (each.spark,)
+    )
     if len(found) != 1:
         where = ", ".join(path.name for path in results.paths) or "the results"
         have = "has" if len(results.paths) == 1 else "have"
@@ -416,8 +416,3 @@ class _Earlier:
             old is not None and old.case_digest == new.case_digest and same_behaviour(old, new)
             for old, new in zip(then, (change.before, change.after), strict=True)
         )
-
-
-def _newest(targets: Sequence[Target]) -> list[Target]:
-    newest = max((version for target in targets if (version := target.version)), default=None)
-    return [target for target in targets if target.version == newest]

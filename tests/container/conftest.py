@@ -13,7 +13,7 @@ import pytest
 
 from harness.runtimes.containers.daemon import NoDaemon, connect
 from harness.runtimes.containers.images import built
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.support.foreground import in_the_foreground
 
 ROOT = Path(__file__).parents[2]

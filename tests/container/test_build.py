@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from harness.runtimes.containers.builder import BuildFailed, build
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 TAG = "watermark-conformance/test:built"
 

@@ -15,7 +15,7 @@ from harness.runtimes.containers import leftovers
 from harness.runtimes.containers.confinement import WORK, Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.container.conftest import ROOT, SMOKE
 from tests.support.effort import full_run_only
 

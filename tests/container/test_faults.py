@@ -15,7 +15,7 @@ from harness.progress import ignore_progress
 from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.container.conftest import ROOT, SMOKE, of, running_container
 from tests.support.effort import full_run_only
@@ -159,7 +159,7 @@ def test_a_container_without_memory(conformance, spark_35):
 
 @full_run_only
 def test_a_driver_that_stops_answering(conformance, daemon, spark_35, tmp_path):
-    """A minute of waiting. That a silent engine is ended, test_self_test shows; that a lost container is replaced, the tests above."""
+    """A minute of waiting. That a silent engine is ended, test_cases shows; that a lost container is replaced, the tests above."""
     image = f"3.5.9={spark_35}"
     arguments = ("run", *FEW, "--spark", "3.5.9", "--runtime", "container", "--image", image)
     run = conformance.start(*arguments, "--step-timeout", "60", "--side-by-side", "1")

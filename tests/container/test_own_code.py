@@ -3,7 +3,7 @@
 from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.engine.own_job import check_own_job, own_job
 from tests.support.effort import full_run_only
 

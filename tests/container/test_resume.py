@@ -17,7 +17,7 @@ from harness.runtimes.containers.confinement import Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.container.conftest import ROOT
 from tests.support.effort import sample
 

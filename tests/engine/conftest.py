@@ -9,7 +9,7 @@ import pytest
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.engine.hdfs import Hdfs
 from tests.engine.here import digests
 from tests.engine.standalone import Standalone

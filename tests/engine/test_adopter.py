@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from harness.environments import provision
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.support.effort import full_run_only
 from tests.support.transcript import File, transcript

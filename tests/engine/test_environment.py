@@ -11,8 +11,8 @@ import pytest
 from harness.environments import java as javas
 from harness.environments import provision
 from harness.environments.environment import Environment
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 from tests.support.effort import full_run_only
 
 _COUNT = """\

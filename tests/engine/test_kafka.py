@@ -12,7 +12,7 @@ from harness.environments import readiness
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.kafka_broker import OwnBroker
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.typed import ROOT, conformance
 from tests.support.effort import sample
@@ -24,7 +24,7 @@ import sys, time
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.kafka_broker import OwnBroker
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 (target,) = Targets.load().select([sys.argv[1]])
 broker = OwnBroker(prepare(target), ignore_progress)
 print(broker._folder, broker._guard.pid, flush=True)

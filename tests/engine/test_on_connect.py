@@ -13,7 +13,7 @@ from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersion, client_of
 from harness.runtimes.storage import StorageUrl
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.here import digests, first_of_each_family
 from tests.engine.maven import jar

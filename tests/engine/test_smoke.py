@@ -12,7 +12,7 @@ from conformance.suite import discovery
 from conformance.suite.selection import SMOKE, only_tagged
 from harness.engine.segments import kills_its_engine
 from harness.environments import readiness
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.typed import conformance
 from tests.engine.watched import watched

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.environments import readiness
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 CASES = Path(__file__).parents[2] / "cases"
 (TARGET,) = Targets.load().select(["2.4"])

@@ -13,8 +13,7 @@ from conformance.fuzzing.comparison import (
     named_answers,
     rules_between,
 )
-from conformance.fuzzing.model_oracle import cached_prediction
-from conformance.fuzzing.oracle import Oracle, OracleAnswer
+from conformance.fuzzing.oracle import Oracle, OracleAnswer, cached_prediction
 from conformance.model.errors import Unpredictable
 
 

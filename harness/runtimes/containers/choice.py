@@ -14,7 +14,7 @@ from conformance.language.node import Entries, entries_of
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.shape import Json, Text
 from conformance.language.source import read_yaml
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 EVERY = "all"
 """The name for an image of every target; its reference then contains ``{spark}``."""

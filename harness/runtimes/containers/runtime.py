@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.core.case import Case
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import Engine, EngineDied, EngineLocation, EngineNotStarted
+from harness.engine.engine import NOTHING_ELSE, Engine, EngineDied, EngineLocation, EngineNeeds, EngineNotStarted
 from harness.engine.protocol import FailureReason
 from harness.environments.pythons import specifier
 from harness.errors import HarnessError
@@ -94,8 +94,7 @@ class ContainerRuntime:
         target: Target,
         *,
         on_progress: ProgressCallback,
-        topics: bool = False,  # noqa: ARG002
-        real_time: bool = False,  # noqa: ARG002
+        needs: EngineNeeds = NOTHING_ELSE,  # noqa: ARG002
     ) -> Engine:
         image = self._images.get(target, self._client, on_progress)
         account = self._account(image, target)

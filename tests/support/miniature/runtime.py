@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import EngineLocation
+from harness.engine.engine import NOTHING_ELSE, EngineLocation
 from harness.engine.subprocess_transport import SubprocessTransport
 
 PROGRAM = Path(__file__).with_name("engine.py")
@@ -29,7 +29,7 @@ class MiniatureRuntime:
     def fingerprint(self, target):
         return self._fingerprint
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         self.started += 1
         mode = "right" if self._only_first and self.started > 1 else self._mode
         on_progress(f"{target.name}: starting")

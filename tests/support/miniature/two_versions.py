@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.core.versions import SparkVersion
 from harness.engine.driver_engine import DriverEngine
-from harness.engine.engine import EngineLocation
+from harness.engine.engine import NOTHING_ELSE, EngineLocation
 from harness.engine.subprocess_transport import SubprocessTransport
 from tests.support.miniature.runtime import PROGRAM
 from tests.support.miniature.target import SPARK_359
@@ -32,7 +32,7 @@ class TwoVersions:
     def fingerprint(self, target):
         return f"miniature {target.name}" if self._reusable else None
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         self.started.append(target.name)
         work = self.root / f"{target.name}-{len(self.started)}"
         work.mkdir()

@@ -4,8 +4,10 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from inspect import getdoc
+from pathlib import Path
 
 import pytest
 import typer
@@ -171,3 +173,11 @@ def test_a_fault_that_is_none_is_named_with_those_that_there_are():
     done = CliRunner().invoke(app, ["crash", "cases/late-drops/window-still-open.yaml", "--fault", "torm"])
     assert done.exit_code == 2
     assert "'torm' is not one of killed, torn, empty, lost, unsynced, failed, late, stale" in done.output
+
+
+def test_the_contract_that_keeps_commands_apart_names_all_of_them():
+    contracts = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    (apart,) = [contract for contract in contracts if contract["type"] == "independence"]
+    assert {*apart["modules"]} == {f"conformance.cli.{listed.module}" for listed in commands.COMMANDS.values()}

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from conformance.cli.main import app
 from conformance.runner import resources
 from conformance.suite import discovery
+from harness.engine.engine import NOTHING_ELSE
 from harness.engine.request import request_for
 from harness.scheduling import cell_run
 from reports.results.reading import Results
@@ -39,9 +40,9 @@ class Here:
         self.options = options
 
         class Counted(MiniatureRuntime):
-            def start(self, target, *, on_progress, topics=False, real_time=False):
+            def start(self, target, *, on_progress, needs=NOTHING_ELSE):
                 here.started += 1
-                return super().start(target, on_progress=on_progress, topics=topics, real_time=real_time)
+                return super().start(target, on_progress=on_progress, needs=needs)
 
         return Counted(self.folder, "right", fingerprint="an engine")
 

@@ -19,10 +19,10 @@ from conformance.cli import targets as command
 from conformance.core.versions import SparkVersion
 from harness.environments import provision
 from harness.environments.provision import prepare
-from harness.targets import catalogue
-from harness.targets.catalogue import Targets
+from harness.targets import targets as all_targets
 from harness.targets.installed import NoPyspark
 from harness.targets.target import JavaRequirement
+from harness.targets.targets import Targets
 from tests.support.environments import TARGET, FakeInstaller
 
 Run = Callable[..., Result]
@@ -37,12 +37,12 @@ def run(with_java: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.delenv(name, raising=False)
     for name, value in with_java.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(catalogue.Targets, "load", classmethod(lambda cls: cls((OLDER, TARGET, NEWER))))
+    monkeypatch.setattr(all_targets.Targets, "load", classmethod(lambda cls: cls((OLDER, TARGET, NEWER))))
 
     def none(_: Targets) -> None:
         raise NoPyspark
 
-    monkeypatch.setattr(catalogue.Targets, "installed", none)
+    monkeypatch.setattr(all_targets.Targets, "installed", none)
     return lambda *arguments: CliRunner().invoke(command.app, arguments)
 
 

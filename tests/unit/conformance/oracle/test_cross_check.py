@@ -10,7 +10,7 @@ from conformance.core.query import PYTHON_STATE
 from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import cross_check
 from conformance.oracle.prediction import predict
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.support.effort import FULL
 from tests.support.whole_suite import whole_suite
 

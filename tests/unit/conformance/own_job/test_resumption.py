@@ -10,7 +10,7 @@ from conformance.core.observation import ErrorSeen, Observation, OwnCodeError
 from conformance.core.versions import VersionRange
 from conformance.judging.checkpoint_verdict import resumed_at
 from conformance.own_job.resumption import Resumption, record, statements
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.support.observations import COLUMNS, batch, step, window
 
 CHECKPOINT = Checkpoint("/data/orders", None, None, None, (), 0)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job import session
+from conformance.own_job.job_run import TrialOptions, run_trial
 from conformance.own_job.sample import read_sample
-from conformance.own_job.session import TrialOptions, run_trial
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import judge_job
+from conformance.runner import execution
 from harness.runtimes.options import RuntimeOptions
 from reports.html.standalone_page import write_verdict
 from reports.results.reading import Results
@@ -40,7 +40,7 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         def opened(options, work=None):
             yield runtime
 
-        monkeypatch.setattr(session, "open_runtime", opened)
+        monkeypatch.setattr(execution, "open_runtime", opened)
         sample = tmp_path / "events.jsonl"
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
         case = write_trial(Job("jobs:build"), [read_sample("events", sample)], tmp_path)

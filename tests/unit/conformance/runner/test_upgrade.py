@@ -15,8 +15,8 @@ from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, cuts, handoffs
 from conformance.runner import resources
-from conformance.runner.run_cells import run_cells
-from conformance.runner.upgrade_session import JudgeUpgrades, handoff_cells
+from conformance.runner.execution import run_cells
+from conformance.runner.upgrade import JudgeUpgrades, handoff_cells
 from conformance.suite import discovery
 from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import Limits
@@ -109,7 +109,7 @@ def test_lost_state_violates(tmp_path):
     assert "expected, not emitted" in "\n".join(finding.describe() for finding in verdict.findings)
 
 
-def test_cached_answers_of_two_engines_are_reused(tmp_path):
+def test_execution_of_two_engines_are_reused(tmp_path):
     case = case_with(tmp_path)
     pairs, limits = [(OLD, NEW), (NEW, OLD)], Limits(jobs=1, step_timeout=60.0, side_by_side=2)
     ran, reused, asked = [], [], 0

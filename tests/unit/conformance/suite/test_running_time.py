@@ -1,6 +1,6 @@
 """The order in which an engine gets its cases."""
 
-from conformance.runner.run import cells_of
+from conformance.runner.cases import cells_of
 from conformance.suite.running_time import estimated_batches
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.scheduler import queues

@@ -14,13 +14,13 @@ from conformance.language import InvalidCase, read_case
 from conformance.language.variant_names import DESCRIPTIONS
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
-from conformance.runner.run import JudgeCases
+from conformance.runner.cases import JudgeCases
 from conformance.suite import discovery
 from conformance.variants.catalogue import NoSuchVariant, variants, varied
 from conformance.variants.shifted_epoch import SHIFT_MS
 from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from reports.results.records import Cell
 from tests.support.whole_suite import whole_suite
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH
+from harness.engine.driver_engine import ANSWERED_BEFORE_FINISH, DriverEngine
 from harness.engine.engine import DriverFailed, EngineDied, EngineNotStarted, ProtocolBroken, StepTimedOut, TooBusy
 from harness.engine.protocol import CaseRequest, FailureReason
 from harness.engine.transport import bounded_lines
@@ -71,6 +71,29 @@ def test_a_right_engine_gives_an_observation(start):
 def test_the_same_engine_runs_many_cases(start):
     engine = start("right")
     assert observe(engine).behaviour_digest == observe(engine).behaviour_digest
+
+
+class HoldsItsLock(DriverEngine):
+    """Notes at each change of its numbers of cases whether it holds the lock for them."""
+
+    @property
+    def _answered(self):
+        return self.__dict__["_answered"]
+
+    @_answered.setter
+    def _answered(self, number):
+        self.held.append(self._counting.locked())
+        self.__dict__["_answered"] = number
+
+
+def test_answered_cases_are_counted_inside_the_lock(start):
+    """Threads observe side by side; the count decides whether the engine's classes are kept."""
+    engine = start("right")
+    engine.held, engine.__class__ = [], HoldsItsLock
+    observe(engine)
+    observe(engine)
+    assert engine.held == [True, True]
+    assert engine._answered == 2
 
 
 def test_an_engine_that_dies_says_at_which_step_how_and_its_last_words(start):

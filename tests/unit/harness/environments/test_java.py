@@ -10,8 +10,8 @@ import pytest
 from harness.environments import java as javas
 from harness.environments import readiness
 from harness.environments.java import BadJavaOptions, NoSuchJava
-from harness.targets.catalogue import Targets
 from harness.targets.target import JavaRequirement
+from harness.targets.targets import Targets
 from tests.support import environments as fakes
 
 SPARK_3 = JavaRequirement(majors=(8, 11, 17))

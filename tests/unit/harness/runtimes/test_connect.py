@@ -1,13 +1,18 @@
-"""Addresses of Connect servers, what is secret in them, and what such engines lack."""
+"""Addresses of Connect servers, what is secret in them, what such engines lack, and which targets have their engines elsewhere."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
+from harness.engine.engine import NOTHING_ELSE
 from harness.progress import ignore_progress
-from harness.runtimes.connect import ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
+from harness.runtimes.connect import BesideConnect, ConnectRuntime, Endpoint, NoConnect, NotAnEndpoint
+from harness.runtimes.local import LocalRuntime
+from harness.runtimes.options import RuntimeOptions, runtime
 from harness.runtimes.storage import StorageUrl
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
+from tests.support.miniature.target import SPARK_359
 from tests.support.whole_suite import whole_suite
 
 OPEN = "sc://localhost:15002"
@@ -71,3 +76,48 @@ def test_connect_is_not_available_before_3_5(tmp_path):
 def test_any_release_may_be_at_an_endpoint():
     (target,) = Targets.load().select(["4.0.0"])
     assert (str(target.version), target.python) == ("4.0.0", Targets.load().select(["4.0"])[0].python)
+
+
+CONNECTED = replace(SPARK_359, through_connect=True)
+
+
+class Named:
+    def __init__(self, name):
+        self.name, self.started, self.closed = name, [], False
+
+    def unsupported(self, case, target):
+        return f"{case} not on {self.name}"
+
+    def fingerprint(self, target):
+        return self.name
+
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+        self.started.append(target.name)
+        return self.name
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_target_is_asked_where_it_runs():
+    here, there = Named("local"), Named("connect")
+    both = BesideConnect(here, there)
+    for target, one in ((SPARK_359, here), (CONNECTED, there)):
+        assert both.start(target, on_progress=print) == one.name
+        assert both.fingerprint(target) == one.name
+        assert both.unsupported("it", target) == f"it not on {one.name}"
+        assert one.started == [target.name]
+    both.close()
+    assert here.closed
+    assert there.closed
+
+
+def test_both_have_one_folder(tmp_path):
+    options = RuntimeOptions(endpoint=Endpoint.parse("sc://localhost"), beside_connect=True)
+    both = runtime(options, tmp_path, keep=False)
+    assert isinstance(both, BesideConnect)
+    assert isinstance(both.classic, LocalRuntime)
+    assert isinstance(both.connect, ConnectRuntime)
+    assert both.classic.root == both.connect.root == tmp_path
+    assert options.uses_java_here
+    assert isinstance(runtime(replace(options, beside_connect=False), tmp_path, keep=False), ConnectRuntime)

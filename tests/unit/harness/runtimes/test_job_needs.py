@@ -18,7 +18,7 @@ from harness.runtimes.job_needs import (
 )
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import OwnCode
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from harness.targets.tuning import tuning
 
 V359, V430 = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")

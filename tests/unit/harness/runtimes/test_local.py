@@ -9,7 +9,7 @@ from harness.environments.class_archive import ClassArchive
 from harness.environments.environment import Environment
 from harness.runtimes import local, program
 from harness.runtimes.local import LocalRuntime
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from harness.targets.tuning import tuning
 
 (TARGET,) = Targets.load().select(["3.5.9"])

@@ -12,7 +12,7 @@ from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import NoSuchFolder, OwnCode, modules, worker_settings
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 from tests.support.observations import case
 
 

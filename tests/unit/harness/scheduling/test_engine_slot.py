@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from conformance.core.observation import Identity
-from harness.engine.engine import EngineLocation
+from harness.engine.engine import NOTHING_ELSE, EngineLocation
 from harness.errors import HarnessError
 from harness.scheduling.engine_slot import EngineSlot, SlotClosed
 from tests.support.miniature.target import SPARK_359
@@ -35,7 +35,7 @@ class IdleRuntime:
         self.memory = memory
         self.slots = slots
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         self.engines.append(Idle(self.memory, self.slots))
         return self.engines[-1]
 
@@ -44,7 +44,7 @@ class NoRuntime:
     name = "none"
     asked = 0
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
         self.asked += 1
         raise HarnessError("there is no Java here")
 

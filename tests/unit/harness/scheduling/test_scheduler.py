@@ -10,7 +10,7 @@ from conformance.core.case import NeedsCode
 from conformance.core.query import Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
-from harness.engine.engine import EngineDied
+from harness.engine.engine import NOTHING_ELSE, EngineDied
 from harness.scheduling.cell_run import CellTask, Limits, completed, run_cell
 from harness.scheduling.engine_slot import EngineSlot
 from harness.scheduling.scheduler import Scheduler
@@ -48,10 +48,10 @@ class Counting(MiniatureRuntime):
         self._together = together
         self._enough = threading.Event()
 
-    def start(self, target, *, on_progress, topics=False, real_time=False):
-        engine = super().start(target, on_progress=on_progress, topics=topics, real_time=real_time)
+    def start(self, target, *, on_progress, needs=NOTHING_ELSE):
+        engine = super().start(target, on_progress=on_progress, needs=needs)
         self.engines.append(engine)
-        self.in_real_time.append(real_time)
+        self.in_real_time.append(needs.real_time)
         if len(self.engines) >= self._together:
             self._enough.set()
         assert self._enough.wait(60)

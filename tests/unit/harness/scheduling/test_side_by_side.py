@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import JudgeCases, cells_of
-from conformance.runner.run_cells import run_cells
+from conformance.runner.cases import JudgeCases, cells_of
+from conformance.runner.execution import run_cells
 from conformance.suite import discovery
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
-from tests.unit.conformance.runner.test_self_test import Recorder
+from tests.unit.conformance.runner.test_cases import Recorder
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
 

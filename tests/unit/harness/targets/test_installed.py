@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from harness.targets import installed
-from harness.targets.catalogue import Targets
 from harness.targets.installed import NoPyspark, NotASpark, UnusablePyspark
+from harness.targets.targets import Targets
 
 
 def _package(folder: Path, version: str, *, jars: bool = True) -> Path:

@@ -1,6 +1,6 @@
 """What state functions over pandas frames need is installed where such functions exist, and nowhere else."""
 
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 
 def test_pandas_and_pyarrow_from_the_version_that_can_use_them():

@@ -9,10 +9,10 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from conformance.core.versions import SparkVersion
-from harness.targets import catalogue as catalogue
-from harness.targets.catalogue import NothingRuns, Targets, UnknownTarget
+from harness.targets import targets as all_targets
 from harness.targets.installed import InstalledSpark
 from harness.targets.target import JavaRequirement, Target
+from harness.targets.targets import NothingRuns, Targets, UnknownTarget
 
 TARGETS = Targets(
     tuple(
@@ -143,7 +143,7 @@ def test_the_installed_target_needs_what_its_line_or_the_nearest_needs(
     version: str, name: str, java: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = InstalledSpark(version, Path("/site/pyspark"), Path("/site/pyspark"))
-    monkeypatch.setattr(catalogue.installed, "find", lambda: found)
+    monkeypatch.setattr(all_targets.installed, "find", lambda: found)
     (target,) = TARGETS.select(["installed"])
     assert target.name == name
     assert target.java.majors == (java,)
@@ -153,5 +153,5 @@ def test_the_installed_target_needs_what_its_line_or_the_nearest_needs(
 
 def test_the_installed_target_stands_beside_the_release_of_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:
     found = InstalledSpark("3.5.9", Path("/site/pyspark"), Path("/site/pyspark"))
-    monkeypatch.setattr(catalogue.installed, "find", lambda: found)
+    monkeypatch.setattr(all_targets.installed, "find", lambda: found)
     assert [target.name for target in TARGETS.select(["installed", "3.5.9"])] == ["spark-3.5.9", "installed-3.5.9"]

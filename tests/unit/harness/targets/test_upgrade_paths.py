@@ -3,8 +3,7 @@
 import pytest
 
 from conformance.core.state_stores import StateStore
-from harness.targets.catalogue import Targets
-from harness.targets.state_store_support import NoSuchStore, having
+from harness.targets.targets import NoSuchStore, Targets, having
 from harness.targets.upgrade_paths import POLICIES, between, pairs
 
 TARGETS = Targets.load()

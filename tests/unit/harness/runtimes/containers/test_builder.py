@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from harness.runtimes.containers.builder import Builder, BuildFailed, NoBase, NoBuilder, NoBundle, build
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 SCRIPT = """#!/bin/sh
 case "$1" in

@@ -11,7 +11,7 @@ from conformance.language import InvalidCase
 from harness.progress import ignore_progress
 from harness.runtimes.containers.choice import Configuration, NotAnImage, parse
 from harness.runtimes.containers.images import Images, NoImage, NoOfficialImage, built
-from harness.targets.catalogue import Targets
+from harness.targets.targets import Targets
 
 KNOWN = [SparkVersion.parse(version) for version in ("3.4.4", "3.5.9", "4.0.5")]
 

@@ -1,17 +1,28 @@
-"""The suite tests itself first: it catches every deliberately wrong engine, and names what is wrong."""
+"""The suite catches every deliberately wrong engine and names what is wrong; and what `record` takes from an answer."""
 
 from pathlib import Path
 
 import pytest
 
-from conformance.runner.run import JudgeCases, cells_of
-from conformance.runner.run_cells import run_cells
+from conformance.core.observation import OwnCodeError
+from conformance.language.problem import Report
+from conformance.language.reader import case_from
+from conformance.language.source import read_yaml
+from conformance.own_job.case_run import run_on
+from conformance.runner import resources
+from conformance.runner.cases import JudgeCases, NoObservation, cells_of, observation_in, observe
+from conformance.runner.execution import Engines, run_cells
+from conformance.runner.resources import Interrupted
 from conformance.suite import discovery
+from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import Limits
+from tests.support.cells import CALM, CASE, FAILED, results, seen
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
+from tests.support.observations import case as case_of
 
 CASES = Path(__file__).parents[3] / "support" / "miniature" / "cases"
+WINDOWS = CASES / "late-drops" / "windows.yaml"
 
 
 class Recorder:
@@ -180,3 +191,76 @@ def test_an_engine_that_was_always_killed_too_late_is_broken(tmp_path):
     assert verdict.status == "broken"
     assert "the engine was killed too late at step 4" in verdict.describe()
     assert runtime.started == 5
+
+
+@pytest.fixture
+def nothing_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The verdict on a miniature engine's answer to the case without its expectations, with other keys."""
+    monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: MiniatureRuntime(tmp_path))
+
+    def run(steps: int = 3, **keys: object):
+        written = {**read_yaml(WINDOWS, Report(WINDOWS)).plain(), **keys}
+        written["steps"] = [{"add": step["add"]} for step in written["steps"]][:steps]
+        with Engines(RuntimeOptions(), Limits(jobs=1, step_timeout=60)) as engines:
+            return run_on(engines, case_from(written, "mine"), SPARK_359).verdict
+
+    return run
+
+
+def test_it_says_how_to_fill_it_in(nothing_expected):
+    found = nothing_expected()
+    assert found.status == "broken"
+    assert found.notes[0] == ("the case expects nothing yet: `conformance record mine.yaml` fills in what Spark does")
+    # What came out is shown.
+    assert "12:10" in found.describe()
+
+
+def test_a_case_that_claims_something_is_violated(nothing_expected):
+    assert nothing_expected(strength="observed").status == "violates"
+
+
+def test_no_rows_and_no_error_conform(nothing_expected):
+    assert nothing_expected(steps=1).status == "conforms"
+
+
+MISTAKE = OwnCodeError(
+    raised="KeyError('k')", at="jobs.py:2", during="in a UDF", traceback="File \"jobs.py\", line 2, in f\nKeyError: 'k'"
+)
+
+
+def taken(path, answer):
+    results(path, {CASE: {"3.5.9": answer}})
+    return observation_in(path, case_of(None, id=CASE), "3.5.9")
+
+
+def test_an_error_of_spark_is_taken(tmp_path):
+    assert taken(tmp_path / "r.jsonl", FAILED).steps[0].error.name == "SparkException"
+    assert taken(tmp_path / "r.jsonl", CALM).steps[0].error is None
+
+
+def test_a_mistake_in_the_authors_code_is_not(tmp_path):
+    error = FAILED.steps[0].error.model_copy(update={"own_code": MISTAKE})
+    with pytest.raises(NoObservation) as caught:
+        taken(tmp_path / "r.jsonl", seen(FAILED.steps[0].model_copy(update={"error": error})))
+    assert str(caught.value) == (
+        f"{CASE}: no answer from Spark (your code raised KeyError('k') at jobs.py:2, in a UDF\n"
+        "  File \"jobs.py\", line 2, in f\n  KeyError: 'k'); nothing was recorded"
+    )
+
+
+class Interrupting(Recorder):
+    """The user presses Ctrl-C as soon as a case starts."""
+
+    def started(self, task):
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_of_a_single_case_ends_its_engine_and_says_so(tmp_path, monkeypatch):
+    runtime = MiniatureRuntime(tmp_path)
+    monkeypatch.setattr(resources, "runtime_for", lambda *_, **__: runtime)
+    (case,) = discovery.load([WINDOWS]).cases
+    with pytest.raises(
+        Interrupted, match=r"^interrupted: 1 of 1 answers are missing; no engine is left running$"
+    ) as end:
+        observe(case, SPARK_359, RuntimeOptions(), Interrupting())
+    assert end.value.exit_code == 130

@@ -6,8 +6,7 @@ import pytest
 import typer
 
 from conformance.cli import commands
-from conformance.cli.engine_options import Engines, Settings, runtime_options
-from conformance.cli.own_code_options import Code
+from conformance.cli.engine_options import Code, Engines, Settings, runtime_options
 from conformance.core.errors import WrongUsage
 from harness.runtimes.own_code import NoSuchFolder
 

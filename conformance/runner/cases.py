@@ -1,54 +1,61 @@
-"""A run from what the user asked for to a results file: choose cases and versions, run them, keep every answer."""
+"""Cases on versions: planned from what the user asked for, judged, and kept in a results file; or the answer to a single case."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias
 
 from conformance.core.case import Case, Source
-from conformance.core.observation import Identity
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
+from conformance.core.observation import Observation
+from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.judging.verdict import Verdict
+from conformance.judging.expected import expects_nothing_yet
+from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.policies.case import PolicyCase
 from conformance.runner import policy_engines
+from conformance.runner.execution import (
+    Collector,
+    Display,
+    Plan,
+    ResultsSink,
+    Reuse,
+    execute,
+    unseen,
+)
 from conformance.runner.policy_engines import ChosenEngines
-from conformance.runner.resources import Concurrency, OptionsClash, interruptible, not_confined, open_runtime
-from conformance.runner.run import JudgeCases, cells_of
-from conformance.runner.run_cells import Display, Judge, Sink, run_cells
+from conformance.runner.resources import (
+    STEP_TIMEOUT_S,
+    OptionsClash,
+    SessionOptions,
+    choose_targets,
+    from_topics,
+    not_confined,
+)
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
 from conformance.variants.catalogue import KAFKA, varied
-from harness.engine.engine import EngineLocation
+from conformance.variants.variant import VariedCase
 from harness.engine.request import READ_STATE
 from harness.environments import readiness
-from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
-from harness.scheduling.answer_cache import AnswerCache
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
-from harness.targets.catalogue import Choice, Targets
-from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
+from harness.targets.targets import having as having_store
+from reports.analysis.gate import find
 from reports.analysis.policy_columns import MODEL, engine_target
 from reports.analysis.policy_columns import cells as cells_on_policies
 from reports.results.reading import Results
-from reports.results.records import Cell, Header, UpgradeCell
-from reports.results.records import Target as TargetRecord
-from reports.results.writing import ResultsWriter
+from reports.results.records import Cell, Header
 
-V = TypeVar("V")
+NOTHING_YET = "the case expects nothing yet: `conformance record {file}` fills in what Spark does"
 Witness: TypeAlias = Literal["statestore"]
 """``statestore``: Spark's data source for the state in a checkpoint."""
-Record: TypeAlias = Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell]
-"""A judged cell as it stands in a results file; without a run if it needed none."""
 
 
 class NothingChanged(ValueError):
@@ -58,29 +65,6 @@ class NothingChanged(ValueError):
 
     def __init__(self, revision: str) -> None:
         super().__init__(f"nothing to run: no case has changed since {revision}")
-
-
-@dataclass(frozen=True)
-class SessionOptions:
-    """What the user asks of a run, with one version a cell or with two."""
-
-    output: Path
-    """The results file."""
-    command: str
-    """The command line, for the header of the results."""
-    paths: Sequence[Path] = ()
-    """Cases and folders; the suite that ships if empty."""
-    tags: Sequence[str] = ()
-    state_store: StoreName | None = None
-    fresh: bool = False
-    """Whether cached results are ignored."""
-    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
-    work: Path | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
-
-    @property
-    def store(self) -> StateStore | None:
-        return StateStore.named(self.state_store) if self.state_store else None
 
 
 @dataclass(frozen=True)
@@ -107,18 +91,6 @@ class RunOptions(SessionOptions):
     repeat: int = 1
     witness: Witness | None = None
     """What else is asked after each step."""
-
-
-def from_topics(cases: Sequence[Case]) -> tuple[Case, ...]:
-    """The cases that can have their rows come from topics, so changed, and those that read topics anyway.
-
-    Raises:
-        OptionsClash: there is none.
-    """
-    found = (*varied(cases, [KAFKA]), *(case for case in cases if case.topics))
-    if not found:
-        raise OptionsClash("--source kafka: none of these cases can have its rows come from a topic")
-    return found
 
 
 @dataclass(frozen=True)
@@ -176,17 +148,6 @@ class RunPlan:
         return f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[options.runtime]
 
 
-@dataclass(frozen=True)
-class RunOutcome:
-    """A finished run."""
-
-    results: Results
-    reused: int
-    """Cells taken from the cache."""
-    cache_problem: str | None = None
-    """Why answers were not kept for the next run."""
-
-
 def plan_run(options: RunOptions) -> RunPlan:
     """Choose cases and versions.
 
@@ -238,117 +199,26 @@ def plan_run(options: RunOptions) -> RunPlan:
     )
 
 
-def run_plan(plan: RunPlan, display: Display[Verdict]) -> RunOutcome:
-    """Run a plan and write its results: ``run_and_write``."""
+def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
+    """Run a plan and write its results: see ``execute``."""
     options, cells = plan.options, cells_of(plan.cases, plan.targets)
     limits = options.concurrency.limits(
         len(queues(cells)), store=options.store, repeat=options.repeat, cluster=options.runtime.cluster
     )
     if options.witness is not None:
         limits = replace(limits, conf={**limits.conf, READ_STATE: "true"})
-    names = [target.name for target in plan.targets]
-    if not plan.policy_cases:
-        return run_and_write(options, plan.header, cells, JudgeCases(), limits, display, cell_record)
-    columns = policy_engines.columns(plan.policy_engines, plan.policy_cases)
-    answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
-    of_spark = [target for target in plan.header.targets if target.name not in {one.target.name for one in columns}]
-    header = plan.header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
-    return run_and_write(options, header, cells, JudgeCases(), limits, display, cell_record, answered)
-
-
-def run_and_write(
-    options: SessionOptions,
-    header: Header,
-    cells: Iterable[CellTask],
-    judge: Judge[V],
-    limits: Limits,
-    display: Display[V],
-    record: Record[V],
-    answered: Iterable[Cell] = (),
-) -> RunOutcome:
-    """Run cells and write a results file; ``answered`` are cells that need no engine.
-
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM; what it left has no footer.
-        CannotWriteFile, OtherContent, BeingWritten: see `conformance.core.output_file`.
-        HarnessError: engines cannot be started at all; the results file is untouched.
-    """
-    with ExitStack() as stack:
-        # An error in opening the runtime must leave earlier results as they are.
-        runtime = stack.enter_context(open_runtime(options.runtime, options.work))
-        writer = stack.enter_context(ResultsWriter(options.output, header))
-        stack.enter_context(
-            interruptible(lambda: f"{writer.left_at} lacks {counted(len(writer.missing()), 'cell')} and its footer")
-        )
-        # Repetitions are run to see whether answers change.
-        cache = None if limits.repeat > 1 else stack.enter_context(AnswerCache(answers_file(), fresh=options.fresh))
-        reused = run_cells(
-            cells,
-            judge,
-            runtime,
-            limits,
-            display=display,
-            sink=ResultsSink(writer, record),
-            allow_code=options.runtime.own_code is not None,
-            cache=cache,
-        )
-        for cell in answered:
-            writer.write(cell)
-        writer.finish()
-    return RunOutcome(Results.read(options.output), reused, cache.problem if cache is not None else None)
-
-
-def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> Choice:
-    """The targets these specs mean, and what the user should know about the choice.
-
-    Args:
-        specs: see `Targets.choose`.
-        spark_home: an unpacked Spark, which ``installed`` means then.
-
-    Raises:
-        UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
-    """
-    return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=readiness.obstacle)
-
-
-def unseen(target: Target, runtime: str) -> TargetRecord:
-    """The record of a target whose engine has not introduced itself yet."""
-    return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
-
-
-def target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
-    """The record of a target whose engine has introduced itself."""
-    return TargetRecord(
-        name=target.name,
-        spark=identity.spark,
-        java=identity.java,
-        python=identity.python,
-        scala=identity.scala,
-        os=identity.os,
-        runtime=place.runtime,
-        image=place.image,
-        image_digest=place.image_digest,
-        master=place.master,
-        kafka=place.kafka,
-    )
-
-
-class ResultsSink(Sink[V], Generic[V]):
-    """Writes cells to the results file as they come, and each engine the first time it introduces itself."""
-
-    def __init__(self, writer: ResultsWriter, record: Record[V]) -> None:
-        self._writer = writer
-        self._record = record
-        self._introduced: set[str] = set()
-
-    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        if target.name in self._introduced:
-            return
-        self._introduced.add(target.name)
-        self._writer.introduce(target_record(target, identity, place))
-
-    def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
-        self._writer.write(self._record(task, verdict, run))
+    header = plan.header
+    answered: Iterable[Cell] = ()
+    if plan.policy_cases:
+        columns = policy_engines.columns(plan.policy_engines, plan.policy_cases)
+        names = [target.name for target in plan.targets]
+        answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
+        of_spark = [
+            target for target in header.targets if target.name not in {column.target.name for column in columns}
+        ]
+        header = header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
+    sink = ResultsSink(options.output, header, cell_record, answered)
+    return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:
@@ -396,3 +266,114 @@ def _no_cases(loaded: Suite, tags: Sequence[str], specs: Sequence[str]) -> Optio
     return OptionsClash(
         f"no case has the tag {' or '.join(tags)}.{suggestion} Tags of these cases: {', '.join(known) or 'none'}"
     )
+
+
+def cells_of(cases: Sequence[Case], targets: Sequence[Target]) -> tuple[CellTask, ...]:
+    """Every case on every target."""
+    return tuple(CellTask(case, (target,)) for target in targets for case in cases)
+
+
+class JudgeCases:
+    """Gives each case on each target its verdict."""
+
+    def without_run(self, task: CellTask, lacking: str | None) -> Verdict | None:
+        verdict = not_applicable(task.case, task.target.version)
+        if verdict is None and lacking is not None:
+            verdict = beyond(task.case, task.target.version, lacking)
+        return verdict
+
+    def verdict(self, run: CellRun) -> Verdict:
+        """The verdict on a run, repetitions combined."""
+        case, version = run.case, run.task.target.version
+        if not run.runnable:
+            return not_run(case, version, run.failure or "")
+        if run.failure is not None:
+            return broken(case, version, run.failure)
+        return combine([_judged(case, version, observation) for observation in run.observations])
+
+
+def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verdict:
+    """The verdict on one observation; on a violation, with what the reference model predicts."""
+    if isinstance(case, VariedCase):
+        # What differs by version may depend on the source.
+        written = case.original.model_copy(update={"topics": case.topics})
+        verdict_on_original = _judged(written, version, case.observation_of_original(observation))
+        return replace(verdict_on_original, case=case.id)
+    verdict = judge(case, version, observation)
+    if verdict.status != "violates":
+        return verdict
+    if expects_nothing_yet(case):
+        return replace(verdict, status="broken", notes=(NOTHING_YET.format(file=case.file), *verdict.notes))
+    # The model is slow to import, and most runs never need it.
+    from conformance.oracle.blame import notes_of_the_model
+
+    return replace(verdict, notes=(*verdict.notes, *notes_of_the_model(case, verdict, observation)))
+
+
+class NoObservation(RuntimeError):
+    """There is no answer to a case."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, case: str, why: str) -> None:
+        super().__init__(f"{case}: no answer from Spark ({why}); nothing was recorded")
+
+
+def observe(case: Case, target: Target, options: RuntimeOptions, display: Display[Verdict]) -> Observation:
+    """Run a single case.
+
+    Raises:
+        NoObservation: the engine gave no answer.
+        Interrupted, HarnessError: see ``execute``.
+    """
+    limits = Limits(jobs=1, step_timeout=STEP_TIMEOUT_S)
+    plan = Plan(cells_of([case], [target]), options, limits, allow_code=options.own_code is not None)
+    collector: Collector[Verdict] = Collector(1)
+    execute(plan, JudgeCases(), collector, display)
+    ((verdict, run),) = collector.kept
+    if run is None or not run.observations:
+        raise NoObservation(case.id, "; ".join(verdict.notes) or verdict.status)
+    return _of_spark(run.observations[0])
+
+
+def observation_in(path: Path, case: Case, spark: str) -> Observation:
+    """The answer of Spark to a case in a results file.
+
+    Raises:
+        NoSuchVersion: the results lack the version.
+        NoObservation: they lack the case, or have no answer to it, or a mistake in the author's code ended it.
+    """
+    return _of_spark(answer_in(path, case, spark)[1])
+
+
+def answer_in(path: Path, case: Case, spark: str | None) -> tuple[SparkVersion, Observation]:
+    """The version and what it did with a case, in a results file.
+
+    Args:
+        path: of the results.
+        case: the case.
+        spark: the version, or its line; None if the results have only one.
+
+    Raises:
+        NoSuchVersion: the results lack the version, or have several.
+        NoObservation: they lack the case, or have no answer to it.
+    """
+    results = Results.read(path)
+    names = [target.name for target in results.header.targets]
+    target = find(results, spark or (names[0] if len(names) == 1 else "newest"))
+    cell = next((cell for cell in results.cells if (cell.case, cell.target) == (case.id, target.name)), None)
+    if cell is None or cell.observation is None:
+        raise NoObservation(case.id, f"none in {path}")
+    return SparkVersion.parse(target.spark), cell.observation
+
+
+def _of_spark(observation: Observation) -> Observation:
+    """The observation, unless a mistake in the author's code ended it: that must not become an expectation.
+
+    Raises:
+        NoObservation: a mistake did.
+    """
+    mistake = observation.own_code_error
+    if mistake is not None:
+        raise NoObservation(observation.case, "\n  ".join(mistake.lines()))
+    return observation

@@ -10,8 +10,8 @@ import yaml
 from packaging.version import Version
 
 from conformance.core.versions import released_on, releases
-from harness.targets.catalogue import Targets
 from harness.targets.target import Target
+from harness.targets.targets import Targets
 
 CATALOGUE = Targets.load().entries
 

@@ -1,20 +1,17 @@
-"""Runs a trial: the case on both versions, and its checkpoint handed over before each step."""
+"""Runs one's own job: its case on both versions, and its checkpoint handed over before each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.core.case import Case
-from conformance.core.observation import Identity, Observation
+from conformance.core.observation import Observation
 from conformance.judging.handoff_verdict import cuts
-from conformance.runner.resources import Concurrency, interruptible, open_runtime
-from conformance.runner.run_cells import Display, Sink, run_cells
-from conformance.runner.session import target_record, unseen
-from harness.engine.engine import EngineLocation
+from conformance.runner.execution import Collector, Display, Plan, execute, unseen
+from conformance.runner.resources import Concurrency
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.target import Target
@@ -42,6 +39,16 @@ class Outcome:
         return self.run.failure if self.run is not None else self.unsupported
 
 
+class KeepOutcomes:
+    """The judge of a plan whose outcomes are compared with each other only when all are there: it judges nothing."""
+
+    def without_run(self, task: CellTask, lacking: str | None) -> Outcome | None:
+        return Outcome(task, None, lacking) if lacking is not None else None
+
+    def verdict(self, run: CellRun) -> Outcome:
+        return Outcome(run.task, run)
+
+
 @dataclass(frozen=True)
 class TrialOptions:
     """Where a trial runs."""
@@ -67,13 +74,13 @@ class TrialRun:
 
     def on(self, target: Target) -> Outcome:
         """What one version did with the whole case."""
-        return next(one for one in self.outcomes if one.task.cut is None and one.task.target == target)
+        return next(outcome for outcome in self.outcomes if outcome.task.cut is None and outcome.task.target == target)
 
     @property
     def handed_over(self) -> tuple[Outcome, ...]:
         """What became of each checkpoint, by the step before which it was handed over."""
-        found = [one for one in self.outcomes if one.task.cut is not None]
-        return tuple(sorted(found, key=lambda one: one.task.cut or 0))
+        handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
+        return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
     def header(self, suite: str, command: str) -> Header:
         """Of a file with its results; ``suite``: the digest of the case."""
@@ -90,56 +97,28 @@ def cells_of_trial(case: Case, before: Target, after: Target) -> Iterator[CellTa
 
 
 def run_trial(case: Case, before: Target, after: Target, options: TrialOptions, display: Display[Outcome]) -> TrialRun:
-    """Run a trial; nothing is taken from the cache, because the code of the job is not part of the case.
+    """Run a trial.
 
     Raises:
-        Interrupted: Ctrl-C or SIGTERM; every engine has ended.
-        HarnessError: engines cannot be started at all.
+        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
     started = datetime.now(UTC)
-    found = outcomes(tuple(cells_of_trial(case, before, after)), options, display)
+    collector = outcomes(tuple(cells_of_trial(case, before, after)), options, display)
     engines = tuple(
-        found.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
+        collector.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
     )
-    return TrialRun(case, before, after, tuple(found.outcomes), engines, started, options.runtime.conf)
+    outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
+    return TrialRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
 
 
-def outcomes(cells: Sequence[CellTask], options: TrialOptions, display: Display[Outcome]) -> Outcomes:
-    """Run cells and keep what becomes of each.
+def outcomes(cells: Sequence[CellTask], options: TrialOptions, display: Display[Outcome]) -> Collector[Outcome]:
+    """Run cells and keep what becomes of each; nothing is taken from the cache, because the code of the job is not part of the case.
 
     Raises:
-        Interrupted, HarnessError: as ``run_trial``.
+        Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
-    sink = Outcomes()
-    with ExitStack() as stack:
-        runtime = stack.enter_context(open_runtime(options.runtime, options.work))
-        stack.enter_context(
-            interruptible(lambda: f"{len(cells) - len(sink.outcomes)} of {len(cells)} answers are missing")
-        )
-        limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}))
-        run_cells(cells, _Kept(), runtime, limits, display=display, sink=sink, allow_code=True)
-    return sink
-
-
-class _Kept:
-    """Judges nothing: what is expected is known only when the first version has answered."""
-
-    def without_run(self, task: CellTask, lacking: str | None) -> Outcome | None:
-        return Outcome(task, None, lacking) if lacking is not None else None
-
-    def verdict(self, run: CellRun) -> Outcome:
-        return Outcome(run.task, run)
-
-
-class Outcomes(Sink[Outcome]):
-    """Keeps the outcomes, in the order in which they come, and the engines by name as they introduced themselves."""
-
-    def __init__(self) -> None:
-        self.engines: dict[str, TargetRecord] = {}
-        self.outcomes: list[Outcome] = []
-
-    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.engines[target.name] = target_record(target, identity, place)
-
-    def keep(self, task: CellTask, verdict: Outcome, run: CellRun | None) -> None:  # noqa: ARG002
-        self.outcomes.append(verdict)
+    limits = options.concurrency.limits(len({target for cell in cells for target in cell.targets}))
+    collector: Collector[Outcome] = Collector(len(cells))
+    plan = Plan(tuple(cells), options.runtime, limits, options.work, allow_code=True)
+    execute(plan, KeepOutcomes(), collector, display)
+    return collector

@@ -1,4 +1,4 @@
-"""A run over changes of version, from what the user asked for to a results file."""
+"""Checkpoints handed from version to version: planned from what the user asked for, judged, and kept in a results file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from conformance.judging.handoff_verdict import (
     not_applicable,
     without_answer,
 )
-from conformance.runner.resources import OptionsClash, not_confined
-from conformance.runner.run_cells import Display
-from conformance.runner.session import RunOutcome, SessionOptions, choose_targets, run_and_write, unseen
+from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, execute, unseen
+from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
 from harness.environments import readiness
 from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.catalogue import Choice, Targets, runs_anywhere
-from harness.targets.state_store_support import having as having_store
 from harness.targets.target import Target
+from harness.targets.targets import Choice, Targets, runs_anywhere
+from harness.targets.targets import having as having_store
 from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
 from reports.results.records import Header, UpgradeCell
 
@@ -138,12 +137,13 @@ def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
     )
 
 
-def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> RunOutcome:
-    """Run a plan and write its results: ``run_and_write``."""
+def run_plan(plan: UpgradePlan, display: Display[UpgradeVerdict]) -> Reuse:
+    """Run a plan and write its results: see ``execute``."""
     options = plan.options
     limits = options.concurrency.limits(len(plan.targets), store=options.store)
     cells = handoff_cells(plan.handoffs, plan.pairs)
-    return run_and_write(options, plan.header, cells, JudgeUpgrades(), limits, display, _record)
+    sink = ResultsSink(options.output, plan.header, _record)
+    return execute(Plan.of(options, cells, limits), JudgeUpgrades(), sink, display)
 
 
 def handoff_cells(handoffs: Sequence[CheckpointHandoff], pairs: Sequence[TargetPair]) -> list[CellTask]:

@@ -1,4 +1,4 @@
-"""The catalogue of targets, and the selection of some."""
+"""All targets, the selection of some by what a user wrote, and those that have a state store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, releases
+from conformance.core.state_stores import StateStore
+from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
 from harness.targets.target import JavaRequirement, Target
@@ -56,6 +57,14 @@ class NothingRuns(HarnessError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"This machine cannot run any target. The newest one fails because:\n{why}")
+
+
+class NoSuchStore(HarnessError):
+    """No target has the state store provider."""
+
+    def __init__(self, store: StateStore) -> None:
+        super().__init__(f"No chosen version has the state store {store.name!r}; Spark {store.versions} has it.")
+        self.store = store
 
 
 @dataclass(frozen=True)
@@ -152,9 +161,8 @@ class Targets:
         if spec == "installed":
             return (self.installed(),)
         text = spec.removeprefix("spark-")
-        for target in (*self.every_line(), *self.entries):
-            if text in (target.version.line, str(target.version)):
-                return (target,)
+        if known := named(text, self.entries, lambda target: target.version, lambda target: (str(target.version),)):
+            return known
         if _is_range(text):
             return self._within(spec)
         for version in releases():
@@ -207,6 +215,18 @@ class Targets:
             siblings or difflib.get_close_matches(text, map(str, versions), n=2),
             "is not a known Spark release",
         )
+
+
+def having(store: StateStore, targets: Sequence[Target]) -> tuple[Target, ...]:
+    """The targets that have this state store provider, in the same order.
+
+    Raises:
+        NoSuchStore: none has it.
+    """
+    found = tuple(target for target in targets if store.on(target.version))
+    if not found:
+        raise NoSuchStore(store)
+    return found
 
 
 def _newest_patches(targets: Iterable[Target]) -> Iterable[Target]:

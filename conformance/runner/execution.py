@@ -1,0 +1,442 @@
+"""Executes plans: a plan says which cells run and where, engines run them, a judge gives verdicts, and a sink takes what comes out.
+
+Run, upgrade, check, resume and record are plans of cells, which ``execute`` runs. Who asks for one case after another, or for an engine
+itself (pytest, crash, a case that Python code runs), has ``Engines``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+
+from conformance.core.case import Case
+from conformance.core.observation import Identity
+from conformance.core.wording import counted
+from conformance.runner.resources import SessionOptions, interruptible, open_runtime
+from harness.engine.engine import EngineLocation, EngineNeeds, Runtime
+from harness.environments.cache_directory import answers_file
+from harness.runtimes.options import RuntimeOptions
+from harness.scheduling.answer_cache import AnswerCache, CachedAnswer
+from harness.scheduling.cache_key import answer_key, expects_progress, question_digest
+from harness.scheduling.cell_run import CellKey, CellRun, CellTask, Limits, run_cell
+from harness.scheduling.engine_slot import EngineListener, EngineSlot
+from harness.scheduling.scheduler import Scheduler
+from harness.targets.target import Target
+from reports.results.records import Cell, Header, UpgradeCell
+from reports.results.records import Target as TargetRecord
+from reports.results.writing import ResultsWriter
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+V_contra = TypeVar("V_contra", contravariant=True)
+Cached: TypeAlias = Literal["never", "reused", "renewed"]
+"""What becomes of answers of earlier runs: neither read nor kept; used instead of an engine; or only replaced by new ones."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which cells are to run, where, and within which limits."""
+
+    cells: tuple[CellTask, ...]
+    runtime: RuntimeOptions
+    """Where engines run."""
+    limits: Limits
+    work: Path | None = None
+    """The folder for working files, kept; None for a temporary one."""
+    allow_code: bool = False
+    """Whether cases may do what needs ``--allow-code``."""
+    cached: Cached = "never"
+
+    @classmethod
+    def of(cls, options: SessionOptions, cells: Iterable[CellTask], limits: Limits) -> Plan:
+        """The plan of cells for what the user asked."""
+        # Repetitions are run to see whether answers change.
+        cached: Cached = "never" if limits.repeat > 1 else "renewed" if options.fresh else "reused"
+        return cls(tuple(cells), options.runtime, limits, options.work, options.runtime.own_code is not None, cached)
+
+
+class Judge(Protocol[V_co]):
+    """Gives each cell its verdict. Threads may share it."""
+
+    def without_run(self, task: CellTask, lacking: str | None) -> V_co | None:
+        """The verdict on a cell that does not need to run, None if it does; ``lacking``: why the runtime cannot run it."""
+
+    def verdict(self, run: CellRun) -> V_co: ...
+
+
+class Display(EngineListener, Protocol[V_contra]):
+    """What a person sees while cells run. Calls never overlap."""
+
+    def started(self, task: CellTask) -> None: ...
+
+    def judged(self, task: CellTask, verdict: V_contra, seconds: float) -> None: ...
+
+
+class Sink(Protocol[V_contra]):
+    """Takes what comes out of a run; calls never overlap.
+
+    It is entered once engines can be started, and opens its file only then: an error before leaves earlier results as they are.
+    """
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        """An engine has introduced itself; at least once per target that runs."""
+
+    def keep(self, task: CellTask, verdict: V_contra, run: CellRun | None) -> None:
+        """A judged cell; ``run`` is None if it did not need to run."""
+
+    def finish(self) -> None:
+        """All cells are kept."""
+
+    def left(self) -> str:
+        """What an interruption leaves behind, for its message."""
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What an executed plan had from the cache of answers."""
+
+    cells: int = 0
+    """Cells that were answered from it."""
+    problem: str | None = None
+    """Why answers were not kept for the next run; None if they were, or were not to be."""
+
+
+def execute(plan: Plan, judge: Judge[V], sink: Sink[V], display: Display[V]) -> Reuse:
+    """Run the cells of a plan, and pass each verdict to the sink as it comes.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; every engine has ended.
+        CannotWriteFile, OtherContent, BeingWritten: the sink writes a file; see `conformance.core.output_file`.
+        HarnessError: engines cannot be started at all; nothing has come to the sink.
+    """
+    with ExitStack() as stack:
+        runtime = stack.enter_context(open_runtime(plan.runtime, plan.work))
+        stack.enter_context(sink)
+        stack.enter_context(interruptible(sink.left))
+        cache = None
+        if plan.cached != "never":
+            cache = stack.enter_context(AnswerCache(answers_file(), fresh=plan.cached == "renewed"))
+        reused = run_cells(
+            plan.cells,
+            judge,
+            runtime,
+            plan.limits,
+            display=display,
+            sink=sink,
+            allow_code=plan.allow_code,
+            cache=cache,
+        )
+        sink.finish()
+    return Reuse(reused, cache.problem if cache is not None else None)
+
+
+def run_cells(
+    cells: Iterable[CellTask],
+    judge: Judge[V],
+    runtime: Runtime,
+    limits: Limits,
+    *,
+    display: Display[V],
+    sink: Sink[V],
+    allow_code: bool = False,
+    cache: AnswerCache | None = None,
+) -> int:
+    """Run cells on a runtime that is open, and pass each verdict on; returns when all are done.
+
+    Args:
+        allow_code: whether cases may do what needs ``--allow-code``.
+        cache: answers of earlier runs, used instead of an engine, and where new answers are stored; None for neither.
+
+    Returns:
+        How many cells were answered from the cache.
+
+    Raises:
+        KeyboardInterrupt: the user stopped the run; every engine has ended.
+    """
+    cached = CachedAnswers(cache, runtime, limits.conf) if cache is not None else None
+    judging = _Judging(judge, display, sink, cached)
+    to_run: dict[CellKey, CellTask] = {}
+    for task in cells:
+        lacking = next(filter(None, (runtime.unsupported(task.case, target) for target in task.targets)), None)
+        verdict = judge.without_run(task, lacking)
+        if verdict is None:
+            to_run[task.key] = task
+        else:
+            judging.keep(task, verdict, None)
+    reused = 0
+    for task, answer in cached.lookup(to_run.values()) if cached is not None else ():
+        judging.reuse(task, answer)
+        del to_run[task.key]
+        reused += 1
+    Scheduler(runtime, limits, judging, allow_code=allow_code).run(to_run.values())
+    return reused
+
+
+class _Judging(Generic[V]):
+    """The scheduler's listener: one call of display and sink at a time, whichever engine reports."""
+
+    def __init__(self, judge: Judge[V], display: Display[V], sink: Sink[V], cached: CachedAnswers | None) -> None:
+        self._judge = judge
+        self._display = display
+        self._sink = sink
+        self._cached = cached
+        self._lock = threading.Lock()
+
+    def engine_says(self, target: Target, line: str) -> None:
+        with self._lock:
+            self._display.engine_says(target, line)
+
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        with self._lock:
+            self._sink.introduce(target, identity, place)
+            self._display.engine_ready(target, identity, place)
+            if self._cached is not None:
+                self._cached.engine_ready(target, identity, place)
+
+    def cell_started(self, task: CellTask) -> None:
+        with self._lock:
+            self._display.started(task)
+
+    def cell_done(self, run: CellRun) -> None:
+        if self._cached is not None:
+            self._cached.store(run)
+        verdict = self._judge.verdict(run)
+        with self._lock:
+            self.keep(run.task, verdict, run)
+
+    def reuse(self, task: CellTask, answer: CachedAnswer) -> None:
+        """A cached answer takes the place of a run."""
+        for target, (identity, place) in zip(task.targets, answer.engines, strict=True):
+            self._sink.introduce(target, identity, place)
+        run = CellRun(task, (answer.observation,), None, runnable=True, seconds=answer.seconds, reused=True)
+        self.keep(task, self._judge.verdict(run), run)
+
+    def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
+        self._sink.keep(task, verdict, run)
+        self._display.judged(task, verdict, run.seconds if run else 0.0)
+
+
+class CachedAnswers:
+    """The cache as one run sees it; ``conf``: Spark settings for every case of the run."""
+
+    def __init__(self, cache: AnswerCache, runtime: Runtime, conf: Mapping[str, str]) -> None:
+        self._cache = cache
+        self._runtime = runtime
+        self._conf = conf
+        self._questions: dict[tuple[str, int | None], str] = {}
+        self._fingerprints: dict[str, str | None] = {}
+        self._engines: dict[str, tuple[Identity, EngineLocation]] = {}
+
+    def lookup(self, tasks: Iterable[CellTask]) -> Iterator[tuple[CellTask, CachedAnswer]]:
+        """The cells that the cache answers, with their answers."""
+        by_key: dict[str, list[CellTask]] = {}
+        for task in tasks:
+            if (key := self._key(task)) is not None:
+                by_key.setdefault(key, []).append(task)
+        used = []
+        for key, answer in self._cache.lookup(list(by_key)):
+            used.append(key)
+            for task in by_key[key]:
+                yield task, answer.for_case(task.case.id)
+        self._cache.touch(used)
+
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        """An engine of the target has introduced itself; the answers that follow are from it."""
+        # The engine's environment may have been installed just now.
+        self._fingerprints.pop(target.name, None)
+        self._engines[target.name] = identity, place
+
+    def store(self, run: CellRun) -> None:
+        """Store an answer, if there is one and the engines that gave it have introduced themselves."""
+        task, key = run.task, self._key(run.task)
+        engines = tuple(self._engines[target.name] for target in task.targets if target.name in self._engines)
+        if run.failure is None and key is not None and len(engines) == len(task.targets):
+            seen = run.observations[0]
+            seen = seen if expects_progress(task.case) else seen.without_progress()
+            self._cache.store(key, CachedAnswer(observation=seen, engines=engines, seconds=run.seconds))
+
+    def _key(self, task: CellTask) -> str | None:
+        """None if the answer must not be reused: an author's own code, a file or a broker may have changed without a trace."""
+        if task.case.needs_code or task.case.topics:
+            return None
+        engines = []
+        for target in task.targets:
+            if target.name not in self._fingerprints:
+                self._fingerprints[target.name] = self._runtime.fingerprint(target)
+            if (fingerprint := self._fingerprints[target.name]) is None:
+                return None
+            engines.append(fingerprint)
+        question = task.case.id, task.cut
+        if question not in self._questions:
+            self._questions[question] = question_digest(task.case, self._conf, cut=task.cut)
+        return answer_key(self._questions[question], engines)
+
+
+def unseen(target: Target, runtime: str) -> TargetRecord:
+    """The record of a target whose engine has not introduced itself yet."""
+    return TargetRecord(name=target.name, spark=str(target.version), runtime=runtime)
+
+
+def target_record(target: Target, identity: Identity, place: EngineLocation) -> TargetRecord:
+    """The record of a target whose engine has introduced itself."""
+    return TargetRecord(
+        name=target.name,
+        spark=identity.spark,
+        java=identity.java,
+        python=identity.python,
+        scala=identity.scala,
+        os=identity.os,
+        runtime=place.runtime,
+        image=place.image,
+        image_digest=place.image_digest,
+        master=place.master,
+        kafka=place.kafka,
+    )
+
+
+class ResultsSink(Generic[V]):
+    """Writes a results file: cells as they come, and each engine the first time it introduces itself.
+
+    Args:
+        path: of the file, which an error or an interruption leaves without its footer.
+        header: of the file.
+        record: a judged cell as it stands in the file; its run is None if it needed none.
+        answered: cells that need no engine, written last.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell],
+        answered: Iterable[Cell] = (),
+    ) -> None:
+        self._opened = ExitStack()
+        self._path, self._header = path, header
+        self._record = record
+        self._answered = answered
+        self._introduced: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._writer = self._opened.enter_context(ResultsWriter(self._path, self._header))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        if target.name in self._introduced:
+            return
+        self._introduced.add(target.name)
+        self._writer.introduce(target_record(target, identity, place))
+
+    def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:
+        self._writer.write(self._record(task, verdict, run))
+
+    def finish(self) -> None:
+        for cell in self._answered:
+            self._writer.write(cell)
+        self._writer.finish()
+
+    def left(self) -> str:
+        return f"{self._writer.left_at} lacks {counted(len(self._writer.missing()), 'cell')} and its footer"
+
+
+class Collector(Generic[V]):
+    """Keeps what comes out of so many cells, in the order in which it comes, and the engines by name as they introduced themselves."""
+
+    def __init__(self, cells: int) -> None:
+        self.engines: dict[str, TargetRecord] = {}
+        self.kept: list[tuple[V, CellRun | None]] = []
+        """The verdict on each cell, and its run if it needed one."""
+        self._cells = cells
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
+        self.engines[target.name] = target_record(target, identity, place)
+
+    def keep(self, task: CellTask, verdict: V, run: CellRun | None) -> None:  # noqa: ARG002
+        self.kept.append((verdict, run))
+
+    def finish(self) -> None: ...
+
+    def left(self) -> str:
+        return f"{self._cells - len(self.kept)} of {self._cells} answers are missing"
+
+
+class Silent(EngineListener):
+    """Prints nothing: the caller shows progress."""
+
+    def engine_says(self, target: Target, line: str) -> None: ...
+
+    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None: ...
+
+
+class Engines:
+    """Runs cases on one engine at a time: the engine of another version is closed first.
+
+    Args:
+        options: where engines run; cases may run code if it has ``own_code``.
+        limits: of a case.
+        listener: is told what happens to engines.
+    """
+
+    def __init__(self, options: RuntimeOptions, limits: Limits, listener: EngineListener | None = None) -> None:
+        self._options = options
+        self._limits = limits
+        self._listener = listener or Silent()
+        self._stack = ExitStack()
+        self._runtime: Runtime | None = None
+        self._slot: EngineSlot | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, case: Case, target: Target) -> CellRun:
+        """Run a case, on the engine of the last one if that is of the same target."""
+        return run_cell(
+            case, self.slot(target, EngineNeeds.of(case, target)), self._limits, self._options.own_code is not None
+        )
+
+    def slot(self, target: Target, needs: EngineNeeds) -> EngineSlot:
+        """The slot of an engine that gives what cases need; the last engine's, if that does."""
+        if self._slot is None or self._slot.target != target or not self._slot.needs.cover(needs):
+            self.close_engine()
+            if self._runtime is None:
+                self._runtime = self._stack.enter_context(open_runtime(self._options))
+            self._slot = EngineSlot(
+                self._runtime, target, self._listener, memory_limit=self._limits.engine_memory, needs=needs
+            )
+        return self._slot
+
+    def close_engine(self) -> None:
+        """End the engine, if one runs; the next case starts another."""
+        if self._slot is not None:
+            self._slot.close()
+            self._slot = None
+
+    def close(self) -> None:
+        """End the engine, and remove its files."""
+        self.close_engine()
+        self._runtime = None
+        self._stack.close()

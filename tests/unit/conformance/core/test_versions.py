@@ -1,0 +1,42 @@
+"""What a user's text names of known versions."""
+
+import pytest
+
+from conformance.core.versions import SparkVersion, named
+
+KNOWN = ("3.5.8", "3.5.9", "4.0.5")
+LABELLED = {"ours": "3.5.9", "4.0.5": "3.5.9", "spark-4.0.5": "4.0.5", "other": "3.5.9", "unknown": None}
+"""Columns of results by name; somebody called one like a version that it is not."""
+
+
+def of_known(text):
+    return named(text, KNOWN, SparkVersion.parse, lambda each: (each,))
+
+
+def of_labelled(text):
+    def version(name):
+        return SparkVersion.parse(LABELLED[name]) if LABELLED[name] else None
+
+    return named(text, LABELLED, version, lambda name: (name,), lambda name: (LABELLED[name],))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("3.5.8", ("3.5.8",)), ("3.5", ("3.5.9",)), ("4.0", ("4.0.5",)), ("3", ()), ("3.4", ()), ("", ())],
+)
+def test_a_version_or_the_newest_of_a_line(text, meant):
+    assert of_known(text) == meant
+
+
+def test_a_name_goes_before_a_version_of_the_same_text():
+    assert of_labelled("4.0.5") == ("4.0.5",)
+    assert of_labelled("spark-4.0.5") == ("spark-4.0.5",)
+
+
+def test_what_several_have_is_ambiguous():
+    assert of_labelled("3.5.9") == ("ours", "4.0.5", "other")
+    assert of_labelled("3.5") == ("ours", "4.0.5", "other")
+
+
+def test_a_column_without_a_version_is_of_no_line():
+    assert of_labelled("4.0") == ("spark-4.0.5",)
