@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from conformance.core.case import Case
+from conformance.core.child_process import run, which
 from conformance.core.errors import WrongUsage
 from conformance.policies.case import PolicyCase
 from conformance.suite.running_time import estimated_batches
@@ -150,11 +149,11 @@ def _changed(top: Path, revision: str) -> set[Path]:
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> str:
-    program = shutil.which("git")
+    program = which("git", os.environ)
     if program is None:
         raise NoHistory(revision, folder, "git is not on the PATH")
     command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
+    done = run(command, cwd=folder, environ=os.environ, errors="surrogateescape")
     if done.returncode != 0:
         raise NoHistory(revision, folder, done.stderr.strip() or "no such revision")
     return done.stdout

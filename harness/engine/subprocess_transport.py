@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
+from conformance.core.child_process import OUTSIDE, start
 from harness.engine.transport import TransportClosed, bounded_lines
 
 _CLOSING_SECONDS = 10.0
@@ -26,25 +27,12 @@ class SubprocessTransport:
 
     Args:
         command: program and arguments.
-        cwd: its working directory.
+        cwd: its working directory, absolute.
         env: its variables; by default this process's.
     """
 
-    def __init__(
-        self, command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> None:
-        self._process = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+    def __init__(self, command: Sequence[str], *, cwd: Path = OUTSIDE, env: Mapping[str, str] = os.environ) -> None:
+        self._process = start(command, cwd=cwd, environ=env, encoding="utf-8", new_session=True)
         self._silent = threading.Event()
 
     @property

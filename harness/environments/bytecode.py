@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 from pathlib import Path
+
+from conformance.core.child_process import OUTSIDE, run
 
 _NEVER_IMPORTED = r"[/\\](.*[/\\])?(tests|examples|pyspark[/\\](pandas|ml|mllib))[/\\]"
 """Below the packages: a regular expression."""
@@ -27,5 +29,5 @@ def compile_imported(python: Path) -> str | None:
         Why it failed, None if it did not. Files that are not valid in this Python are skipped.
     """
     command = [str(python), "-I", "-c", _PROGRAM, _NEVER_IMPORTED]
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    ended = run(command, cwd=OUTSIDE, environ=os.environ)
     return (ended.stderr.strip().splitlines() or ["no message"])[-1] if ended.returncode else None

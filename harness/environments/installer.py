@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Protocol
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming
 from harness.environments import package_index
 from harness.environments.pythons import Python, search_path, specifier
-from harness.environments.subprocess_output import run_streaming
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 
@@ -30,6 +29,8 @@ _REMOVED_VARIABLES = (
     "PYTHONPATH",
     "UV_PROJECT",
     "UV_PROJECT_ENVIRONMENT",
+    "UV_WORKING_DIR",
+    "UV_WORKING_DIRECTORY",
     "UV_PYTHON",
     "UV_SYSTEM_PYTHON",
     "UV_CONSTRAINT",
@@ -80,6 +81,7 @@ class Uv:
     def __init__(self, binary: str, environ: Mapping[str, str] = os.environ) -> None:
         """``binary``: see `harness.environments.uv_program`."""
         self._binary = binary
+        environ = as_seen_from_here(environ)
         self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
         self._environ |= package_index.for_uv(environ)
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
@@ -105,13 +107,10 @@ class Uv:
             )
 
     def pythons(self) -> tuple[Python, ...]:
-        answer = subprocess.run(
+        answer = run(
             [self._binary, "python", "list", "--only-installed", "--output-format", "json"],
-            env=self._environ | {"PATH": search_path(self._environ)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+            cwd=OUTSIDE,
+            environ=self._environ | {"PATH": search_path(self._environ)},
         )
         try:
             return tuple(

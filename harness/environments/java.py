@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from conformance.core.child_process import OUTSIDE, run, which
 from harness.errors import HarnessError
 from harness.targets.target import JavaRequirement
 
@@ -136,7 +136,7 @@ def candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 def _places(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environ.get("JAVA_HOME"):
         yield f"JAVA_HOME={home}", Path(home) / "bin" / "java"
-    if on_path := shutil.which("java", path=environ.get("PATH", "")):
+    if on_path := which("java", environ):
         yield on_path, Path(on_path)
     of_a_major = [(int(named[1] or named[2]), name) for name in environ if (named := _OF_A_MAJOR.fullmatch(name))]
     for _, name in sorted(of_a_major, key=lambda one: (-one[0], one[1])):
@@ -202,16 +202,12 @@ def _run(binary: Path, environ: Mapping[str, str] | None = None) -> Java:
 
 def _output(binary: Path, environ: Mapping[str, str] | None, *arguments: str) -> str:
     try:
-        answer = subprocess.run(
-            [str(binary), *arguments],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
+        answer = run(
+            [str(binary.absolute()), *arguments],
+            cwd=OUTSIDE,
+            environ=os.environ if environ is None else environ,
             timeout=_SECONDS_TO_ANSWER,
-            check=False,
+            merged=True,
         )
     except FileNotFoundError:
         raise NotAJava(f"has no {binary}") from None

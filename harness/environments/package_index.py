@@ -34,7 +34,7 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
             continue
         if setting == "find-links":
             # pip ignores a missing folder, uv fails.
-            value = ",".join(place for place in value.split() if "://" in place or Path(place).expanduser().exists())
+            value = ",".join(place for place in value.split() if "://" in place or _exists(place))
         elif setting == "no-index":
             value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
         else:
@@ -42,6 +42,12 @@ def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
         if value:
             variables[variable] = value
     return variables
+
+
+def _exists(place: str) -> bool:
+    """Whether a folder exists; a relative one would be of the checkout."""
+    folder = Path(place).expanduser()
+    return folder.is_absolute() and folder.exists()
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:

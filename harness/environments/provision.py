@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from conformance.core.child_process import OUTSIDE, run
 from harness.environments import java as javas
 from harness.environments import manifest, pythons, uv_program
 from harness.environments.bytecode import compile_imported
@@ -180,7 +180,7 @@ def _inspect(root: Path, target: Target, python: Python, spec: EnvironmentSpec) 
         BrokenEnvironment: it does not answer.
     """
     command = [str(manifest.interpreter(root)), "-I", "-c", _INSPECTION]
-    answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    answer = run(command, cwd=OUTSIDE, environ=os.environ)
     if answer.returncode:
         raise BrokenEnvironment(
             root, (answer.stderr.strip().splitlines() or ["its Python fails without a message"])[-1]

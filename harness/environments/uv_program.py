@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, which
 from harness.environments.cache_directory import cache_dir
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -36,7 +36,7 @@ def find(environ: Mapping[str, str] = os.environ) -> str | None:
         return str(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
         cached = _cached(environ)
-        return shutil.which("uv", path=environ.get("PATH")) or (str(cached) if cached.is_file() else None)
+        return which("uv", environ) or (str(cached) if cached.is_file() else None)
 
 
 def obtain(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
@@ -66,18 +66,15 @@ def _install(place: Path, environ: Mapping[str, str]) -> None:
         raise NoUv("there is no pip to download it with")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="uv-") as folder:
         made = Path(folder) / "uv"
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         # Settings of pip that contradict --target; and an index that only uv was told about.
         settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
         if index := environ.get("UV_DEFAULT_INDEX"):
             settings |= {"PIP_INDEX_URL": environ.get("PIP_INDEX_URL", index)}
-        done = subprocess.run(
+        done = run(
             [*command, "--target", str(made), REQUIREMENT],
-            env={**environ, **settings},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+            cwd=OUTSIDE,
+            environ=as_seen_from_here(environ) | settings,
         )
         if done.returncode != 0:
             last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")

@@ -10,8 +10,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import IO, Any
 
+from conformance.core.child_process import start
 from conformance.policies.question import PolicyAnswer, PolicyQuestion
 from harness.environments import jars
 from harness.environments.java import Java, find
@@ -112,14 +114,13 @@ def started(
         as_file(files("harness.policy_engines") / "java" / engine.program) as program,
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed,
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(
+        start(
             [str(java.home / "bin" / "java"), *_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", class_path, str(program)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
             stderr=printed,
             encoding="utf-8",
-            cwd=folder,
-            env={name: value for name, value in environ.items() if name in _PASSED},
+            errors="strict",
+            cwd=Path(folder).absolute(),
+            environ={name: value for name, value in environ.items() if name in _PASSED},
         ) as process,
     ):
         try:

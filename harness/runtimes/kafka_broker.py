@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from conformance.core.child_process import OUTSIDE
+from conformance.core.child_process import start as start_process
 from conformance.core.data import read_data
 from harness.environments.environment import Environment
 from harness.environments.maven import Coordinate, fetch
@@ -70,18 +73,20 @@ class OwnBroker:
             self.servers = f"{_HOST}:{ports[0]}"
             start = _start([str(java), *_OPTIONS], jars, self._folder, ports)
             # In a session of its own, so that a Ctrl-C in a terminal does not end it before the engines.
-            self._guard = subprocess.Popen(
+            self._guard = start_process(
                 [
                     sys.executable,
+                    "-I",
                     str(Path(__file__).with_name("kafka_guard.py")),
                     str(self._folder),
                     str(self._log),
                     json.dumps(start),
                 ],
-                stdin=subprocess.PIPE,
+                cwd=OUTSIDE,
+                environ=os.environ,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                new_session=True,
             )
             stack.callback(self.close)
             self._wait(ports[0])

@@ -26,7 +26,9 @@ def main(folder: str, log: str, commands: list[list[str]]) -> int:
     try:
         with Path(log).open("ab") as output:
             for command in commands:
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=folder)
+                process = subprocess.Popen(
+                    command, cwd=folder, env=os.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                )
                 try:
                     while not ended.is_set() and process.poll() is None:
                         ended.wait(0.1)

@@ -178,7 +178,7 @@ def test_a_release_is_tested_before_it_is_published():
     }
     assert release["publish"]["environment"]["name"] == "pypi"
     build = "\n".join(step.get("run", "") for step in release["build"]["steps"])
-    for command in ("python .github/release_notes.py", "python -m build", "twine check --strict dist/*"):
+    for command in ("python .github/release_notes.py", "python -P -m build", "twine check --strict dist/*"):
         assert command in build
     # A cache is written by other workflows too, and nothing of theirs belongs into a release.
     assert not any("cache" in step.get("with", {}) for step in steps(RELEASE))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +12,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from conformance.core.child_process import OUTSIDE, as_seen_from_here, every, run, run_streaming, which
 from harness.environments import package_index
 from harness.environments.pythons import specifier
-from harness.environments.subprocess_output import run_streaming
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.runtimes.containers.images import built
@@ -89,15 +87,16 @@ class Builder:
         Raises:
             NoBuilder: there is none.
         """
+        environ = as_seen_from_here(environ)
         tried = []
-        for docker in _all("docker", environ):
-            if _succeeds([docker, "buildx", "version"]):
+        for docker in every("docker", environ):
+            if _succeeds([docker, "buildx", "version"], environ):
                 return cls(docker, environ)
-            major = _client_major(docker)
+            major = _client_major(docker, environ)
             if major is not None and major < _BUILDKIT_DEFAULT:
                 return cls(docker, {**environ, "DOCKER_BUILDKIT": "1"})
             tried.append(f"{docker} without its plugin buildx")
-        podman = shutil.which("podman", path=environ.get("PATH"))
+        podman = which("podman", environ)
         if podman:
             return cls(podman, environ, ())
         raise NoBuilder(tried)
@@ -170,7 +169,7 @@ def _secrets(folder: Path, ca: Path | None, pip: str) -> Iterator[str]:
     if ca is not None:
         if not ca.is_file():
             raise NoBundle(ca)
-        yield from ("--secret", f"id=ca,src={ca}")
+        yield from ("--secret", f"id=ca,src={ca.absolute()}")
     if pip:
         written = folder / "pip.conf"
         written.touch(mode=0o600)
@@ -195,23 +194,14 @@ def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in configured.items()) if configured else ""
 
 
-def _all(program: str, environ: Mapping[str, str]) -> Iterator[str]:
-    for folder in environ.get("PATH", "").split(os.pathsep):
-        found = shutil.which(program, path=folder) if folder else None
-        if found:
-            yield found
-
-
-def _client_major(docker: str) -> int | None:
-    answer = subprocess.run(
-        [docker, "version", "--format", "{{.Client.Version}}"], capture_output=True, text=True, check=False
-    )
+def _client_major(docker: str, environ: Mapping[str, str]) -> int | None:
+    answer = run([docker, "version", "--format", "{{.Client.Version}}"], cwd=OUTSIDE, environ=environ)
     major = answer.stdout.strip().partition(".")[0]
     return int(major) if major.isdigit() else None
 
 
-def _succeeds(command: Sequence[str]) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+def _succeeds(command: Sequence[str], environ: Mapping[str, str]) -> bool:
+    return run(command, cwd=OUTSIDE, environ=environ).returncode == 0
 
 
 def _advice(output: str) -> str:

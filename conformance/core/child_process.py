@@ -1,0 +1,175 @@
+"""Starts programs. Nothing else in the product does, so that none runs code of the checkout in which the user stands.
+
+Many programs obey their working directory: Python imports modules from it, uv reads ``uv.toml`` and ``pyproject.toml`` there and in each
+folder above. So whoever starts a program says where it runs and which environment variables it gets; only a program whose purpose is a
+folder runs there. A program and the folder have absolute paths, because a relative one means another file elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+OUTSIDE = Path(os.sep).absolute()
+"""The top of the file system, where programs run that need no folder: no folder above it can hold settings, and few may write it."""
+_FOLDERS_AND_FILES = frozenset(
+    {
+        *(
+            "UV_CONFIG_FILE",
+            "UV_FIND_LINKS",
+            "UV_CACHE_DIR",
+            "UV_PYTHON_INSTALL_DIR",
+            "UV_CONSTRAINT",
+            "UV_BUILD_CONSTRAINT",
+        ),
+        *("PIP_CONFIG_FILE", "PIP_FIND_LINKS", "PIP_CERT", "PIP_CLIENT_CERT", "PIP_CACHE_DIR", "PIP_CONSTRAINT"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC"),
+        *(
+            "DOCKER_CONFIG",
+            "DOCKER_CERT_PATH",
+            "DIST_EXTRA_CONFIG",
+            "TMPDIR",
+            "HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+        ),
+    }
+)
+"""Variables that name a file or a folder."""
+_SEVERAL = ("_FIND_LINKS", "_CONSTRAINT")
+"""How the names of those end that name several, with spaces or commas between them."""
+
+
+def start(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    stdin: int = subprocess.PIPE,
+    stdout: int | IO[str] = subprocess.PIPE,
+    stderr: int | IO[str] = subprocess.PIPE,
+    encoding: str | None = None,
+    errors: str = "replace",
+    new_session: bool = False,
+) -> subprocess.Popen[str]:
+    """Start a program.
+
+    Args:
+        command: its absolute path and its arguments.
+        cwd: its working directory, absolute: `OUTSIDE`, or a folder that is its purpose.
+        environ: all its environment variables.
+        encoding: of its streams; by default that of the locale.
+        new_session: whether it leads a process group of its own, which no Ctrl-C in a terminal ends.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: the path of the program or of the folder is relative.
+    """
+    if not (Path(command[0]).is_absolute() and cwd.is_absolute()):
+        raise ValueError(f"{command[0]} in {cwd}: both must be absolute")
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environ,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        encoding=encoding,
+        errors=errors,
+        start_new_session=new_session,
+    )
+
+
+def run(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    timeout: float | None = None,
+    merged: bool = False,
+    errors: str = "replace",
+) -> subprocess.CompletedProcess[str]:
+    """Run a program without input to its end, and keep what it writes.
+
+    Args:
+        command: as for `start`, as are ``cwd`` and ``environ``.
+        timeout: seconds; then it is killed.
+        merged: whether its errors are part of its output.
+
+    Raises:
+        OSError: it cannot be started.
+        subprocess.TimeoutExpired: it took longer than ``timeout``.
+    """
+    errors_to = subprocess.STDOUT if merged else subprocess.PIPE
+    with start(command, cwd=cwd, environ=environ, stdin=subprocess.DEVNULL, stderr=errors_to, errors=errors) as process:
+        try:
+            output, said = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, said)
+
+
+def run_streaming(
+    command: Sequence[str], environ: Mapping[str, str], on_line: Callable[[str], str | None], *, keep: int
+) -> tuple[str, ...] | None:
+    """Run a program `OUTSIDE` without input, its errors merged into its output.
+
+    Args:
+        command: as for `start`, as is ``environ``.
+        on_line: takes each line as it comes, without trailing whitespace; returns the text to keep, None for nothing.
+        keep: how many lines are kept at most, the last ones.
+
+    Returns:
+        None on success, else the lines kept.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    tail: deque[str] = deque(maxlen=keep)
+    ends = subprocess.DEVNULL, subprocess.STDOUT
+    with start(command, cwd=OUTSIDE, environ=environ, stdin=ends[0], stderr=ends[1]) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            kept = on_line(line.rstrip())
+            if kept is not None:
+                tail.append(kept)
+    return tuple(tail) if process.returncode else None
+
+
+def which(program: str, environ: Mapping[str, str]) -> str | None:
+    """The absolute path of a program on PATH; None if there is none."""
+    return next(every(program, environ), None)
+
+
+def every(program: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The absolute paths of all programs of a name on PATH.
+
+    Its relative and empty folders do not count: they are the working directory or below it.
+    """
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        found = shutil.which(program, path=folder) if Path(folder).is_absolute() else None
+        if found:
+            yield found
+
+
+def as_seen_from_here(environ: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables for a program that runs elsewhere: relative paths in them are made absolute, and PATH has none."""
+    found = dict(environ)
+    for name in _FOLDERS_AND_FILES & environ.keys():
+        places = re.split(r"([\s,]+)", environ[name]) if name.endswith(_SEVERAL) else [environ[name]]
+        found[name] = "".join(
+            str(Path(place).absolute()) if place and Path(place).exists() else place for place in places
+        )
+    if "PATH" in environ:
+        found["PATH"] = os.pathsep.join(
+            folder for folder in environ["PATH"].split(os.pathsep) if Path(folder).is_absolute()
+        )
+    return found

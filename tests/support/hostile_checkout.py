@@ -1,0 +1,84 @@
+"""A checkout in which whatever could run by accident leaves a canary: a file that shows that code of the checkout has run."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from tests.support.environments import script
+
+MODULES = (
+    "venv",
+    "sitecustomize",
+    "usercustomize",
+    "json",
+    "typing",
+    "ast",
+    "dataclasses",
+    "runpy",
+    "setup",
+    "twine",
+    "build",
+)
+"""Modules that Python would import, were the checkout on its path."""
+PACKAGES = (
+    "pip",
+    "ensurepip",
+    "uv",
+    "mkdocs",
+    "conformance",
+    "harness",
+    "reports",
+    "pyspark",
+    "docker",
+    "hypothesis",
+    "sqlglot",
+)
+PROGRAMS = ("uv", "git", "java", "docker", "podman", "python", "python3", "pip")
+
+
+def pyspark_wheel(folder: Path, version: str, pth: str = "") -> None:
+    """Write a wheel named pyspark.
+
+    Args:
+        pth: what Python runs whenever it starts in an environment that has the wheel.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / f"pyspark-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("pyspark/__init__.py", f"__version__ = {version!r}\n")
+        if pth:
+            wheel.writestr("pyspark-start.pth", pth)
+        about = f"pyspark-{version}.dist-info"
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+
+
+def hostile_checkout(root: Path, canary: Path) -> Path:
+    """Make the checkout and return it.
+
+    Args:
+        root: where it shall be.
+        canary: the file that code of the checkout writes.
+    """
+    root.mkdir(parents=True)
+    code = f"open({str(canary)!r}, 'a').write(__name__ + '\\n')"
+    for name in MODULES:
+        (root / f"{name}.py").write_text(code + "\n", encoding="utf-8")
+    for name in PACKAGES:
+        (root / name).mkdir()
+        for file in ("__init__.py", "__main__.py"):
+            (root / name / file).write_text(code + "\n", encoding="utf-8")
+    for name in PROGRAMS:
+        script(root / "bin" / name, f"echo {name} >> '{canary}'")
+    (root / "start.pth").write_text(f"import builtins; {code}\n", encoding="utf-8")
+    pyspark_wheel(root / "wheels", "3.5.9", f"import builtins; {code}\n")
+    source = f'find-links = ["{root / "wheels"}"]\nno-index = true\n'
+    (root / "uv.toml").write_text(source, encoding="utf-8")
+    (root / "pyproject.toml").write_text(
+        f"[build-system]\nrequires = []\nbuild-backend = 'setup'\nbackend-path = ['.']\n[tool.uv]\n{source}",
+        encoding="utf-8",
+    )
+    (root / "pip.conf").write_text(f"[global]\nno-index = true\nfind-links = {root / 'wheels'}\n", encoding="utf-8")
+    (root / ".python-version").write_text("2.7\n", encoding="utf-8")
+    return root
