@@ -186,8 +186,10 @@ def _observed_batch(version: SparkVersion, batch: BatchAccount, schema: OutputSc
     yield ExplanationLine(f"micro-batch {seen.id} ({seen.kind}){at}", "plain", 1)
     for source in seen.sources:
         if source.stream in batch.streams or source.moved:
-            given = _listed([row.text for row in batch.rows if row.stream == source.stream]) or "no rows"
-            shown = given if source.stream in batch.streams else counted(source.rows, "row")
+            given = [row.text for row in batch.rows if row.stream == source.stream]
+            # A replay may find that the records are gone.
+            is_given = source.stream in batch.streams and (source.rows or not given)
+            shown = (_listed(given) or "no rows") if is_given else counted(source.rows, "row")
             yield ExplanationLine(f"{source.stream}: {shown}", "arrives", 2)
     if seen.dropped:
         rule, by = (
