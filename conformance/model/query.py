@@ -200,8 +200,9 @@ class Query:
         self._check_stores()
         silent = streams(self.plan).difference(planned.data)
         eviction = self._input_watermarks(planned.watermark_ms)
-        own = self._single or rules.late_watermark == "own batch"
-        late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
+        before_ms = self.checkpoint.logged_ms(id - 1)
+        same = not eviction or before_ms == planned.watermark_ms or self._single
+        late = eviction if same or rules.late_watermark == "own batch" else self._input_watermarks(before_ms)
         plan, needed = self._of_micro_batch(silent)
         batch = MicroBatch(
             plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, needed, rules
@@ -290,7 +291,7 @@ class Query:
         if processes and not in_rocksdb(self._settings):
             raise self._rules.refusal("transformWithState without RocksDB")
         name = "store of another operator"
-        if name in self._rules.refusals and in_rocksdb(self._settings):
+        if in_rocksdb(self._settings) and name in self._rules.refusals:
             partitions = self.checkpoint.partitions or "1"  # the default of the case language
             if opens_store_of_another(self.plan, partitions=int(partitions)):
                 raise self._rules.refusal(name)

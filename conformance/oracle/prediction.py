@@ -11,7 +11,7 @@ from itertools import permutations
 from typing import cast
 
 from conformance.core.case import Add, Backlog, Case, Differs, Expectation, ExpectationChange, Partitioned, Restart
-from conformance.core.metrics import missing_of_operators
+from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
@@ -47,11 +47,7 @@ class Prediction:
 
         Made with the rules of its own version.
         """
-        if missing_of_operators(version) != missing_of_operators(self.version):
-            return None
-        if self.read.tell_apart(rules_of(self.version), rules_of(version)):
-            return None
-        return replace(self, version=version)
+        return replace(self, version=version) if is_same_run(self.version, version, self.read) else None
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
         """What the query of the step with this number emits."""
@@ -65,7 +61,10 @@ class CasePredictions:
 
     def __init__(self, case: Case) -> None:
         self.case = case
+        self._comparable = comparable(case)
         self._made: list[Prediction] = []
+        self._refused: list[tuple[SparkVersion, RulesRead, Unpredictable]] = []
+        self._verdicts: dict[tuple[int, int | None, frozenset[str]], Verdict] = {}
 
     def on(self, version: SparkVersion) -> Prediction:
         """As ``predict``.
@@ -73,27 +72,54 @@ class CasePredictions:
         Raises:
             Unpredictable, ModelDefect: as ``predict``.
         """
-        known = next((same for made in self._made if (same := made.on(version)) is not None), None)
-        if known is not None:
-            return known
-        self._made.append(predict(self.case, version))
+        for made in self._made:
+            if (same := made.on(version)) is not None:
+                return same
+        for there, read, unknown in self._refused:
+            if is_same_run(there, version, read):
+                raise unknown
+        read = RulesRead()
+        try:
+            self._made.append(predict(self.case, version, read=read))
+        except Unpredictable as unknown:
+            self._refused.append((version, read, unknown))
+            raise
         return self._made[-1]
 
+    def verdict_on(self, prediction: Prediction) -> Verdict:
+        """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
+        version, seen = prediction.version, prediction.observation
+        entry = next((place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None)
+        # Predictions of several versions share the observation, which ``_made`` keeps.
+        key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
+        if key not in self._verdicts:
+            self._verdicts[key] = judge(self._comparable, version, seen)
+        return replace(self._verdicts[key], version=version)
 
-def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+
+def is_same_run(here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
+    """Whether the model does the same on two versions, if it has read these of the rules of the first."""
+    same_metrics = missing_of_operators(there) == missing_of_operators(here)
+    return same_metrics and not read.tell_apart(rules_of(here), rules_of(there))
+
+
+def predict(
+    case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None
+) -> Prediction:
     """Predict what a case does.
 
     Args:
         case: its expectations are ignored.
         version: of Spark.
         rules: the rules of the version by default.
+        read: is filled with the rules that the model reads, also if it cannot predict the case.
 
     Raises:
         Unpredictable: the case uses something that the model does not know.
         ModelDefect: the model failed on the case.
     """
     try:
-        return _predicted_case(case, version, rules or rules_of(version))
+        return _predicted_case(case, version, rules or rules_of(version), RulesRead() if read is None else read)
     except Unpredictable:
         raise
     except Exception as defect:
@@ -101,18 +127,19 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
         raise ModelDefect(defect) from defect
 
 
-def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
+def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: RulesRead) -> Prediction:
     if _limits(case) and _comes_in_partitions(case):
         raise Unpredictable("a limit over several partitions")
-    read = RulesRead()
     rules = cast(Rules, WatchedRules(rules, read))
     prediction = _simulated(case, version, rules, read)
+    if not _comes_in_partitions(case):
+        return prediction
     digest = prediction.observation.behaviour_digest
     if _depends_on_order(case) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
-    if rules.session_counts_late == "times" and _comes_in_partitions(case):
+    if rules.session_counts_late == "times":
         by_row = _simulated(case, version, rules.altered(session_counts_late="rows"), read)
         if by_row.observation.behaviour_digest != digest:
             raise Unpredictable("late rows of one session and one time in several partitions")
