@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.model.aggregates import AGGREGATES, BY_ORDER, Operands
+from conformance.model.catalyst.spark_plan import constant_of, is_empty
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, evaluate
@@ -19,7 +20,6 @@ from conformance.model.operators import (
     is_evicted,
     is_late,
 )
-from conformance.model.optimizer import constant_of, is_empty
 from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
 

@@ -89,7 +89,9 @@ class CasePredictions:
     def verdict_on(self, prediction: Prediction) -> Verdict:
         """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
         version, seen = prediction.version, prediction.observation
-        entry = next((place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None)
+        entry = next(
+            (place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None
+        )
         # Predictions of several versions share the observation, which ``_made`` keeps.
         key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
@@ -103,9 +105,7 @@ def is_same_run(here: SparkVersion, there: SparkVersion, read: RulesRead) -> boo
     return same_metrics and not read.tell_apart(rules_of(here), rules_of(there))
 
 
-def predict(
-    case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None
-) -> Prediction:
+def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
     """Predict what a case does.
 
     Args:
