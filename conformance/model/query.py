@@ -191,7 +191,8 @@ class Query:
         eviction = self._input_watermarks(planned.watermark_ms)
         before_ms = self.checkpoint.logged_ms(id - 1)
         same = not eviction or before_ms == planned.watermark_ms or self._single
-        late = eviction if same or rules.late_watermark == "own batch" else self._input_watermarks(before_ms)
+        own = same or rules.late_watermark == "own batch"
+        late = eviction if own else self._input_watermarks(before_ms)
         of_batch = self._run.of_micro_batch(silent)
         batch = MicroBatch(
             of_batch.plan,

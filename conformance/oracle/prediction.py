@@ -20,7 +20,7 @@ from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
 from conformance.model.rules_read import RulesRead, WatchedRules
-from conformance.oracle.simulation import CaseSimulation, StepProgress
+from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 
 NOT_PREDICTED = frozenset({"plan"})
 """Keys of expectations that the model does not predict."""
@@ -41,13 +41,8 @@ class Prediction:
     """Of the last query of the case."""
     read: RulesRead = field(compare=False)
     """The rules that decided it."""
-
-    def on(self, version: SparkVersion) -> Prediction | None:
-        """The same on another version; None if that may do otherwise.
-
-        Made with the rules of its own version.
-        """
-        return replace(self, version=version) if is_same_run(self.version, version, self.read) else None
+    with_all_metrics: Observation = field(compare=False, repr=False)
+    """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
         """What the query of the step with this number emits."""
@@ -62,7 +57,10 @@ class CasePredictions:
     def __init__(self, case: Case) -> None:
         self.case = case
         self._comparable = comparable(case)
+        self._partitioned = _comes_in_partitions(case)
         self._made: list[Prediction] = []
+        self._shown: dict[tuple[int, frozenset[str]], Observation] = {}
+        """What versions with other metrics show of a run of the model, by the ``id`` of its observation and what they lack."""
         self._refused: list[tuple[SparkVersion, RulesRead, Unpredictable]] = []
         self._verdicts: dict[tuple[int, int | None, frozenset[str]], Verdict] = {}
 
@@ -73,10 +71,10 @@ class CasePredictions:
             Unpredictable, ModelDefect: as ``predict``.
         """
         for made in self._made:
-            if (same := made.on(version)) is not None:
-                return same
+            if self._is_same_run(made.version, version, made.read):
+                return self._with_metrics_of(version, made)
         for there, read, unknown in self._refused:
-            if is_same_run(there, version, read):
+            if self._is_same_run(there, version, read):
                 raise unknown
         read = RulesRead()
         try:
@@ -92,17 +90,27 @@ class CasePredictions:
         entry = next(
             (place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None
         )
-        # Predictions of several versions share the observation, which ``_made`` keeps.
+        # Predictions of several versions share the observation, which is kept here.
         key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
         if key not in self._verdicts:
             self._verdicts[key] = judge(self._comparable, version, seen)
         return replace(self._verdicts[key], version=version)
 
+    def _is_same_run(self, here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
+        """Whether the model does the same on two versions, if it has read these of the rules of the first."""
+        # Orders of partitions are compared by what a version shows, so its metrics decide what is predicted.
+        if self._partitioned and missing_of_operators(there) != missing_of_operators(here):
+            return False
+        return not read.tell_apart(rules_of(here), rules_of(there))
 
-def is_same_run(here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
-    """Whether the model does the same on two versions, if it has read these of the rules of the first."""
-    same_metrics = missing_of_operators(there) == missing_of_operators(here)
-    return same_metrics and not read.tell_apart(rules_of(here), rules_of(there))
+    def _with_metrics_of(self, version: SparkVersion, made: Prediction) -> Prediction:
+        missing = missing_of_operators(version)
+        if missing == missing_of_operators(made.version):
+            return replace(made, version=version)
+        key = id(made.with_all_metrics), missing
+        if key not in self._shown:
+            self._shown[key] = without_metrics(made.with_all_metrics, missing)
+        return replace(made, version=version, observation=self._shown[key])
 
 
 def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
@@ -149,9 +157,11 @@ def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: Rules
 def _simulated(
     case: Case, version: SparkVersion, rules: Rules, read: RulesRead, order: tuple[int, ...] = ()
 ) -> Prediction:
-    simulation = CaseSimulation(case, version, rules, order)
+    simulation = CaseSimulation(case, rules, order)
     steps = tuple(simulation.run())
-    return Prediction(version, simulation.observation, steps, simulation.columns, read)
+    seen = simulation.observation
+    shown = without_metrics(seen, missing_of_operators(version))
+    return Prediction(version, shown, steps, simulation.columns, read, seen)
 
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 ROOTS = ("conformance", "harness", "reports")
 MOST_LOOSE = 12
 """Modules directly in one of the three roots."""
-MOST_PACKAGES = 31
+MOST_PACKAGES = 32
 """Below the roots: those of the tree in the design."""
 MOST_LINES = 400
 
