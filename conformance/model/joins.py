@@ -9,7 +9,7 @@ from conformance.model.catalyst.spark_plan import constant_of
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, all_of, conjuncts, evaluate
-from conformance.model.join_bounds import Bound, Equality, KeyBound, bounds, equalities
+from conformance.model.join_bounds import PRESERVED, Bound, Equality, KeyBound, bounds, equalities
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
@@ -18,7 +18,7 @@ from conformance.model.operators import (
     is_evicted,
     is_late,
 )
-from conformance.model.plan import PRESERVED, Join, Plan
+from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
 
 Key = tuple[Value, ...]

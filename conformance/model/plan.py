@@ -16,14 +16,6 @@ from conformance.model.expressions import Expression, NamedExpression
 
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
 
-PRESERVED = {
-    "inner": (),
-    "leftOuter": ("left",),
-    "rightOuter": ("right",),
-    "fullOuter": ("left", "right"),
-    "leftSemi": (),
-}
-"""Join type → the sides whose rows are emitted even without a match, so that no join condition may filter them."""
 Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
 TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 

@@ -13,8 +13,8 @@ from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, all_of, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
+from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
-    PRESERVED,
     Aggregate,
     EmptySide,
     Filter,
