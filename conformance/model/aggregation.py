@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.model.aggregates import AGGREGATES, BY_ORDER, Operands
+from conformance.model.catalyst.spark_plan import constant_of, is_empty
 from conformance.model.columns import Attribute, Origin, Row, Value, origins
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, evaluate
@@ -19,7 +20,6 @@ from conformance.model.operators import (
     is_evicted,
     is_late,
 )
-from conformance.model.optimizer import constant_of, is_empty
 from conformance.model.plan import Aggregate, StreamSource, beneath
 from conformance.model.rules import Rules
 
@@ -172,12 +172,9 @@ def _value(expression: Expression, key: Row, results: Mapping[Expression, Value]
 def _shown_keys(node: Aggregate, key: Key, context: OperatorContext) -> Row:
     """The columns of the key, as the plan of this micro-batch has them (SPARK-47840)."""
     row = {one.column.id: value for one, value in zip(node.keys, key, strict=True)}
-    if context.rules.constant_keys == "of the present plan":
-        for one in node.keys:
-            present = _constant(one.expression, node, context)
-            if present is not None:
-                row[one.column.id] = present
-    return row
+    present = {one.column.id: _constant(one.expression, node, context) for one in node.keys}
+    constants = {id: value for id, value in present.items() if value is not None}
+    return {**row, **constants} if constants and context.rules.constant_keys == "of the present plan" else row
 
 
 def _constant(expression: Expression, node: Aggregate, context: OperatorContext) -> Value:
@@ -218,10 +215,10 @@ def windows_of(time_us: int, size: int, slide: int, start: int, rules: Rules) ->
 
 
 def _latest_start(time_us: int, slide: int, start: int, rules: Rules) -> int:
-    if rules.window_before_origin == "contains its rows":
-        return time_us - (time_us - start) % slide
     # Java's remainder has the sign of the dividend (SPARK-39347).
     dividend = time_us - start + slide
+    if dividend >= 0 or rules.window_before_origin == "contains its rows":
+        return time_us - (time_us - start) % slide
     remainder = abs(dividend) % slide * (1 if dividend >= 0 else -1)
     return time_us - remainder
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
+from conformance.model.catalyst.spark_plan import SparkPlan, WrittenState
 from conformance.model.execution import BatchData, States
-from conformance.model.state_format import NotNull
 from conformance.model.watermark import Policy, WatermarkTracker
-
-Schema: TypeAlias = tuple[str, ...]
-"""The schema of the state as text, for versions that compare it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,8 @@ class CommitLogEntry:
     next_ms: int
     """The watermark of the next micro-batch."""
     states: States
-    schema: Schema
+    written_by: SparkPlan
+    """The plan of the run, which a restart must be able to take over from."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +44,8 @@ class ModelCheckpoint:
     """Whether offsets are kept by the names of sources, and not by position."""
     partitions: str | None = None
     """``spark.sql.shuffle.partitions`` of the first run, if set."""
-    not_null: tuple[NotNull, ...] | None = None
-    """For each operator, which columns of its state were NOT NULL in the first micro-batch."""
+    first: WrittenState | None = None
+    """What wrote the state in the first micro-batch; None before it."""
     lost: str | None = None
     """The lost part of the state, ``delta gone`` or ``state gone``; the next micro-batch that needs it fails."""
     tracker: WatermarkTracker | None = None

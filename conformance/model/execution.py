@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from conformance.model.aggregation import aggregate, windows_of
+from conformance.model.catalyst.spark_plan import RequiredColumns
 from conformance.model.columns import InputRow, Origin, Row, Value, origins, with_origin_of
 from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
@@ -40,7 +41,6 @@ from conformance.model.plan import (
     watermarks,
 )
 from conformance.model.progress import OperatorProgress
-from conformance.model.pruning import RequiredColumns
 from conformance.model.rules import Rules
 from conformance.model.sessions import aggregate_sessions, session_rows
 from conformance.model.state_functions import apply_in_pandas_with_state

@@ -5,13 +5,13 @@ Every function of NULL is NULL, except for those in ``NULL_TOLERANT``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal
 
 from conformance.core.spark_types import DataType
-from conformance.model.columns import Attribute, Row, Value
+from conformance.model.columns import BOOLEAN, Attribute, Row, Value
 from conformance.model.errors import Unpredictable
 from conformance.model.functions import FUNCTIONS
 
@@ -201,6 +201,14 @@ def conjuncts(condition: Expression) -> Iterator[Expression]:
             yield from conjuncts(arg)
     else:
         yield condition
+
+
+def all_of(parts: Iterable[Expression]) -> Expression:
+    """The conditions connected by AND; true if there are none."""
+    conditions = list(parts)
+    if not conditions:
+        return Expression("literal", BOOLEAN, value=True)
+    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), conditions)
 
 
 def must_not_be_null(condition: Expression) -> frozenset[int]:

@@ -15,6 +15,15 @@ from conformance.model.expressions import Expression, conjuncts, evaluate
 from conformance.model.plan import Join
 from conformance.model.rules import Rules
 
+PRESERVED = {
+    "inner": (),
+    "leftOuter": ("left",),
+    "rightOuter": ("right",),
+    "fullOuter": ("left", "right"),
+    "leftSemi": (),
+}
+"""Join type → the sides whose rows are emitted even without a match, so that no join condition may filter them."""
+
 
 @dataclass(frozen=True)
 class Equality:

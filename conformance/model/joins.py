@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from conformance.model.catalyst.spark_plan import constant_of
 from conformance.model.columns import Attribute, Row, Value
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, conjuncts, evaluate
-from conformance.model.join_bounds import Bound, Equality, KeyBound, bounds, equalities
+from conformance.model.expressions import Expression, all_of, conjuncts, evaluate
+from conformance.model.join_bounds import PRESERVED, Bound, Equality, KeyBound, bounds, equalities
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
@@ -17,7 +18,6 @@ from conformance.model.operators import (
     is_evicted,
     is_late,
 )
-from conformance.model.optimizer import PRESERVED, all_of, constant_of
 from conformance.model.plan import Join, Plan
 from conformance.model.rules import Rules
 
@@ -116,15 +116,15 @@ def join(
 
 def _with_current_constants(rows: list[Row], node: Join, context: OperatorContext) -> list[Row]:
     """The rows with constant columns from the plan of this micro-batch, on versions that do so (SPARK-47840)."""
-    if context.rules.constant_columns_of_joins == "of the state":
-        return rows
     constants = {
         one.id: evaluate(found, {})
         for side in node.children
         for one in side.columns
         if (found := constant_of(one.id, side, context.silent, context.rules)) is not None
     }
-    if constants and node.how != "inner":
+    if not constants or context.rules.constant_columns_of_joins == "of the state":
+        return rows
+    if node.how != "inner":
         raise Unpredictable("a constant column of an outer join")
     return [{**row, **constants} for row in rows]
 
@@ -146,10 +146,11 @@ def check_runs(node: Join, silent: frozenset[str], rules: Rules) -> None:
         Unpredictable: a key is a constant on a version with SPARK-47840.
     """
     pairs = [pair for pair in equalities(node) if not pair.null_safe or rules.null_safe_keys != "are none"]
-    present = rules.constant_columns_of_joins == "of the present plan" and node.how in ("inner", "leftSemi")
-    if not pairs or (present and all(_has_constant(pair, node, silent, rules) for pair in pairs)):
+    constant = [_has_constant(pair, node, silent, rules) for pair in pairs]
+    lost = all(constant) and node.how in ("inner", "leftSemi")
+    if not pairs or (lost and rules.constant_columns_of_joins == "of the present plan"):
         raise rules.refusal("join without equality")
-    if rules.constant_keys == "of the present plan" and any(_has_constant(pair, node, silent, rules) for pair in pairs):
+    if any(constant) and rules.constant_keys == "of the present plan":
         raise Unpredictable("a constant key of a join")
 
 
@@ -202,7 +203,7 @@ class _JoinRun:
             pairs = list(self._matches(name, key, row))
             yield from pairs
             semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
-            if not semi_is_done and (self._rules.stores_rows_that_go_at_once or not self._is_evicted(name, key, row)):
+            if not semi_is_done and (not self._is_evicted(name, key, row) or self._rules.stores_rows_that_go_at_once):
                 self._store(name, key, row, matched=bool(pairs))
 
     def _matches(self, name: str, key: Key, row: Row) -> Iterator[Row]:

@@ -44,8 +44,9 @@ def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
 
 def keeps_names(settings: QuerySettings, rules: Rules) -> bool:
     """Whether a new checkpoint keeps offsets by name."""
-    by_itself = "offset log by source evolution" in rules.features
-    return _evolves(settings) and (by_itself or settings.conf.get(OFFSET_LOG) == "2")
+    if not _evolves(settings):
+        return False
+    return settings.conf.get(OFFSET_LOG) == "2" or "offset log by source evolution" in rules.features
 
 
 def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:

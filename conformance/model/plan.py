@@ -15,6 +15,7 @@ from conformance.model.columns import Attribute, Value
 from conformance.model.expressions import Expression, NamedExpression
 
 JoinType: TypeAlias = Literal["inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi"]
+
 Timeout: TypeAlias = Literal["NoTimeout", "ProcessingTimeTimeout", "EventTimeTimeout"]
 TimeMode: TypeAlias = Literal["None", "ProcessingTime", "EventTime"]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from conformance.model.aggregation import check_functions
+from conformance.model.catalyst.spark_plan import SparkPlan, WrittenState
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
 from conformance.model.checks import check_start
 from conformance.model.errors import Unpredictable
@@ -18,11 +19,9 @@ from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
 from conformance.model.limits import with_limits_of_results
 from conformance.model.named_sources import check_names, check_restart, keeps_names, sources
-from conformance.model.optimizer import optimized, with_empty_sides
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
-    EmptySide,
     Join,
     Plan,
     StatefulProcessor,
@@ -36,12 +35,6 @@ from conformance.model.plan import (
     walk,
 )
 from conformance.model.progress import BatchProgress
-from conformance.model.pruning import (
-    RequiredColumns,
-    required_columns,
-    without_redundant_aggregations,
-    without_unused_event_times,
-)
 from conformance.model.real_time import check_real_time
 from conformance.model.rules import Rules
 from conformance.model.settings import (
@@ -59,7 +52,6 @@ from conformance.model.settings import (
     QuerySettings,
     in_rocksdb,
 )
-from conformance.model.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 
@@ -88,13 +80,10 @@ class Query:
         _check_semi_joins(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
-        self._limited = with_limits_of_results(plan, settings.mode)
-        self.plan = _optimized(self._limited, rules)
-        self._needed: RequiredColumns = required_columns(self.plan)
-        self._of_silent: dict[frozenset[str], tuple[Plan, RequiredColumns]] = {}
-        """The plan of a micro-batch, and the columns it uses, by the streams without new rows."""
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
+        self._run = SparkPlan(with_limits_of_results(plan, settings.mode), self._rules)
+        self.plan = self._run.plan
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
         partitions = checkpoint.partitions or settings.conf.get(PARTITIONS)
@@ -200,19 +189,28 @@ class Query:
         self._check_stores()
         silent = streams(self.plan).difference(planned.data)
         eviction = self._input_watermarks(planned.watermark_ms)
-        own = self._single or rules.late_watermark == "own batch"
-        late = eviction if own else self._input_watermarks(self.checkpoint.logged_ms(id - 1))
-        plan, needed = self._of_micro_batch(silent)
+        before_ms = self.checkpoint.logged_ms(id - 1)
+        same = not eviction or before_ms == planned.watermark_ms or self._single
+        own = same or rules.late_watermark == "own batch"
+        late = eviction if own else self._input_watermarks(before_ms)
+        of_batch = self._run.of_micro_batch(silent)
         batch = MicroBatch(
-            plan, planned.data, self._states(id, silent), late, eviction, self._settings.mode, needed, rules
+            of_batch.plan,
+            planned.data,
+            self._states(id, silent),
+            late,
+            eviction,
+            self._settings.mode,
+            of_batch.needed,
+            rules,
         )
         done = execute(batch)
         self._tracker, advance = self._tracker.after(self.plan, done.statistics, silent, self._policy, rules)
         self._last_eviction = eviction
-        committed = CommitLogEntry(self._tracker.global_ms, done.states, self._schema())
-        not_null = self._not_null(silent) if id == 0 else self.checkpoint.not_null
+        committed = CommitLogEntry(self._tracker.global_ms, done.states, self._run)
+        first = WrittenState(self._run, silent) if id == 0 else self.checkpoint.first
         checkpoint = self.checkpoint.with_committed(id, committed)
-        self.checkpoint = replace(checkpoint, tracker=self._tracker, not_null=not_null)
+        self.checkpoint = replace(checkpoint, tracker=self._tracker, first=first)
         return BatchProgress(
             id=id,
             kind="data" if planned.data else "no-data",
@@ -223,15 +221,6 @@ class Query:
             emitted=done.rows,
             advance=advance,
         )
-
-    def _of_micro_batch(self, silent: frozenset[str]) -> tuple[Plan, RequiredColumns]:
-        """The plan of a micro-batch. Spark optimises every micro-batch by itself, knowing which streams have no new rows."""
-        if silent not in self._of_silent:
-            sides = with_empty_sides(self._limited, silent)
-            empty = any(isinstance(node, EmptySide) for node in walk(sides))
-            plan = _optimized(sides, self._rules) if empty else self.plan
-            self._of_silent[silent] = plan, required_columns(plan) if empty else self._needed
-        return self._of_silent[silent]
 
     def _states(self, id: int, silent: frozenset[str]) -> States:
         """The state before a micro-batch; ``silent``: the streams without new rows in it."""
@@ -244,55 +233,19 @@ class Query:
         if len(before.states) != len(stateful(self.plan)):
             nothing_written = not before.states and name not in self._rules.refusals and not in_rocksdb(self._settings)
             raise self._rules.refusal("state gone" if nothing_written else name)
-        self._check_state(before.schema)
-        self._check_not_null(silent)
+        self._run.check_reads_state_of(before.written_by)
+        if self._last_eviction is None and self.checkpoint.first is not None:
+            self._run.check_not_null(silent, self.checkpoint.first)
         return before.states
-
-    def _check_state(self, written: tuple[str, ...]) -> None:
-        """
-        Raises:
-            Refused: the state has an incompatible schema.
-            Unpredictable: the model does not know whether it is compatible.
-        """
-        now = self._schema()
-        for node, before, after in zip(stateful(self.plan), written, now, strict=True):
-            if before == after:
-                continue
-            if before.partition("|")[0] != after.partition("|")[0]:
-                raise self._rules.refusal("state of another key")
-            if not isinstance(node, Deduplicate):
-                raise self._rules.refusal("state of another value")
-            if self._rules.deduplication_state_compares == "whole rows":
-                raise self._rules.refusal("deduplication state of another schema")
-
-    def _schema(self) -> tuple[str, ...]:
-        return tuple(schema_of(node, self._needed) for node in stateful(self.plan))
-
-    def _not_null(self, silent: frozenset[str]) -> tuple[NotNull, ...]:
-        return tuple(not_null_in_state(node, silent, self._needed, self._rules) for node in stateful(self.plan))
-
-    def _check_not_null(self, silent: frozenset[str]) -> None:
-        """Compare the NOT NULL columns of the first micro-batch of a run with those the state was written with.
-
-        Raises:
-            Refused: they are incompatible.
-        """
-        first, allowed = self.checkpoint.not_null, self._rules.not_null_columns_of_state
-        if first is None or self._last_eviction is not None or allowed == "may be as they are":
-            return
-        for written, now in zip(first, self._not_null(silent), strict=True):
-            for before, after in zip(written, now, strict=False):
-                if (allowed == "may not come up" and after > before) or (allowed == "may not go" and before > after):
-                    raise self._rules.refusal("state of another value")
 
     def _check_stores(self) -> None:
         processes = any(isinstance(node, StatefulProcessor) for node in stateful(self.plan))
         if processes and not in_rocksdb(self._settings):
             raise self._rules.refusal("transformWithState without RocksDB")
         name = "store of another operator"
-        if name in self._rules.refusals and in_rocksdb(self._settings):
+        if in_rocksdb(self._settings) and name in self._rules.refusals:
             partitions = self.checkpoint.partitions or "1"  # the default of the case language
-            if opens_store_of_another(self.plan, partitions=int(partitions)):
+            if self._run.opens_store_of_another(int(partitions)):
                 raise self._rules.refusal(name)
 
     def _check_formats(self) -> None:
@@ -305,10 +258,6 @@ class Query:
         ):
             if concerned and self._settings.conf.get(JOIN_FORMAT) == state_format and name in self._rules.refusals:
                 raise self._rules.refusal(name, outer[0] if outer else "")
-
-
-def _optimized(plan: Plan, rules: Rules) -> Plan:
-    return without_unused_event_times(without_redundant_aggregations(optimized(plan, rules)))
 
 
 def _is_single(settings: QuerySettings, rules: Rules) -> bool:

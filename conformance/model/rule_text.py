@@ -48,7 +48,11 @@ def readers(rule: str) -> tuple[RuleReader, ...]:
 
 
 def _modules() -> tuple[str, ...]:
-    names = (entry.name for entry in files(_PACKAGE).iterdir())
+    """The modules of the model as paths below its folder."""
+    names = [
+        *(entry.name for entry in files(_PACKAGE).iterdir()),
+        *(f"catalyst/{entry.name}" for entry in (files(_PACKAGE) / "catalyst").iterdir()),
+    ]
     return tuple(
         sorted(
             name

@@ -133,9 +133,9 @@ def slots(plan: Plan, silent: frozenset[str], rules: Rules) -> tuple[Slot | None
     (SPARK-50046), and the following nodes move up.
     """
     nodes = watermarks(plan)
-    if rules.nodes_known_by == "themselves":
+    hidden = _reused(plan, silent) if len(nodes) > 1 and silent else frozenset()
+    if not hidden or rules.nodes_known_by == "themselves":
         return tuple(range(len(nodes)))
-    hidden = _reused(plan, silent)
     found: list[Slot | None] = []
     for node in nodes:
         found.append(None if id(node) in hidden else sum(1 for one in found if one is not None))
@@ -208,11 +208,21 @@ def input_watermarks(plan: Plan, global_ms: int, rules: Rules, *, single: bool) 
         Refused: a watermark is defined above another one.
     """
     operators = stateful(plan)
-    if single or not rules.watermark_per_operator or global_ms == 0:
+    if not operators or single or global_ms == 0 or _is_the_same_everywhere(plan, operators):
+        return (global_ms,) * len(operators)
+    if not rules.watermark_per_operator:
         return (global_ms,) * len(operators)
     found: dict[int, int] = {}
     _output_watermark(plan, global_ms, rules, found)
     return tuple(found[id(operator)] for operator in operators)
+
+
+def _is_the_same_everywhere(plan: Plan, operators: Sequence[Plan]) -> bool:
+    """Whether each version gives the operators the watermark of the query: there is one, above all watermark nodes, none of them nested."""
+    nodes = watermarks(plan)
+    if len(operators) != 1 or not nodes or any(len(watermarks(node)) > 1 for node in nodes):
+        return False
+    return len(watermarks(operators[0])) == len(nodes)
 
 
 def _output_watermark(plan: Plan, global_ms: int, rules: Rules, found: dict[int, int]) -> int | None:

@@ -11,7 +11,7 @@ from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicabl
 from conformance.model.catalogue import Rule, catalogue, other_readings, rules_of
 from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
-from conformance.oracle.prediction import Prediction, predict, verdict_on
+from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
 """Verdict statuses of a prediction that meets the expectations."""
@@ -100,15 +100,16 @@ def cross_check(cases: Iterable[Case], versions: Iterable[SparkVersion]) -> Cros
     disagreements = []
     for case in checked:
         answers = []
+        predictions = CasePredictions(case)
         for version in ascending:
             if not_applicable(case, version) is not None:
                 continue
             try:
-                prediction = predict(case, version)
+                prediction = predictions.on(version)
             except Unpredictable as unknown:
                 missing.setdefault(unknown.construct, {})[case.id] = None
             else:
-                answers.append((prediction, verdict_on(case, prediction)))
+                answers.append((prediction, predictions.verdict_on(prediction)))
         cells += len(answers)
         disagreements += _grouped(
             _disagreement(case, *answer) for answer in answers if answer[1].status not in AGREEING

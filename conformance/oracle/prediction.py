@@ -11,7 +11,7 @@ from itertools import permutations
 from typing import cast
 
 from conformance.core.case import Add, Backlog, Case, Differs, Expectation, ExpectationChange, Partitioned, Restart
-from conformance.core.metrics import missing_of_operators
+from conformance.core.metrics import metrics, missing_of_operators
 from conformance.core.observation import Column, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import Verdict, judge
@@ -20,7 +20,7 @@ from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
 from conformance.model.rules import Rules
 from conformance.model.rules_read import RulesRead, WatchedRules
-from conformance.oracle.simulation import CaseSimulation, StepProgress
+from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 from conformance.query.reading import QueryReading, read_query
 
 NOT_PREDICTED = frozenset({"plan"})
@@ -45,17 +45,8 @@ class Prediction:
     """Of the last query of the case."""
     read: RulesRead = field(compare=False)
     """The rules that decided it."""
-
-    def on(self, version: SparkVersion) -> Prediction | None:
-        """The same on another version; None if that may do otherwise.
-
-        Made with the rules of its own version.
-        """
-        if missing_of_operators(version) != missing_of_operators(self.version):
-            return None
-        if self.read.tell_apart(rules_of(self.version), rules_of(version)):
-            return None
-        return replace(self, version=version)
+    with_all_metrics: Observation = field(compare=False, repr=False)
+    """The observation as a version shows it that reports every metric."""
 
     def columns_of(self, step: int) -> tuple[Column, ...]:
         """What the query of the step with this number emits."""
@@ -69,7 +60,13 @@ class CasePredictions:
 
     def __init__(self, case: Case) -> None:
         self.case = case
+        self._comparable = comparable(case)
+        self._partitioned = _comes_in_partitions(case)
         self._made: list[Prediction] = []
+        self._shown: dict[tuple[int, frozenset[str]], Observation] = {}
+        """What versions with other metrics show of a run of the model, by the ``id`` of its observation and what they lack."""
+        self._refused: list[tuple[SparkVersion, RulesRead, Unpredictable]] = []
+        self._verdicts: dict[tuple[int, int | None, frozenset[str]], Verdict] = {}
 
     def on(self, version: SparkVersion) -> Prediction:
         """As ``predict``.
@@ -77,27 +74,64 @@ class CasePredictions:
         Raises:
             Unpredictable, ModelDefect: as ``predict``.
         """
-        known = next((same for made in self._made if (same := made.on(version)) is not None), None)
-        if known is not None:
-            return known
-        self._made.append(predict(self.case, version))
+        for made in self._made:
+            if self._is_same_run(made.version, version, made.read):
+                return self._with_metrics_of(version, made)
+        for there, read, unknown in self._refused:
+            if self._is_same_run(there, version, read):
+                raise unknown
+        read = RulesRead()
+        try:
+            self._made.append(predict(self.case, version, read=read))
+        except Unpredictable as unknown:
+            self._refused.append((version, read, unknown))
+            raise
         return self._made[-1]
 
+    def verdict_on(self, prediction: Prediction) -> Verdict:
+        """As ``verdict_on``. Versions that the case says the same about, and that do the same, share the judgement."""
+        version, seen = prediction.version, prediction.observation
+        entry = next(
+            (place for place, one in enumerate(self.case.differs) if one is self.case.differs_on(version)), None
+        )
+        # Predictions of several versions share the observation, which is kept here.
+        key = id(seen), entry, frozenset(metric.path for metric in metrics() if version < metric.since)
+        if key not in self._verdicts:
+            self._verdicts[key] = judge(self._comparable, version, seen)
+        return replace(self._verdicts[key], version=version)
 
-def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Prediction:
+    def _is_same_run(self, here: SparkVersion, there: SparkVersion, read: RulesRead) -> bool:
+        """Whether the model does the same on two versions, if it has read these of the rules of the first."""
+        # Orders of partitions are compared by what a version shows, so its metrics decide what is predicted.
+        if self._partitioned and missing_of_operators(there) != missing_of_operators(here):
+            return False
+        return not read.tell_apart(rules_of(here), rules_of(there))
+
+    def _with_metrics_of(self, version: SparkVersion, made: Prediction) -> Prediction:
+        missing = missing_of_operators(version)
+        if missing == missing_of_operators(made.version):
+            return replace(made, version=version)
+        key = id(made.with_all_metrics), missing
+        if key not in self._shown:
+            self._shown[key] = without_metrics(made.with_all_metrics, missing)
+        return replace(made, version=version, observation=self._shown[key])
+
+
+def predict(case: Case, version: SparkVersion, rules: Rules | None = None, read: RulesRead | None = None) -> Prediction:
     """Predict what a case does.
 
     Args:
         case: its expectations are ignored.
         version: of Spark.
         rules: the rules of the version by default.
+        read: is filled with the rules that the model reads, also if it cannot predict the case.
 
     Raises:
         Unpredictable: the case uses something that the model does not know.
         ModelDefect: the model failed on the case.
     """
     try:
-        return _predicted_case(case, version, rules or rules_of(version))
+        return _predicted_case(case, version, rules or rules_of(version), RulesRead() if read is None else read)
     except Unpredictable:
         raise
     except Exception as defect:
@@ -105,20 +139,21 @@ def predict(case: Case, version: SparkVersion, rules: Rules | None = None) -> Pr
         raise ModelDefect(defect) from defect
 
 
-def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Prediction:
+def _predicted_case(case: Case, version: SparkVersion, rules: Rules, read: RulesRead) -> Prediction:
     in_partitions = _comes_in_partitions(case)
     readings = [read_query(query, case.streams) for query in case.pipelines()] if in_partitions else []
     if any(reading.limits for reading in readings):
         raise Unpredictable("a limit over several partitions")
-    read = RulesRead()
     rules = cast(Rules, WatchedRules(rules, read))
     prediction = _simulated(case, version, rules, read)
+    if not in_partitions:
+        return prediction
     digest = prediction.observation.behaviour_digest
     if _depends_on_order(readings) and any(
         _simulated(case, version, rules, read, order).observation.behaviour_digest != digest for order in _orders(case)
     ):
         raise Unpredictable("a choice among rows of several partitions")
-    if rules.session_counts_late == "times" and in_partitions:
+    if rules.session_counts_late == "times":
         by_row = _simulated(case, version, rules.altered(session_counts_late="rows"), read)
         if by_row.observation.behaviour_digest != digest:
             raise Unpredictable("late rows of one session and one time in several partitions")
@@ -128,9 +163,11 @@ def _predicted_case(case: Case, version: SparkVersion, rules: Rules) -> Predicti
 def _simulated(
     case: Case, version: SparkVersion, rules: Rules, read: RulesRead, order: tuple[int, ...] = ()
 ) -> Prediction:
-    simulation = CaseSimulation(case, version, rules, order)
+    simulation = CaseSimulation(case, rules, order)
     steps = tuple(simulation.run())
-    return Prediction(version, simulation.observation, steps, simulation.columns, read)
+    seen = simulation.observation
+    shown = without_metrics(seen, missing_of_operators(version))
+    return Prediction(version, shown, steps, simulation.columns, read, seen)
 
 
 def verdict_on(case: Case, prediction: Prediction) -> Verdict:

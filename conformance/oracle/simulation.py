@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from conformance.core import metrics
 from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Partitioned, Restart, Row, Start, Step
 from conformance.core.observation import (
     DROPPED_ROWS,
@@ -23,7 +22,6 @@ from conformance.core.observation import (
 from conformance.core.query import Pipeline
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
-from conformance.core.versions import SparkVersion
 from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.columns import Value
 from conformance.model.errors import Refused, Unpredictable
@@ -58,15 +56,13 @@ class CaseSimulation:
 
     Args:
         case: the case.
-        version: of Spark.
         rules: of the version, or altered.
         order: in which to read the partitions of each micro-batch; as written by default.
     """
 
-    def __init__(self, case: Case, version: SparkVersion, rules: Rules, order: tuple[int, ...] = ()) -> None:
+    def __init__(self, case: Case, rules: Rules, order: tuple[int, ...] = ()) -> None:
         self._case = case
         self._order = order
-        self._missing = metrics.missing_of_operators(version)
         self._rules = rules
         self._settings = QuerySettings(case.output_mode, case.trigger, case.conf)
         self._pipeline = case.query
@@ -96,7 +92,7 @@ class CaseSimulation:
 
     @property
     def observation(self) -> Observation:
-        """Of the steps so far."""
+        """Of the steps so far, with every metric: ``without_metrics`` makes it that of a version that lacks some."""
         return Observation.of(self._case.id, self.columns, tuple(self._steps_seen))
 
     def _batches(self, step: Step) -> Iterator[BatchProgress]:
@@ -245,7 +241,6 @@ class CaseSimulation:
         if self._query is None:
             raise AssertionError("a micro-batch without a query")
         has_watermark = bool(watermarks(self._query.written))
-        counts = DROPPED_ROWS not in self._missing or not batch.operators
         statistics = batch.event_time
         return BatchSeen(
             id=batch.id,
@@ -255,7 +250,7 @@ class CaseSimulation:
             logged=batch.watermark_ms,
             next_watermark=batch.advance.after_ms,
             rows=tuple(self._wire(row) for row in batch.emitted),
-            dropped=batch.dropped if counts else None,
+            dropped=batch.dropped,
             state=tuple(operator.state_rows for operator in batch.operators),
             event_time=None
             if statistics is None
@@ -310,7 +305,27 @@ class CaseSimulation:
                 "numRegisteredTimers": one.timers.registered,
                 "numDeletedTimers": one.timers.deleted,
             }
-        return {key: value for key, value in known.items() if key not in self._missing}
+        return known
+
+
+def without_metrics(observation: Observation, missing: frozenset[str]) -> Observation:
+    """What a version shows that does not report some keys of an operator's progress."""
+    if not missing:
+        return observation
+    steps = (
+        step.model_copy(update={"batches": tuple(_without_metrics(batch, missing) for batch in step.batches)})
+        for step in observation.steps
+    )
+    return observation.model_copy(update={"steps": tuple(steps)})
+
+
+def _without_metrics(batch: BatchSeen, missing: frozenset[str]) -> BatchSeen:
+    operators = [
+        {key: value for key, value in operator.items() if key not in missing}
+        for operator in batch.progress["stateOperators"]
+    ]
+    dropped = None if operators and DROPPED_ROWS in missing else batch.dropped
+    return batch.model_copy(update={"dropped": dropped, "progress": {**batch.progress, "stateOperators": operators}})
 
 
 STATE_STORES = {"symmetricHashJoin": 4}

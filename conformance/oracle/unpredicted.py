@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from conformance.model.errors import Unpredictable
 
-PACKAGES = ("conformance.model", "conformance.oracle")
+PACKAGES = ("conformance.model", "conformance.model.catalyst", "conformance.oracle")
 VARIES = "…"
 """In place of the part that depends on the query."""
 
@@ -22,7 +22,7 @@ class UnpredictedConstruct:
     name: str
     """``a filter above an outer join``; ``function …`` for every function that the model does not know."""
     module: str
-    """Which declares it: ``conformance/model/optimizer.py``."""
+    """Which declares it: ``conformance/model/catalyst/optimizer.py``."""
 
 
 @cache

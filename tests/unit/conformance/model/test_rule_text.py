@@ -56,7 +56,7 @@ def test_data_has_no_text():
 def test_the_place_that_reads_a_rule_is_named():
     (one,) = readers("late_watermark")
     assert (one.module, one.function) == ("conformance/model/query.py", "_execute")
-    assert one.text == 'own = self._single or rules.late_watermark == "own batch"'
+    assert one.text == 'own = same or rules.late_watermark == "own batch"'
 
 
 def test_what_is_no_rule_is_read_nowhere():

@@ -89,7 +89,9 @@ def test_a_rule_that_was_not_read_changes_no_prediction(version: SparkVersion) -
 
 def test_a_version_takes_the_prediction_of_another_that_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[SparkVersion] = []
-    monkeypatch.setattr(prediction, "predict", lambda case, version: runs.append(version) or predict(case, version))
+    monkeypatch.setattr(
+        prediction, "predict", lambda case, version, read: runs.append(version) or predict(case, version, read=read)
+    )
     asked = 0
     for case in whole_suite().cases[::80]:
         predictions = CasePredictions(case)

@@ -128,7 +128,7 @@ def test_a_rule_is_shown_with_its_versions_and_as_it_is_executed():
     page = markdown()["03-late-filtering.md"]
     assert "rules.late_watermark = 'own batch'" in page
     assert "Spark `<3.4`: Lateness is decided by the watermark of the same micro-batch." in page
-    assert 'own = self._single or rules.late_watermark == "own batch"' in page
+    assert 'own = same or rules.late_watermark == "own batch"' in page
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from conformance.model.catalyst.optimizer import vanishes
+from conformance.model.catalyst.pruning import RequiredColumns
 from conformance.model.expressions import Expression, must_not_be_null
 from conformance.model.join_bounds import equalities
-from conformance.model.optimizer import vanishes
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -28,7 +29,6 @@ from conformance.model.plan import (
     operator_name,
     stateful,
 )
-from conformance.model.pruning import RequiredColumns
 from conformance.model.rules import Rules
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
 from conformance.model.aggregates import BY_ORDER
+from conformance.model.catalyst.constraints import inferred
+from conformance.model.catalyst.pruning import without_unused_changing_values
+from conformance.model.catalyst.random_comparisons import decided
 from conformance.model.columns import BOOLEAN
-from conformance.model.constraints import inferred
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, conjuncts, evaluate, must_not_be_null, substitute
+from conformance.model.expressions import Expression, all_of, conjuncts, evaluate, must_not_be_null, substitute
 from conformance.model.expressions import column as column_expression
+from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
     Aggregate,
     EmptySide,
@@ -32,18 +34,7 @@ from conformance.model.plan import (
     walk,
     with_children,
 )
-from conformance.model.pruning import without_unused_changing_values
-from conformance.model.random_comparisons import decided
 from conformance.model.rules import Rules
-
-PRESERVED = {
-    "inner": (),
-    "leftOuter": ("left",),
-    "rightOuter": ("right",),
-    "fullOuter": ("left", "right"),
-    "leftSemi": (),
-}
-"""Join type → the sides whose rows are emitted even without a match, so that no join condition may filter them."""
 
 
 def optimized(plan: Plan, rules: Rules) -> Plan:
@@ -207,14 +198,6 @@ def _side_of(part: Expression, left: Plan, right: Plan) -> str | None:
         if used and used <= {one.id for one in plan.columns}:
             return name
     return None
-
-
-def all_of(parts: Iterable[Expression]) -> Expression:
-    """The conditions connected by AND; true if there are none."""
-    conditions = list(parts)
-    if not conditions:
-        return Expression("literal", BOOLEAN, value=True)
-    return reduce(lambda left, right: Expression("call", BOOLEAN, (left, right), "and"), conditions)
 
 
 def constant_of(id: int, plan: Plan, silent: frozenset[str], rules: Rules) -> Expression | None:

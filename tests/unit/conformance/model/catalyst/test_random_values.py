@@ -3,8 +3,8 @@
 import pytest
 
 from conformance.model import sql
+from conformance.model.catalyst.optimizer import optimized
 from conformance.model.errors import Refused, Unpredictable
-from conformance.model.optimizer import optimized
 from conformance.model.plan import Filter, Watermark, walk
 from tests.support.model_frames import SECOND, VERSIONS, played, watermarked
 

@@ -9,12 +9,12 @@ import pytest
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
+from conformance.model.catalyst.optimizer import optimized
+from conformance.model.catalyst.pruning import required_columns
+from conformance.model.catalyst.state_format import not_null_in_state
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
-from conformance.model.optimizer import optimized
 from conformance.model.plan import Join
-from conformance.model.pruning import required_columns
-from conformance.model.state_format import not_null_in_state
 
 RULES = rules_of(SparkVersion.parse("3.5.9"))
 EQUAL = "key = okey"

@@ -7,13 +7,13 @@ import pytest
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
+from conformance.model.catalyst.optimizer import optimized
+from conformance.model.catalyst.pruning import without_redundant_aggregations
 from conformance.model.columns import Ids
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression
 from conformance.model.frame import Frame
-from conformance.model.optimizer import optimized
 from conformance.model.plan import Aggregate, Filter, Join, LocalRelation, Plan, StreamSource, Watermark, walk
-from conformance.model.pruning import without_redundant_aggregations
 
 RULES = rules_of(SparkVersion.parse("4.3.0"))
 IDS = Ids()
