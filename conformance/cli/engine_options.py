@@ -11,7 +11,7 @@ import typer
 
 from conformance.cli.options import ENGINES, SPEED, option
 from conformance.cli.own_code_options import Code
-from conformance.core.state_stores import Name as StoreName
+from conformance.core.versions import Name as StoreName
 from conformance.core.wording import counted
 from conformance.runner.project import OwnJob
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency

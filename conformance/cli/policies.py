@@ -16,8 +16,7 @@ from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
-from conformance.policies.record import record, record_of, record_of_policies
-from conformance.policies.tables import ALL, PolicyView, view
+from conformance.policies.tables import ALL, PolicyView, record, record_of, record_of_policies, view
 from conformance.suite import discovery
 
 VIOLATES = 1

@@ -1,4 +1,4 @@
-"""Spark versions and version ranges.
+"""Spark versions and version ranges, and the state store providers that only some versions have.
 
 A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The existing releases are data
 (``releases.yaml``), so that a range that contains none can be rejected.
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -137,3 +138,25 @@ def _release_dates() -> Mapping[SparkVersion, date]:
 def falling_into(versions: VersionRange) -> tuple[SparkVersion, ...]:
     """The known releases in the range, oldest first; asked for every case, of few ranges."""
     return tuple(release for release in releases() if release in versions)
+
+
+Name: TypeAlias = Literal["hdfs", "rocksdb"]
+
+
+@dataclass(frozen=True)
+class StateStore:
+    """A built-in state store provider of Spark."""
+
+    name: str
+    conf: dict[str, str]
+    """The conf that selects it."""
+    versions: VersionRange
+
+    @classmethod
+    def named(cls, name: Name) -> StateStore:
+        data: dict[str, Any] = read_data("conformance.core", "state_stores.yaml")
+        entry = data["stores"][name]
+        return cls(name, {data["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
+
+    def on(self, version: SparkVersion) -> bool:
+        return version in self.versions

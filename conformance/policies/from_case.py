@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Restart, Row
+from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Pipeline, Restart, Row
 from conformance.core.errors import WrongUsage
-from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import canonical
 from conformance.core.wording import counted

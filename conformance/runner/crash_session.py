@@ -12,8 +12,8 @@ from typing import Protocol
 from conformance.checkpoints.crash_images import Fault
 from conformance.core.case import Case, Source
 from conformance.core.output_file import OutputFile
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import Name as StoreName
+from conformance.core.versions import StateStore
 from conformance.core.wording import counted
 from conformance.judging.expected import Steps, expected
 from conformance.runner.crash import CrashPoint, NoMicroBatch, NotRecorded, Recorded, Restarts

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import StateStore
 from conformance.suite.discovery import shipped
 from harness.engine.engine import Runtime
 from harness.errors import HarnessError

@@ -12,8 +12,8 @@ from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from conformance.core.case import Case, Source
 from conformance.core.observation import Identity
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import Name as StoreName
+from conformance.core.versions import StateStore
 from conformance.core.wording import counted
 from conformance.judging.verdict import Verdict
 from conformance.policies.case import PolicyCase

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS, Invariant
-from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
+from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.settings import ALLOW_MULTIPLE
 from harness.engine.protocol import Rows

@@ -10,19 +10,17 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import yaml
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.error_classes import GENERIC
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
 from conformance.judging.rows import OutputSchema
 from conformance.language.printing import inline
-
-Json: TypeAlias = Any
 
 STRENGTH = "strength: observed"
 

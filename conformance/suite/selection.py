@@ -1,4 +1,4 @@
-"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
+"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one machine, the cases that changed; how long each takes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from conformance.core.case import Case
+from conformance.core.case import Add, Backlog, Case, Restart, Step
 from conformance.core.errors import WrongUsage
 from conformance.policies.case import PolicyCase
-from conformance.suite.running_time import estimated_batches
+
+_RESTART = 3
+"""Stopping a query and starting it again takes about as long as this many micro-batches."""
+
+
+def estimated_batches(case: Case) -> int:
+    """The duration of a case, estimated as a number of micro-batches."""
+    return _RESTART + sum(_batches(step) for step in case.steps)
+
+
+def _batches(step: Step) -> int:
+    match step.action:
+        case Add():
+            return 2  # one for the rows, and a no-data batch if the watermark has advanced
+        case Backlog(entries=entries):
+            return len(entries) + 1
+        case Restart():
+            return _RESTART
+        case _:
+            return 1
+
 
 C = TypeVar("C", Case, PolicyCase)
 

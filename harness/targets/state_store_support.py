@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import StateStore
 from harness.errors import HarnessError
 from harness.targets.target import Target
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
-from conformance.language.suggest import unknown
+from conformance.language.problem import unknown
 
 JOINS = {
     "inner": "inner join",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from conformance.core.printable import printable_json
+from conformance.core.wording import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.results.reading import Results

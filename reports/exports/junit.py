@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Xml
 
-from conformance.core.printable import printable, without_commands
+from conformance.core.wording import printable, without_commands
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.results.reading import Results

@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 
-from conformance.core.printable import printable, without_commands
-from conformance.core.wording import counted
+from conformance.core.wording import counted, printable, without_commands
 from conformance.judging.finding import described
 from reports.analysis.change import MEANINGS, Changes
 from reports.analysis.matrix import CellTotal, Matrix, summary

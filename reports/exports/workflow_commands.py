@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.core.printable import printable
+from conformance.core.wording import printable
 from reports.results.reading import Results
 from reports.results.records import Cell
 from reports.results.status import GREEN

@@ -13,9 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Restart, Row
+from conformance.core.case import Add, Arrival, Backlog, Case, Pipeline, Restart, Row
 from conformance.core.observation import BatchSeen, Observation
-from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.judging.finding import cell

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.core.case import Case
-from conformance.core.query import Operation, Pipeline, sort_order
+from conformance.core.case import Case, Operation, Pipeline, sort_order
 
 INDENT = "    "
 _BARE_WINDOW = re.compile(

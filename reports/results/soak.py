@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from conformance.core.output_file import FileKind
-from conformance.invariants.catalogue import Invariant
-from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
+from conformance.invariants.catalogue import Invariant, InvariantVerdict, Status, StreamTotals
 
 MARKS: Mapping[Status, tuple[str, str]] = {
     "holds": ("●", "green"),

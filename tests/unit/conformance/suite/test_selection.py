@@ -6,8 +6,15 @@ from itertools import combinations
 import pytest
 
 from conformance.suite import discovery, selection
-from conformance.suite.running_time import estimated_batches
-from conformance.suite.selection import SMOKE, NoHistory, NotAShard, Shard, affected_since, only_tagged
+from conformance.suite.selection import (
+    SMOKE,
+    NoHistory,
+    NotAShard,
+    Shard,
+    affected_since,
+    estimated_batches,
+    only_tagged,
+)
 from tests.support.whole_suite import whole_suite
 
 SUITE = whole_suite()

@@ -11,13 +11,12 @@ from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
 from conformance.language import InvalidCase, read_case
-from conformance.language.variant_names import DESCRIPTIONS
+from conformance.language.catalogue import DESCRIPTIONS
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.runner.run import JudgeCases
 from conformance.suite import discovery
-from conformance.variants.catalogue import NoSuchVariant, variants, varied
-from conformance.variants.shifted_epoch import SHIFT_MS
+from conformance.variants.catalogue import SHIFT_MS, NoSuchVariant, variants, varied
 from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.catalogue import Targets
