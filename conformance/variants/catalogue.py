@@ -372,14 +372,6 @@ KAFKA = "kafka"
 """The variant that needs a broker."""
 
 
-class NoSuchVariant(WrongUsage):
-    """No variant has this name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(unknown("variant", name, DESCRIPTIONS))
-        self.name = name
-
-
 @cache
 def variants() -> tuple[Variant, ...]:
     """All variants, in the order of ``DESCRIPTIONS``."""
@@ -430,11 +422,11 @@ def varied(cases: Iterable[Case], names: Sequence[str]) -> tuple[VariedCase, ...
         names: of variants; empty means all but ``kafka``, which needs a broker.
 
     Raises:
-        NoSuchVariant: one of the names is unknown.
+        WrongUsage: one of the names is unknown.
     """
     for name in names:
         if name not in DESCRIPTIONS:
-            raise NoSuchVariant(name)
+            raise WrongUsage(unknown("variant", name, DESCRIPTIONS))
     chosen = [one for one in variants() if one.name in names or (not names and one.name != KAFKA)]
     return tuple(
         VariedCase.of(case, output)
