@@ -23,7 +23,7 @@ from pathlib import Path
 
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
-from harness.environments.maven import Coordinate, fetch
+from harness.environments.jars import Coordinate, fetch_with_dependencies
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.targets.target import Target
@@ -113,7 +113,9 @@ def _jars(target: Target, environment: Environment) -> list[Path]:
     wanted = Coordinate("org.scalatest", f"scalatest_{scala[1]}", "3.2.16")
     return [
         *found,
-        *fetch(wanted, f"scalatest_{scala[1]}-3.2.16", environment, shipped=True, on_progress=ignore_progress),
+        *fetch_with_dependencies(
+            wanted, f"scalatest_{scala[1]}-3.2.16", environment, shipped=True, on_progress=ignore_progress
+        ),
     ]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from conformance.core.case import Case
-from conformance.core.printable import printable, without_commands
+from conformance.core.wording import printable, without_commands
 from conformance.judging.verdict import AS_THE_CASE_SAYS
 from conformance.language import InvalidCase, read_any
 from conformance.language.catalogue import Catalogue

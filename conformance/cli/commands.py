@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from conformance.cli.streams import flush, safe_streams
-from conformance.core.printable import printable
+from conformance.core.wording import printable
 
 MANY = 11
 """From this number on, the help shows options in panels."""

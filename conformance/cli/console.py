@@ -18,8 +18,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from conformance.cli.streams import SafeStream
-from conformance.core.printable import printable, printable_json
 from conformance.core.redaction import redact_command
+from conformance.core.wording import printable, printable_json
 
 if TYPE_CHECKING:
     from conformance.runner.execution import Reuse

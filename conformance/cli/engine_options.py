@@ -10,7 +10,7 @@ from typing import Annotated, get_args
 import typer
 
 from conformance.cli.options import ENGINES, SPEED, option
-from conformance.core.state_stores import Name as StoreName
+from conformance.core.versions import StoreName
 from conformance.core.wording import counted
 from conformance.runner.project import PYPROJECT, TABLE, OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency, single_target

@@ -29,7 +29,7 @@ from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
 from conformance.oracle.version_divergence import version_divergence
 from conformance.policies.case import PolicyCase
-from conformance.policies.record import record as policy_record
+from conformance.policies.tables import record as policy_record
 from conformance.policies.tables import view
 from conformance.suite import discovery
 

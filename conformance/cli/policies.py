@@ -14,8 +14,7 @@ from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.policies import tables
 from conformance.policies.case import check
-from conformance.policies.record import record, record_of, record_of_policies
-from conformance.policies.tables import ALL, view
+from conformance.policies.tables import ALL, record, record_of, record_of_policies, view
 from conformance.suite import discovery
 
 VIOLATES = 1

@@ -17,7 +17,7 @@ from rich.progress import (
 
 from conformance.cli.console import print_error
 from conformance.core.observation import Identity
-from conformance.core.printable import printable
+from conformance.core.wording import printable
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
 from harness.scheduling.cell_run import CellTask

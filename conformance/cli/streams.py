@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from conformance.core.printable import without_commands
+from conformance.core.wording import without_commands
 
 
 @contextmanager

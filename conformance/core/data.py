@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
+
+Json: TypeAlias = Any
+"""A value of JSON, as a case writes it: null, a boolean, a number, a text, a list or a mapping of texts to values."""
 
 _LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml reads about ten times as fast; PyYAML can be built without it."""

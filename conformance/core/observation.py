@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from conformance.core.data import Json
 from conformance.core.error_classes import most_specific
 
-Json: TypeAlias = Any
 Row: TypeAlias = tuple[Json, ...]
 Stage: TypeAlias = Literal["analysis", "start", "run"]
 

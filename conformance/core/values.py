@@ -20,9 +20,9 @@ from decimal import Context, Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from conformance.core.data import Json
 from conformance.core.spark_types import DataType
 
-Json: TypeAlias = Any
 Canonical: TypeAlias = Any
 """None, bool, int, Decimal, str, bytes, or a tuple or frozenset of these; always hashable."""
 

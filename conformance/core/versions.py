@@ -1,4 +1,4 @@
-"""Spark versions and version ranges.
+"""Spark versions and version ranges, and the state store providers that only some versions have.
 
 A range is a PEP 440 specifier (``">=3.4,<3.4.4"``) or several alternatives. The existing releases are data
 (``releases.yaml``), so that a range that contains none can be rejected.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, lru_cache
-from typing import TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -163,3 +163,25 @@ def named(
     of_line = [(each, number) for each in candidates if (number := version(each)) and number.line == text]
     newest = max((number for _, number in of_line), default=None)
     return tuple(each for each, number in of_line if number == newest)
+
+
+StoreName: TypeAlias = Literal["hdfs", "rocksdb"]
+
+
+@dataclass(frozen=True)
+class StateStore:
+    """A built-in state store provider of Spark."""
+
+    name: str
+    conf: dict[str, str]
+    """The conf that selects it."""
+    versions: VersionRange
+
+    @classmethod
+    def named(cls, name: StoreName) -> StateStore:
+        data: dict[str, Any] = read_data("conformance.core", "state_stores.yaml")
+        entry = data["stores"][name]
+        return cls(name, {data["setting"]: entry["provider"]}, VersionRange.parse(entry["spark"]))
+
+    def on(self, version: SparkVersion) -> bool:
+        return version in self.versions

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from conformance.core.case import Case
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
-from conformance.core.versions import SparkVersion, releases
+from conformance.core.versions import SparkVersion, StateStore, StoreName, releases
 from conformance.fuzzing.campaign import Campaign, CampaignListener, Tally
 from conformance.fuzzing.case_files import written_into
 from conformance.fuzzing.comparison import ByTheModel, Discrepancy

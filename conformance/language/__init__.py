@@ -2,8 +2,8 @@
 
 ``source`` parses YAML into ``node``. A shape (``shape``, ``compound_shapes``) states once what a place may hold: the reader,
 the JSON Schema and the values of the model all come from it. ``case_file``, ``streams``, ``pipelines``, ``steps``,
-``expectations``, ``version_differences`` and ``policy_shapes`` are the grammar in shapes; the ``…_checks`` are rules that
-relate several places to each other.
+``version_differences``, ``rows`` and ``policy_file`` are the grammar in shapes and the rules that relate several places to each
+other; ``stream_checks`` and ``query_checks`` are rules alone.
 """
 
 from conformance.language.problem import InvalidCase, Problem

@@ -8,27 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from conformance.core.case import Case, Strength
-from conformance.language.catalogue_checks import check_catalogue_ids
+from conformance.core.data import Json
+from conformance.language.catalogue import DESCRIPTIONS, check_catalogue_ids
 from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
-from conformance.language.conf_checks import check_confs
-from conformance.language.declared_streams import STREAMS, with_sources
-from conformance.language.error_checks import check_errors
+from conformance.language.confs import check_confs
 from conformance.language.matrix import Matrix
-from conformance.language.memory_checks import check_memory
 from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
 from conformance.language.problem import InvalidCase, Report
 from conformance.language.query_checks import check_queries
-from conformance.language.row_checks import check_expected_rows
-from conformance.language.shape import Choice, Converted, Json, Text
-from conformance.language.step_checks import check_steps
-from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER
-from conformance.language.stream_checks import check_streams
-from conformance.language.variant_names import DESCRIPTIONS
-from conformance.language.version_difference_checks import check_differs, check_upgrades
-from conformance.language.version_differences import DIFFERS, LINK, UPGRADES, with_step_numbers
-from conformance.language.version_ranges import RANGE
+from conformance.language.rows import check_expected_rows
+from conformance.language.shape import Choice, Converted, Text
+from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
+from conformance.language.stream_checks import check_memory, check_streams
+from conformance.language.streams import STREAMS, with_sources
+from conformance.language.version_differences import (
+    DIFFERS,
+    LINK,
+    RANGE,
+    UPGRADES,
+    check_differs,
+    check_upgrades,
+    with_step_numbers,
+)
 
 if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue

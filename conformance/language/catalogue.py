@@ -1,4 +1,4 @@
-"""The catalogues of a suite, which list the ids that its cases may name.
+"""The catalogues of a suite, which list the ids that its cases may name, and the checks of what a case names.
 
 They are at the root of the suite: ``behaviours.yaml`` (which makes a folder a suite), ``statements.yaml``,
 ``spark-tests.yaml`` and ``tags.yaml``, each a mapping from id to entry. Cases name nothing in ``questions.yaml`` and ``upgrades.yaml``:
@@ -16,9 +16,31 @@ from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
 from conformance.language.node import Entries as Nodes
-from conformance.language.problem import InvalidCase, Report
+from conformance.language.node import Node, child, items_of, text_of
+from conformance.language.problem import InvalidCase, Report, nearest
 from conformance.language.source import read_yaml
 from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "reversed-rows": "the rows of each partition of a micro-batch arrive in the opposite order",
+    "spread-rows": "the rows of each micro-batch are spread over three partitions",
+    "one-shuffle-partition": "the case sets several shuffle partitions and runs with one",
+    "four-shuffle-partitions": "there are four shuffle partitions",
+    "rocksdb": "state is kept in RocksDB instead of HDFS-backed stores",
+    "changelog-checkpoints": "state in RocksDB is checkpointed as changelogs",
+    "checkpoint-format-2": "state in RocksDB has checkpoint format 2, with an id for each version of a store",
+    "avro-state": "rows of the state in RocksDB are encoded with Avro",
+    "row-checksum": "each row of the state has a checksum",
+    "rows-for-pandas": "stateful processors get rows instead of pandas DataFrames",
+    "no-codegen": "code generation is off, for whole stages and for expressions",
+    "adaptive": "adaptive query execution is on",
+    "time-zone": "the session is in another time zone",
+    "shifted-epoch": "everything happens 52 weeks later",
+    "kafka": "the rows are records of a topic of Kafka",
+    "restart": "the query is restarted before a step, for each step in turn",
+}
+"""Name → what differs."""
+
 
 Entries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -129,3 +151,60 @@ def _read(path: Path) -> Entries:
         return _shared_upgrades(content, report)
     entries = content.plain().items()
     return {str(id): entry if isinstance(entry, dict) else {"sentence": entry} for id, entry in entries}
+
+
+def check_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+    if not isinstance(case, Nodes):
+        return
+    if case.get("behaviour") is None:
+        report.add(case, "`behaviour` is missing: a case of a suite names the behaviours it pins, from behaviours.yaml")
+    _check_links(case, report)
+    for number, entry in enumerate(items_of(child(case, "differs")), 1):
+        if isinstance(entry, Nodes) and entry.get("link") is None and entry.get("bug") is None:
+            missing = f"entry {number} of `differs` needs a `link` or a `bug`"
+            report.add(entry, f"{missing}: in a suite, every difference is documented or a known bug")
+    _check_ids(child(case, "behaviour"), "behaviour", catalogue.behaviours, "behaviours.yaml", report)
+    _check_tags_and_mirrors(case, report, catalogue)
+
+
+def check_policy_catalogue_ids(case: Node, report: Report, catalogue: Catalogue) -> None:
+    """The same for a policy case, which names no behaviours, since those are Spark's."""
+    if isinstance(case, Nodes):
+        _check_links(case, report)
+        _check_tags_and_mirrors(case, report, catalogue)
+
+
+def _check_links(case: Nodes, report: Report) -> None:
+    if case.get("links") is None and text_of(child(case, "strength")) != "observed":
+        advice = "add `links` that document it, or write `strength: observed`"
+        report.add(case.key("strength"), f"`links` is missing for strength `documented`: {advice}")
+
+
+def _check_tags_and_mirrors(case: Nodes, report: Report, catalogue: Catalogue) -> None:
+    _check_ids(child(case, "tags"), "tag", catalogue.tags, "tags.yaml", report)
+    seen: set[str | None] = set()
+    for mirror in items_of(child(case, "mirrors")):
+        named = child(mirror, "test") or mirror
+        id = text_of(named) or ""
+        if id in seen:
+            report.add(named, f"duplicate {id!r}: a case mirrors a test once")
+        seen.add(id)
+        if id.startswith("S"):
+            _check_id(named, "mirror", catalogue.statements, "statements.yaml", report)
+        elif not catalogue.tests_of_group(id):
+            _check_id(named, "mirror", catalogue.spark_tests, "spark-tests.yaml", report)
+
+
+def _check_ids(node: Node | None, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
+    for item in items_of(node):
+        _check_id(item, what, known, file, report)
+
+
+def _check_id(node: Node, what: str, known: Mapping[str, Any] | None, file: str, report: Report) -> None:
+    """Whether the id is in the catalogue; without a catalogue, every id is allowed."""
+    id = text_of(node)
+    if known is None or id is None or id in known or not report.is_valid(node):
+        return
+    near = nearest(id, known) if what != "mirror" else None  # similar numbers mean nothing
+    hint = f"did you mean {near!r}?" if near else f"not in {file}"
+    report.add(node, f"unknown {what} {id!r}: {hint}")

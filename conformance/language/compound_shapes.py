@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from conformance.core.data import Json
 from conformance.core.values import literal as literal_value
 from conformance.core.wording import counted
 from conformance.language.node import Entries, Items, Node, Scalar
-from conformance.language.problem import Report
-from conformance.language.shape import Converted, Definitions, Json, Shape, literal
-from conformance.language.suggest import nearest, unknown
+from conformance.language.problem import Report, nearest, unknown
+from conformance.language.shape import Converted, Definitions, Shape, literal
 
 
 @dataclass(frozen=True)

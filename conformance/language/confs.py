@@ -1,14 +1,16 @@
-"""The settings of Spark that a case may set, from ``confs.yaml``, and which versions know them."""
+"""The settings of Spark that a case may set, from ``confs.yaml``: which versions know them, and which do not exist."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from conformance.core.data import read_data
-from conformance.core.versions import SparkVersion
+from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
+from conformance.language.node import Entry, Node, child, entries_of, items_of
+from conformance.language.problem import Report, unknown
 
 STREAMING = "spark.sql.streaming."
 """What begins like this and is not in the list does not exist."""
@@ -75,3 +77,31 @@ def _conf(name: str, about: Any) -> Conf:
 def _written() -> Mapping[str, Any]:
     found: dict[str, Any] = read_data("conformance.language", "confs.yaml")
     return found
+
+
+def check_confs(case: Node, report: Report) -> None:
+    """Spark takes any name and changes nothing: the case would run as if the setting were not there."""
+    spark = child(case, "spark")
+    within = (
+        falling_into(VersionRange.parse(spark.plain())) if spark is not None and report.is_valid(spark) else releases()
+    )
+    versions = list(within)
+    known = streaming_confs()
+    for entry in _entries(case):
+        name = str(entry.key.value)
+        if not name.startswith(STREAMING):
+            continue
+        conf = known.get(name)
+        if conf is None:
+            report.add(entry.key, unknown("setting of Spark", name, known))
+        elif versions and not any(conf.on(version) for version in versions):
+            until = f" and gone since {conf.until.line}" if conf.until else ""
+            report.add(
+                entry.key, f"{name} is known since Spark {conf.since.line}{until}, in none of the case's versions"
+            )
+
+
+def _entries(case: Node) -> Iterator[Entry]:
+    yield from entries_of(child(case, "conf"))
+    for step in items_of(child(case, "steps")):
+        yield from entries_of(child(child(child(step, "restart"), "change"), "conf"))

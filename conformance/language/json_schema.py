@@ -11,8 +11,7 @@ from typing import Any
 
 from conformance.language.case_file import CASE, MATRIX
 from conformance.language.matrix import KEY
-from conformance.language.policy_file import POLICY_KEYS
-from conformance.language.policy_shapes import POLICY_CASE
+from conformance.language.policy_file import POLICY_CASE, POLICY_KEYS
 from conformance.language.shape import Definitions
 
 ADDRESS = "https://raw.githubusercontent.com/watermark-conformance/watermark-conformance/main/cases/schema.json"

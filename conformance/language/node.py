@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-Json: TypeAlias = Any
+from conformance.core.data import Json
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,280 @@
-"""What in a case runs only with ``--allow-code``: code of its author, and SQL or settings that could run code or read files."""
+"""What in a case runs only with ``--allow-code``: code of its author, and SQL or settings that could run code.
+
+Whatever is not recognised is refused, so a construct that is missing here costs a message and never lets anything through. In
+particular a relation is a single name that the case or the statement defines: Spark reads ``text.`/etc/passwd``` as a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import lru_cache
+from itertools import pairwise
+from typing import TypeAlias
 
 from conformance.core.case import NeedsCode
+from conformance.core.data import Json
 from conformance.language.confs import refusal_of
 from conformance.language.node import Entries, Node, Scalar, SourceLocation, child, inside, items_of
 from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
 from conformance.language.shape import ConfValue
-from conformance.language.sql_permission import HIDDEN_COLUMN, refusals
+from conformance.language.sql_functions import calls, functions
+from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of, words
 
-Json: TypeAlias = Any
+_STATEMENTS = {
+    "insert": "writes a table or a folder",
+    "overwrite": "writes a table or a folder",
+    "directory": "writes a folder",
+    "merge": "writes a table",
+    "update": "writes a table",
+    "delete": "writes a table",
+    "table": "reads a table of the engine",
+    "serde": "names a class",
+    "current_user": "shows the user of the engine",
+    "session_user": "shows the user of the engine",
+}
+"""Words that are refused wherever they stand without quotes."""
+HIDDEN_COLUMN = "_metadata"
+"""Of every source of files, since 3.3: it shows paths of the engine's machine."""
+_BEGINNINGS = ("select", "with", "values")
+_SET_OPERATORS = ("union", "except", "intersect", "minus")
+_ENDS_RELATIONS = ("where", "having", "limit", "offset")
+_LISTS = ("group", "order", "sort", "cluster", "distribute")
+_TABLE_FUNCTIONS = words(
+    "range explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple variant_explode "
+    "variant_explode_outer"
+)
+_NOT_NAMES = words("stream table identifier lateral select values only from with")
+"""Words that may begin a relation of another kind, also where a view has such a name."""
+_IN_ROWS = words(
+    "null true false date timestamp timestamp_ntz timestamp_ltz interval year month week day hour minute second years months weeks "
+    "days hours minutes seconds to case when then else end and or not in is like between div cast as bigint binary boolean byte "
+    "double float int integer long short smallint string tinyint x"
+)
+"""The words in the rows of VALUES: constants. After its comma, another word may begin a relation."""
+_FROM_INSIDE_A_CALL = words("extract trim substring substr overlay position")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something that needs ``--allow-code``."""
+
+    offset: int
+    """In the text, from 0."""
+    reason: str
+
+
+@lru_cache(4096)  # cases of a matrix have the same texts, and each text is asked about twice
+def refusals(text: str, views: tuple[str, ...], *, statement: bool = False) -> tuple[Refusal, ...]:
+    """What in a text needs ``--allow-code``; nothing if it only computes.
+
+    Args:
+        text: an expression, or a statement.
+        views: the names of the views that the case defines.
+        statement: whether the text is a statement.
+    """
+    try:
+        tokens = tokens_of(text)
+        closing(tokens)
+    except NotReadable as unread:
+        return (Refusal(unread.offset, f"cannot be checked: {unread.reason}"),)
+    if statement and not _begins_as_a_query(tokens):
+        first = tokens[0]
+        return (Refusal(first.offset, f"{_shown(first)} does not begin a query: only SELECT, WITH and VALUES do"),)
+    return (*_words(tokens), *_refused_calls(tokens), *_Relations(tokens, views).refusals())
+
+
+def _begins_as_a_query(tokens: tuple[Token, ...]) -> bool:
+    first = next((token for token in tokens if not token.is_mark("(")), tokens[-1])
+    return first.keyword in _BEGINNINGS
+
+
+def _words(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
+    for index, token in enumerate(tokens[:-1]):
+        if token.keyword in _STATEMENTS:
+            quote = f"; if it is a column, write `{token.text}` in backquotes"
+            yield Refusal(token.offset, f"{_shown(token)} {_STATEMENTS[token.keyword]}{quote}")
+        if token.keyword == "using" and not tokens[index + 1].is_mark("("):
+            yield Refusal(token.offset, "USING with a script or a class runs a program")
+        if token.name == HIDDEN_COLUMN:
+            yield Refusal(token.offset, f"{HIDDEN_COLUMN} shows paths of the engine's machine")
+        if token.kind == "quoted" and any(character in token.text for character in "./:\\"):
+            yield Refusal(token.offset, f"the quoted name {token.text} looks like a file or a class")
+
+
+def _refused_calls(tokens: tuple[Token, ...]) -> Iterator[Refusal]:
+    known = functions()
+    for index in calls(tokens):
+        token = tokens[index]
+        if index and tokens[index - 1].is_mark("."):
+            yield Refusal(token.offset, f"the function {token.text} is qualified: write its name alone")
+        elif token.name in known.needs_code:
+            yield Refusal(token.offset, f"the function {token.name} {known.needs_code[token.name]}")
+        elif token.name not in known.allowed:
+            yield Refusal(token.offset, f"the function {token.name} is not one of Spark's that only compute values")
+    for before, token in pairwise(tokens):
+        # "reflect"(…) is a call where double quotes quote names, and IDENTIFIER('reflect')(…) from 4.0 on.
+        if token.is_mark("(") and (before.kind == "text" or before.is_mark(")") or before.is_mark("]")):
+            yield Refusal(token.offset, f"`(` after {_shown(before)} may call a function by a name that is computed")
+
+
+@dataclass
+class _Level:
+    """What stands between two brackets."""
+
+    opener: str
+    """The word before the bracket."""
+    clause: str
+    """``start``, ``with``, ``list``, ``relations``, ``values``, ``row``, ``condition`` or ``expression``."""
+    expects: bool = False
+    """Whether a relation must come next."""
+
+
+class _Relations:
+    """Follows the clauses of all queries in a text, and checks every name that may be a relation."""
+
+    def __init__(self, tokens: tuple[Token, ...], views: Collection[str]) -> None:
+        self._tokens = tokens
+        self._views = {view.lower() for view in views}
+        self._common = _common_tables(tokens)
+        self._selects = any(token.keyword in ("select", "map", "reduce") for token in tokens)
+        self._levels = [_Level("", "start")]
+
+    def refusals(self) -> Iterator[Refusal]:
+        for index, token in enumerate(self._tokens[:-1]):
+            level = self._levels[-1]
+            if token.is_mark("("):
+                self._open(index, level)
+            elif token.is_mark(")"):
+                if level.expects:
+                    yield self._no_relation(token)
+                self._levels.pop()
+            elif level.expects:
+                yield from self._relation(index, level)
+            elif token.is_mark(","):
+                yield from self._comma(index, level)
+            elif level.clause == "row" or (level.clause == "values" and not self._ends_values(index)):
+                yield from self._in_a_row(index)
+            elif token.kind == "word":
+                # An alias, or the word after the rows: VALUES 1 JOIN …
+                level.clause = "relations" if level.clause == "values" else level.clause
+                yield from self._word(index, level)
+
+    def _open(self, index: int, level: _Level) -> None:
+        opener = self._tokens[index - 1].keyword if index else ""
+        query = self._tokens[index + 1].keyword in _BEGINNINGS
+        relation = level.expects and not query
+        row = level.clause in ("values", "row") and not query
+        level.expects = False
+        self._levels.append(_Level(opener, "relations" if relation else "row" if row else "start", expects=relation))
+
+    def _in_a_row(self, index: int) -> Iterator[Refusal]:
+        """Spark reads ``VALUES (1), (text.passwd x)`` as two relations."""
+        token, after = self._tokens[index], self._tokens[index + 1]
+        if (token.kind == "quoted" or (token.keyword and token.keyword not in _IN_ROWS)) and not after.is_mark("("):
+            yield Refusal(token.offset, f"{_shown(token)} in VALUES may be a table or a file: write constants")
+
+    def _relation(self, index: int, level: _Level) -> Iterator[Refusal]:
+        token, after = self._tokens[index], self._tokens[index + 1]
+        if token.keyword == "lateral":
+            return
+        level.expects = False
+        if token.keyword == "values" and (after.is_mark("(") or after.kind in ("text", "number")):
+            level.clause = "values"
+        elif token.name and after.is_mark("("):
+            if token.name not in _TABLE_FUNCTIONS:
+                yield Refusal(token.offset, f"{token.text}(…) is not a table function that only computes")
+        elif token.keyword in _NOT_NAMES or not self._is_known(token, index) or after.is_mark("."):
+            yield self._no_relation(token)
+
+    def _is_known(self, token: Token, index: int) -> bool:
+        """Whether a name is a view, or a common table that is defined before."""
+        return token.name in self._views or index > self._common.get(token.name, index)
+
+    def _comma(self, index: int, level: _Level) -> Iterator[Refusal]:
+        if level.clause == "relations":
+            level.expects = True
+        elif level.clause == "condition":
+            yield Refusal(self._tokens[index].offset, "a comma after WHERE, HAVING, LIMIT or OFFSET cannot be checked")
+
+    def _word(self, index: int, level: _Level) -> Iterator[Refusal]:
+        token, word = self._tokens[index], self._tokens[index].keyword
+        before = self._tokens[index - 1].keyword if index else ""
+        follows = self._tokens[index + 1].keyword
+        if word == "select":
+            if not self._may_begin(index, level):
+                yield Refusal(token.offset, "SELECT cannot be checked here")
+            level.clause = "list"
+        elif word == "with" and level.clause == "start" and self._begins(index):
+            level.clause = "with"
+        elif word == "values" and level.clause == "start" and self._begins(index):
+            level.clause = "values"
+        elif word == "from":
+            operator = before == "distinct" and not self._selects  # a IS DISTINCT FROM b
+            if not operator and (level.clause != "start" or level.opener not in _FROM_INSIDE_A_CALL):
+                level.clause, level.expects = "relations", True
+        elif word == "join":
+            level.clause, level.expects = "relations", True
+        elif word in _ENDS_RELATIONS and level.clause in ("relations", "values", "expression"):
+            level.clause = "condition"
+        elif word in _LISTS and follows == "by" and level.clause != "start" and not self._is_delayed(index + 2):
+            level.clause = "expression"
+        elif word == "lateral":
+            level.expects = True
+
+    def _is_delayed(self, index: int) -> bool:
+        """Whether DELAY OF follows: in ``WATERMARK sort by DELAY OF …`` the column sort gets the name by."""
+        return [token.keyword for token in self._tokens[index : index + 2]] == ["delay", "of"]
+
+    def _ends_values(self, index: int) -> bool:
+        """Whether an alias ends the rows of VALUES: something follows an operand without an operator between them."""
+        token, before = self._tokens[index], self._tokens[index - 1]
+        follows_operand = before.kind in ("number", "text", "quoted") or before.is_mark(")") or before.is_mark("]")
+        named = before.kind == "word" and before.keyword != "values" and token.kind != "text"
+        return token.kind in ("word", "quoted", "text") and (follows_operand or named)
+
+    def _may_begin(self, index: int, level: _Level) -> bool:
+        """Whether a SELECT here begins a query rather than being a name."""
+        if self._begins(index) or (level.clause == "with" and self._tokens[index - 1].is_mark(")")):
+            return True
+        before = index - 1
+        if self._tokens[before].keyword in ("all", "distinct"):
+            before -= 1
+        return before >= 0 and self._tokens[before].keyword in _SET_OPERATORS
+
+    def _begins(self, index: int) -> bool:
+        return index == 0 or self._tokens[index - 1].is_mark("(")
+
+    def _no_relation(self, token: Token) -> Refusal:
+        names = sorted(self._views | set(self._common))
+        known = f"it may read {', '.join(names)}" if names else "the case has defined no view so far"
+        return Refusal(
+            token.offset, f"{_shown(token)} is not a view of the case, and may be a table or a file: {known}"
+        )
+
+
+def _common_tables(tokens: tuple[Token, ...]) -> dict[str, int]:
+    """Name that a WITH at the beginning defines → index of the bracket that ends its definition."""
+    found: dict[str, int] = {}
+    index, pairs = 1, closing(tokens)
+    while tokens[0].keyword == "with" and len(tokens) > index + 2:
+        name, word, bracket = tokens[index : index + 3]
+        if not name.name or word.keyword != "as" or not bracket.is_mark("("):
+            break
+        end = pairs[index + 2]
+        found.setdefault(name.name, end)
+        if not tokens[end + 1].is_mark(","):
+            break
+        index = end + 2
+    return found
+
+
+def _shown(token: Token) -> str:
+    if token.kind == "end":
+        return "the end"
+    return token.text.upper() if token.kind == "word" and token.keyword in _STATEMENTS else repr(token.text)
+
+
 Path: TypeAlias = tuple[str | int, ...]
 
 EXPRESSIONS = ("where", "select", "withColumn", "groupBy", "agg", "on", "orderBy")

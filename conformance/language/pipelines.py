@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from conformance.core.case import OutputMode
-from conformance.core.query import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, Pipeline
+from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, OutputMode, Pipeline
+from conformance.core.data import Json
 from conformance.language.compound_shapes import Alternatives, Definition, Key, ListOf, MapOf, Record, TupleOf
 from conformance.language.node import Entries, Items, Node, changed, child, entries_of
 from conformance.language.problem import Report
-from conformance.language.shape import Choice, Constant, Definitions, Integer, Json, Shape, Text
+from conformance.language.shape import Choice, Constant, Definitions, Integer, Shape, Text
 from conformance.language.streams import IDENTIFIER, NAME
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")

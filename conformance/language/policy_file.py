@@ -1,20 +1,233 @@
-"""A policy case: how a document becomes a ``PolicyCase``."""
+"""Policy cases: their grammar, the rules that relate several places, and how a document becomes a ``PolicyCase``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, get_args
 
-from conformance.language.case_file import digest
-from conformance.language.node import Entries, Node, child, entries_of, items_of
-from conformance.language.policy_checks import check_policy_case, inputs_of, named
-from conformance.language.policy_shapes import COMMON_KEYS, POLICY_CASE
-from conformance.language.problem import InvalidCase, Report
-from conformance.language.shape import Json
+from conformance.core.data import Json
+from conformance.language.case_file import CASE, digest
+from conformance.language.catalogue import check_policy_catalogue_ids
+from conformance.language.compound_shapes import (
+    Alternatives,
+    ByKind,
+    Definition,
+    EmptyMapping,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+)
+from conformance.language.node import Entries, Node, Scalar, child, entries_of, items_of, text_of
+from conformance.language.problem import InvalidCase, Report, unknown
+from conformance.language.shape import Boolean, Choice, Fraction, Integer, Shape, Text
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
-from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+from conformance.policies.catalogue import POLICIES, rules_for
+from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter
+from conformance.policies.trace import INPUT as THE_ONLY_INPUT
+from conformance.policies.trace import Boundary, ClockReading, ClockUnit, Event, IdlePoll, Trace, TraceEntry
 
 if TYPE_CHECKING:
     from conformance.language.catalogue import Catalogue
+
+
+INPUT = Text("an input name: letters, digits, _ and -, starting with a letter", r"^[A-Za-z_][A-Za-z0-9_-]*$")
+WATERMARK = Integer(nullable=True)
+_INPUTS = ListOf(INPUT, "a list of inputs", at_least=1, distinct=True)
+
+
+def _parameter(name: str, parameter: PolicyParameter) -> Shape:
+    if parameter.words:
+        return Choice(name, parameter.words)
+    match parameter.kind:
+        case "share":
+            return Fraction()
+        case "whole":
+            return Integer()
+        case "positive":
+            return Integer(1)
+        case "count":
+            return Integer(0)
+
+
+def _by_name(kind: str, known: Mapping[str, tuple[str, Mapping[str, PolicyParameter]]]) -> Alternatives:
+    """One of several names, each with its parameters: ``{with-fixed-lag: {lag: 10}}``."""
+    records = {}
+    for name, (meaning, parameters) in known.items():
+        keys = {
+            one: Key(_parameter(one, parameter), parameter.meaning, required=parameter.required)
+            for one, parameter in parameters.items()
+        }
+        arguments: Shape = Record(f"`{name}`", keys, description=meaning) if keys else EmptyMapping(name)
+        records[name] = Record(f"the {kind}", {name: Key(arguments, meaning, required=True)}, description=meaning)
+    return Alternatives(kind, kind, records, listed=False)
+
+
+_POLICY = _by_name("policy", {name: (known.meaning, known.parameters) for name, known in POLICIES.items()})
+_THROTTLE = _by_name("throttle", {name: (known.meaning, known.parameters) for name, known in THROTTLES.items()})
+
+_EXPECTATION = Record(
+    "`expect`",
+    {
+        "watermark": Key(
+            ByKind(
+                "a whole number, null, or a mapping from input to one of these",
+                scalar=WATERMARK,
+                entries=MapOf(INPUT, WATERMARK, "a mapping from input to watermark", at_least=1),
+            ),
+            "The watermark of the input according to its policy; null if there is none yet. By name if there are several inputs.",
+        ),
+        "emitted": Key(WATERMARK, "The watermark sent to operators here; null if none is sent."),
+        "downstream": Key(WATERMARK, "The watermark of the operators; null if there is none yet."),
+        "late": Key(Boolean(), "Whether the event is late and dropped."),
+        "closed": Key(
+            ListOf(Integer(), "a list of ends of windows", distinct=True),
+            "Ends of the non-empty windows that are complete now, in order.",
+        ),
+        "idle": Key(
+            ListOf(INPUT, "a list of inputs", distinct=True), "The inputs that the watermark does not wait for."
+        ),
+    },
+    at_least=1,
+    description="The expected state after this entry; absent keys are not checked.",
+)
+_ENTRIES: Mapping[str, tuple[Shape, str]] = {
+    "event": (
+        ByKind(
+            "an event time, or {at, input}",
+            scalar=Integer(),
+            entries=Record(
+                "`event`",
+                {
+                    "at": Key(Integer(), "the event time", required=True),
+                    "input": Key(INPUT, "The input on which it arrives; the first if absent."),
+                },
+            ),
+        ),
+        "An event arrives; its event time is in the unit of the policy, usually milliseconds.",
+    ),
+    "clock": (Integer(), "The clock shows this from here on, in `clockUnit`; this alone moves no watermark."),
+    "idle": (
+        Record("`idle`", {"input": Key(INPUT, "The input to poll; all of them if absent.")}),
+        "The engine polls, and nothing has arrived.",
+    ),
+    "batch": (
+        EmptyMapping("batch"),
+        "What has arrived so far was one batch: Spark's micro-batch ends; Flink and Beam emit.",
+    ),
+}
+_STEP = Alternatives(
+    "entry",
+    "entry",
+    {
+        name: Record(f"an entry with `{name}`", {name: Key(shape, meaning, required=True)}, description=meaning)
+        for name, (shape, meaning) in _ENTRIES.items()
+    },
+    common={
+        "name": Key(Text("an entry name"), "A description of the entry."),
+        "expect": Key(_EXPECTATION, _EXPECTATION.description),
+    },
+)
+
+COMMON_KEYS = ("title", "strength", "links", "why", "mirrors", "tags")
+"""Keys of every kind of case."""
+
+POLICY_CASE = Record(
+    "a policy case",
+    {
+        **{key: CASE.keys[key] for key in COMMON_KEYS},
+        "policy": Key(_POLICY, "the policy under test and its parameters", required=True),
+        "throttle": Key(
+            _THROTTLE, "Which watermarks are emitted; every new one if absent. Only for policies of Hazelcast Jet."
+        ),
+        "inputs": Key(_INPUTS, "All inputs, including those that never see an event; one if absent."),
+        "clockUnit": Key(Choice("unit", get_args(ClockUnit)), "The unit of `clock`; `ms` if absent."),
+        "window": Key(Integer(1), "The length of tumbling windows, in the unit of event times; no windows if absent."),
+        "trace": Key(
+            ListOf(Definition("entry", lambda: _STEP), "a list of entries", at_least=1),
+            "what happens, in order",
+            required=True,
+        ),
+    },
+)
+
+
+def check_policy_case(case: Node, report: Report, catalogue: Catalogue | None) -> None:
+    """Report every inconsistency."""
+    _check_policy(case, report)
+    inputs = inputs_of(case)
+    for step in items_of(child(case, "trace")):
+        _check_inputs(step, inputs, report)
+        _check_expectation(step, case, inputs, report)
+    if catalogue is not None:
+        check_policy_catalogue_ids(case, report, catalogue)
+
+
+def inputs_of(case: Node) -> tuple[str, ...]:
+    """The inputs of the trace; one unnamed input if none are given."""
+    return tuple(dict.fromkeys(filter(None, map(text_of, items_of(child(case, "inputs")))))) or (THE_ONLY_INPUT,)
+
+
+def named(node: Node | None) -> tuple[str, dict[str, Json]]:
+    """The name of a policy or throttle, and its parameters."""
+    entry = next(entries_of(node))
+    given: dict[str, Json] = entry.value.plain() if isinstance(entry.value, Entries) else {}
+    return str(entry.key.value), given
+
+
+def _check_policy(case: Node, report: Report) -> None:
+    node, throttle = child(case, "policy"), child(case, "throttle")
+    if not report.is_valid(node) or (throttle is not None and not report.is_valid(throttle)):
+        return
+    name, given = named(node)
+    entry = next(entries_of(node))
+    if throttle is not None and not POLICIES[name].throttled:
+        takers = ", ".join(one for one, known in POLICIES.items() if known.throttled)
+        report.add(throttle, f"{name} takes no throttle; only these do: {takers}")
+        return
+    if (
+        "release" in POLICIES[name].parameters
+        and "idleTimeout" in given
+        and given.get("release", "jet-0.5") == "jet-0.5"
+    ):
+        place = entry.value.key("idleTimeout") if isinstance(entry.value, Entries) else entry.value
+        report.add(place, "Jet 0.5 has no `idleTimeout`: add `release: jet-0.6`")
+    try:
+        rules_for(name, given, None if throttle is None else named(throttle))
+    except InvalidParameter as wrong:
+        report.add(entry.value if throttle is None else throttle, str(wrong))
+
+
+def _check_inputs(step: Node, inputs: tuple[str, ...], report: Report) -> None:
+    expected = child(step, "expect")
+    found = [child(child(step, "event"), "input"), child(child(step, "idle"), "input")]
+    found += items_of(child(expected, "idle"))
+    found += [entry.key for entry in entries_of(child(expected, "watermark"))]
+    for node in found:
+        name = text_of(node)
+        if node is not None and name is not None and name not in inputs and report.is_valid(node):
+            report.add(node, unknown("input", name, inputs))
+
+
+def _check_expectation(step: Node, case: Node, inputs: tuple[str, ...], report: Report) -> None:
+    expected = child(step, "expect")
+    if not isinstance(expected, Entries):
+        return
+    for key, message in _misplaced(step, case, expected, inputs):
+        report.add(expected.key(key), message)
+
+
+def _misplaced(step: Node, case: Node, expected: Entries, inputs: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if child(step, "event") is None and expected.get("late") is not None:
+        yield "late", "`late` applies to `event` entries only"
+    if child(case, "window") is None and expected.get("closed") is not None:
+        yield "closed", "`closed` requires windows: set their length in `window`"
+    if len(inputs) > 1 and isinstance(expected.get("watermark"), Scalar):
+        yield (
+            "watermark",
+            f"ambiguous with the inputs {', '.join(inputs)}: write `{{{inputs[0]}: …}}`, or use `downstream`",
+        )
+
 
 POLICY_KEYS = ("policy", "trace")
 """Top-level keys that only a policy case has."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from conformance.language.node import Json
+from conformance.core.data import Json
 from conformance.language.source import resolve
 
 WIDTH = 120

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from conformance.core.query import sort_order
-from conformance.language.declared_streams import schemas
+from conformance.core.case import sort_order
 from conformance.language.node import Node, Scalar, child, entries_of, inside, items_of, text_of
-from conformance.language.permission import sql_texts
+from conformance.language.permission import refusals, sql_texts
 from conformance.language.pipelines import nested_pipelines
-from conformance.language.problem import Report
+from conformance.language.problem import Report, nearest
 from conformance.language.query_columns import Columns, columns_of
 from conformance.language.sql_expression import UNITS, readable, syntax_mistakes, unknown_functions
-from conformance.language.sql_permission import refusals
-from conformance.language.suggest import nearest
+from conformance.language.streams import schemas
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from conformance.core.query import sort_order
+from conformance.core.case import sort_order
 from conformance.core.spark_types import DataType, Schema
 from conformance.language.node import Node, Scalar, SourceLocation, child, entries_of, items_of, text_of
-from conformance.language.problem import Report
+from conformance.language.problem import Report, unknown
 from conformance.language.sql_expression import (
     WINDOW,
     Column,
@@ -22,7 +22,6 @@ from conformance.language.sql_expression import (
     references_in,
 )
 from conformance.language.sql_tokens import Token, words
-from conformance.language.suggest import unknown
 
 Columns: TypeAlias = tuple[Column, ...]
 

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from conformance.core.data import Json
 from conformance.core.patterns import NotAPattern, check
 from conformance.core.values import INSTANT_PATTERN, NotAValue, instant_ms
 from conformance.core.values import literal as literal_value
 from conformance.language.node import Items, Node, Scalar
-from conformance.language.problem import Report
-from conformance.language.suggest import unknown
+from conformance.language.problem import Report, unknown
 
-Json: TypeAlias = Any
 Definitions: TypeAlias = dict[str, Json]
 """Name → schema, filled while a schema is generated; what is already in it is only referenced."""
 

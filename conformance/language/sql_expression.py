@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from conformance.core.spark_types import DataType, Field, NotAType, parse_type
+from conformance.language.problem import similar
 from conformance.language.sql_functions import calls, functions
 from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of, words
-from conformance.language.suggest import similar
 
 TIMESTAMP, STRING, INT, BIGINT, DOUBLE = (DataType(name) for name in ("timestamp", "string", "int", "bigint", "double"))
 WINDOW = DataType("struct", (Field("start", TIMESTAMP), Field("end", TIMESTAMP)))

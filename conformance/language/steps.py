@@ -1,15 +1,17 @@
-"""Steps: exactly one action each, then an optional name and expectation."""
+"""Steps: one action each and what it must produce; which sequences cannot happen or would check nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from conformance.core.case import (
     Add,
     Backlog,
+    BatchKind,
     CheckpointPart,
     Damage,
+    ErrorStage,
     HowRestarted,
     Idle,
     KillPoint,
@@ -18,6 +20,7 @@ from conformance.core.case import (
     Start,
     Trigger,
 )
+from conformance.core.error_classes import GENERIC
 from conformance.language.compound_shapes import (
     Alternatives,
     ByKind,
@@ -27,11 +30,140 @@ from conformance.language.compound_shapes import (
     ListOf,
     MapOf,
     Record,
+    one_or_many,
 )
-from conformance.language.expectations import EXPECTATION
+from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of, text_of
 from conformance.language.pipelines import PIPELINE
-from conformance.language.shape import Choice, ConfValue, Constant, Converted, Integer, Text
-from conformance.language.streams import ARRIVAL, ARRIVING, NAME
+from conformance.language.problem import Report
+from conformance.language.shape import (
+    AnyValue,
+    Choice,
+    ConfValue,
+    Constant,
+    Converted,
+    Count,
+    Instant,
+    Integer,
+    Nullable,
+    Text,
+    regular_expression,
+)
+from conformance.language.streams import ARRIVAL, ARRIVING, NAME, ROWS
+
+_PER_OPERATOR = ListOf(Count(), "a list of counts per operator", at_least=1)
+_STATE = ByKind("a count, or a list of counts per operator", scalar=Count(), items=_PER_OPERATOR)
+_DROPPED = ByKind("a count, a list of counts per operator, or null", scalar=Count(nullable=True), items=_PER_OPERATOR)
+_IN_ORDER = "a number for all operators together, or a list in the order of `stateOperators`, the last operator first"
+
+_BATCH = Record(
+    "a batch",
+    {
+        "kind": Key(
+            Choice("kind of batch", get_args(BatchKind)),
+            "`data` if the offset of some source moved, even without rows.",
+        ),
+        "rows": Key(ROWS, "The rows it emitted, in any order."),
+        "watermark": Key(Instant(nullable=True), "The watermark it ran with."),
+        "dropped": Key(_DROPPED, f"Late rows it dropped: {_IN_ORDER}; null if the version has no such metric."),
+        "state": Key(_STATE, f"State rows after it: {_IN_ORDER}."),
+    },
+    description="One micro-batch; absent keys are not checked.",
+)
+_CLASS_AND_MESSAGE = {
+    "class": Key(
+        one_or_many(Text("an error class"), "an error class, or a list of them"),
+        "A Spark error class or simple type name, or a list; matches if the error or one of its causes has one of them.",
+    ),
+    "message": Key(regular_expression(), "A regular expression found in the text of the error."),
+}
+ERROR = Record(
+    "`error`",
+    {
+        **_CLASS_AND_MESSAGE,
+        "stage": Key(
+            Choice("stage", get_args(ErrorStage)),
+            "When it is raised: while the DataFrame is built, at the start, or while the query runs.",
+        ),
+    },
+    at_least=1,
+    description="The expected error; the case ends with it.",
+)
+REFUSAL = Record(
+    "`error`",
+    {
+        **_CLASS_AND_MESSAGE,
+        "stage": Key(
+            Choice("stage", ("analysis", "start")), "When it is raised: while the DataFrame is built, or at the start."
+        ),
+    },
+    at_least=1,
+    description="The error of a version that lacks a feature, before the query runs.",
+)
+_EVENT_TIME = Record(
+    "`eventTime`",
+    {
+        name: Key(Instant(), f"The {which} event time.")
+        for name, which in (("min", "lowest"), ("max", "highest"), ("avg", "mean"))
+    },
+    at_least=1,
+    description="Event times of the last data batch, truncated to milliseconds.",
+)
+_KEYS = {
+    "rows": Key(
+        ROWS,
+        "Rows that the micro-batches of the step emitted, in any order (complete mode: those of the last batch). "
+        "If absent, no rows are expected.",
+    ),
+    "batches": Key(
+        ListOf(Definition("batch", lambda: _BATCH), "a list of batches"),
+        "One entry per micro-batch of the step, in order.",
+    ),
+    "watermark": Key(Instant(), "The watermark after the step, with which the next batch would run."),
+    "dropped": Key(_DROPPED, f"Late rows dropped in the step: {_IN_ORDER}; null if the version has no such metric."),
+    "state": Key(_STATE, f"State rows after the step: {_IN_ORDER}."),
+    "eventTime": Key(_EVENT_TIME, _EVENT_TIME.description),
+    "progress": Key(
+        MapOf(
+            Text("a dotted path into the progress, like durationMs.addBatch", r"^[^.\s]+(\.[^.\s]+)*$"),
+            AnyValue(),
+            "a mapping from dotted path to value",
+            at_least=1,
+        ),
+        "Dotted path into the progress of the last executed batch → value.",
+    ),
+    "plan": Key(
+        ListOf(regular_expression(), "a list of regular expressions", at_least=1),
+        "Regular expressions found in the extended plan of the last executed batch (after `start` alone: the logical plan).",
+    ),
+    "error": Key(ERROR, ERROR.description),
+}
+_EXPECTATION = Record(
+    "`expect`",
+    _KEYS,
+    description="What the step must produce. Absent keys are not checked, except `rows`: without it, no rows are expected.",
+)
+
+EXPECTATION = Definition("expectation", lambda: _EXPECTATION)
+
+_UNCHECKABLE = tuple(key for key in _KEYS if key != "error")
+"""Keys that `unchecked` may name: an unexpected error always fails the case."""
+
+_CHANGED_EXPECTATION = Record(
+    "a change of an expectation",
+    {
+        **_KEYS,
+        "error": Key(Nullable(ERROR), f"{ERROR.description} null: no error, although the step expects one."),
+        "unchecked": Key(
+            ListOf(Choice("key", _UNCHECKABLE), "a list of keys", at_least=1),
+            "Keys of the step's expectation that are not checked on these versions.",
+        ),
+    },
+    at_least=1,
+    description="Replaces the given keys of the step's expectation.",
+)
+
+CHANGE = Definition("expectationChange", lambda: _CHANGED_EXPECTATION)
+
 
 _CONF = MapOf(
     Text("the name of a Spark conf: spark.…", r"^spark\.[A-Za-z0-9_.-]+$"),
@@ -152,3 +284,219 @@ STEPS = Converted(
     ListOf(Definition("step", lambda: _STEP), "a list of steps", at_least=1),
     lambda steps: tuple({"number": number, **step} for number, step in enumerate(steps, 1)),
 )
+
+
+def check_steps(case: Node, report: Report) -> None:
+    steps = items_of(child(case, "steps"))
+    _check_names(steps, report)
+    _check_start_is_first(steps, report)
+    _check_something_to_replay(steps, report)
+    _check_kills(steps, report)
+    _check_backlog_without_once(case, steps, report)
+    _check_backlog_names_a_stream(steps, report)
+    _check_ends_at_an_error(case, steps, report)
+    _check_kinds_of_batches(case, steps, report)
+    for expect in _expectations(case, steps):
+        _check_error_is_alone(expect, report)
+
+
+def step_number(reference: object, steps: tuple[Node, ...]) -> int | None:
+    """The number of the step with this number or name; None if there is no such step."""
+    if isinstance(reference, int) and not isinstance(reference, bool):
+        return reference if 1 <= reference <= len(steps) else None
+    names = [text_of(child(step, "name")) for step in steps]
+    return names.index(reference) + 1 if isinstance(reference, str) and reference in names else None
+
+
+def _check_names(steps: tuple[Node, ...], report: Report) -> None:
+    seen: dict[str, int] = {}
+    for number, step in enumerate(steps, 1):
+        node = child(step, "name")
+        name = text_of(node)
+        if node is None or name is None:
+            continue
+        if name in seen:
+            report.add(node, f"duplicate step name {name!r}, first used for step {seen[name]}")
+        seen.setdefault(name, number)
+
+
+def _check_start_is_first(steps: tuple[Node, ...], report: Report) -> None:
+    for number, step in enumerate(steps[1:], 2):
+        if isinstance(step, Entries) and step.get("start") is not None:
+            report.add(step.key("start"), f"`start` must be the first step, but is step {number}")
+
+
+def _check_something_to_replay(steps: tuple[Node, ...], report: Report) -> None:
+    for step in steps:
+        if any(child(step, action) is not None for action in ("add", "backlog")):
+            return
+        if child(child(step, "restart"), "add") is not None:
+            return
+        restart = child(step, "restart")
+        how = child(restart, "how") if isinstance(restart, Entries) else restart
+        if how is not None and text_of(how) == "crash-before-commit":
+            report.add(how, "crash-before-commit replays the last batch, but no batch has run before this step")
+            return
+
+
+def _check_kills(steps: tuple[Node, ...], report: Report) -> None:
+    """`at`, `add` and `batch` apply to `kill` only, and a kill within a micro-batch needs rows."""
+    for step in steps:
+        restart = child(step, "restart")
+        if not isinstance(restart, Entries):
+            continue
+        kills = text_of(child(restart, "how")) == "kill"
+        at_rest = text_of(child(restart, "at")) in (None, "rest")
+        for key in ("at", "add", "batch"):
+            if restart.get(key) is not None and not kills:
+                report.add(restart.key(key), f"`{key}` requires `how: kill`")
+        if kills and not at_rest and restart.get("add") is None:
+            report.add(
+                restart.key("at"), "`at` requires `add`: without rows there is no micro-batch to kill the engine in"
+            )
+        if kills and at_rest:
+            for key in ("add", "batch"):
+                if restart.get(key) is not None:
+                    message = f"`{key}` requires `at`, which says when in the micro-batch to kill the engine"
+                    report.add(restart.key(key), message)
+        damage = child(restart, "damage")
+        for entry in entries_of(damage):
+            if text_of(entry.value) == "state" and entry.key.value != "gone":
+                report.add(entry.value, "`state` is a folder and can only be `gone`")
+
+
+def _check_backlog_without_once(case: Node, steps: tuple[Node, ...], report: Report) -> None:
+    trigger = text_of(child(case, "trigger"))
+    for step in steps:
+        trigger = text_of(child(child(child(step, "restart"), "change"), "trigger")) or trigger
+        if trigger == "once" and isinstance(step, Entries) and step.get("backlog") is not None:
+            message = "`backlog` does not work with trigger `once`, which ignores rate limits: use one `add` per entry"
+            report.add(step.key("backlog"), message)
+
+
+def _check_backlog_names_a_stream(steps: tuple[Node, ...], report: Report) -> None:
+    for step in steps:
+        backlog = child(step, "backlog")
+        entries = items_of(backlog)
+        empty = entries and not any(list(entries_of(entry)) for entry in entries)
+        if backlog is not None and empty and report.is_valid(backlog):
+            report.add(backlog, "no entry of `backlog` names a stream; write `idle: {}` if nothing arrives")
+
+
+def _check_ends_at_an_error(case: Node, steps: tuple[Node, ...], report: Report) -> None:
+    """Steps after an expected error need a version for which ``differs`` removes the error."""
+    for number, step in enumerate(steps, 1):
+        error = child(child(step, "expect"), "error")
+        if error is None:
+            continue
+        if number < len(steps) and not _removed_on_some_version(case, steps, number):
+            message = f"step {number + 1} never runs: on every version, the case ends at the error of step {number}"
+            report.add(steps[number], message)
+        return
+
+
+def _removed_on_some_version(case: Node, steps: tuple[Node, ...], number: int) -> bool:
+    for entry in items_of(child(case, "differs")):
+        for change in entries_of(child(entry, "steps")):
+            error = child(change.value, "error")
+            if step_number(change.key.value, steps) == number and isinstance(error, Scalar) and error.value is None:
+                return True
+    return False
+
+
+def _expectations(case: Node, steps: tuple[Node, ...]) -> list[Node]:
+    found = [child(step, "expect") for step in steps]
+    for entry in items_of(child(case, "differs")):
+        found += [child(entry, "expect"), *(change.value for change in entries_of(child(entry, "steps")))]
+    return [expect for expect in found if expect is not None]
+
+
+def _check_error_is_alone(expect: Node, report: Report) -> None:
+    if not isinstance(expect, Entries) or not isinstance(expect.get("error"), Entries):
+        return
+    for entry in expect.entries:
+        if entry.key.value != "error":
+            report.add(entry.key, f"remove `{entry.key.value}`: with an expected `error`, nothing else is checked")
+
+
+def _check_kinds_of_batches(case: Node, steps: tuple[Node, ...], report: Report) -> None:
+    """If every batch has a kind: `add` has one data batch, `backlog` one per entry and `idle` none.
+
+    Not checked with `once` and `availableNow`, where the step after a restart also runs the replay, and with
+    `maxOffsetsPerTrigger`, which cuts what arrives.
+    """
+    if any(child(stream.value, "maxOffsetsPerTrigger") for stream in entries_of(child(case, "streams"))):
+        return
+    triggers = {text_of(child(case, "trigger"))}
+    triggers |= {text_of(child(child(child(step, "restart"), "change"), "trigger")) for step in steps}
+    if not triggers <= {None, "default"}:
+        return
+    for step in steps:
+        batches = child(child(step, "expect"), "batches")
+        kinds = [text_of(child(batch, "kind")) for batch in items_of(batches)]
+        expected = _data_batches(step)
+        if batches is None or expected is None or not report.is_valid(batches) or None in kinds:
+            continue
+        number, why = expected
+        if kinds.count("data") != number:
+            report.add(batches, f"data batches listed: {kinds.count('data')}, expected {number}: {why}")
+
+
+def _data_batches(step: Node) -> tuple[int, str] | None:
+    if child(step, "add") is not None:
+        return 1, "the rows of `add` arrive in one batch"
+    backlog = child(step, "backlog")
+    if isinstance(backlog, Items):
+        return len(backlog.items), "one per entry of `backlog`"
+    return (0, "nothing arrives in `idle`") if child(step, "idle") is not None else None
+
+
+def check_errors(case: Node, report: Report) -> None:
+    """Every expected error must name a class of one kind of error, or a part of its message."""
+    for entry in items_of(child(case, "differs")):
+        if isinstance(entry, Entries) and entry.get("unsupported") is not None and entry.get("error") is None:
+            report.add(
+                entry, "`error` is missing: a suite names the error by which these versions show that they lack it"
+            )
+    for error in _errors(case):
+        if child(error, "message") is not None or not report.is_valid(error):
+            continue
+        classes = _classes(child(error, "class"))
+        general = [one.value for one in classes if one.value in GENERIC]
+        if general or not classes:
+            what = f"{', '.join(map(str, general))} alone" if general else "an error without `class` and `message`"
+            report.add(error, f"{what} matches unrelated errors: add `message`, a part of the text of this one")
+
+
+def _errors(case: Node) -> Iterator[Node]:
+    """Every mapping that describes an expected error."""
+    for step in items_of(child(case, "steps")):
+        yield from _of_expectation(child(step, "expect"))
+    for entry in items_of(child(case, "differs")):
+        yield from _if_mapping(child(entry, "error"))
+        yield from _of_expectation(child(entry, "expect"))
+        yield from _of_changes(child(entry, "steps"))
+    for entry in items_of(child(case, "upgrades")):
+        yield from _if_mapping(child(entry, "refused"))
+        yield from _of_changes(child(entry, "steps"))
+
+
+def _of_changes(steps: Node | None) -> Iterator[Node]:
+    for change in entries_of(steps):
+        yield from _of_expectation(change.value)
+
+
+def _of_expectation(expectation: Node | None) -> Iterator[Node]:
+    yield from _if_mapping(child(expectation, "error"))
+
+
+def _if_mapping(node: Node | None) -> Iterator[Node]:
+    """``error: null`` expects none."""
+    if isinstance(node, Entries):
+        yield node
+
+
+def _classes(node: Node | None) -> list[Scalar]:
+    if isinstance(node, Scalar):
+        return [node]
+    return [item for item in node.items if isinstance(item, Scalar)] if isinstance(node, Items) else []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.core.case import Case
-from conformance.core.query import Operation, Pipeline, sort_order
+from conformance.core.case import Case, Operation, Pipeline, sort_order
 from conformance.model import sql
 from conformance.model.columns import Ids
 from conformance.model.errors import Unpredictable

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Partitioned, Restart, Row, Start, Step
+from conformance.core.case import Add, Arrival, Backlog, Case, Idle, Partitioned, Pipeline, Restart, Row, Start, Step
 from conformance.core.observation import (
     DROPPED_ROWS,
     BatchSeen,
@@ -19,7 +19,6 @@ from conformance.core.observation import (
     SourceRead,
     StepSeen,
 )
-from conformance.core.query import Pipeline
 from conformance.core.spark_types import DataType
 from conformance.core.values import canonical
 from conformance.model.checkpoint import ModelCheckpoint

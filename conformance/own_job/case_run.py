@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.observation import Observation
-from conformance.core.printable import printable
+from conformance.core.wording import printable
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
 from conformance.runner.cases import JudgeCases
 from conformance.runner.execution import Engines

@@ -57,7 +57,7 @@ class RecordedCase:
         """Write the case, with expectations that the observation meets.
 
         Raises:
-            EndsEarly, NothingToRecord: see `fill_in_expectations`.
+            WrongUsage: see `fill_in_expectations`.
             CannotWriteFile: see `conformance.core.output_file`.
         """
         self.file.parent.mkdir(parents=True, exist_ok=True)

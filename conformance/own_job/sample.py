@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from conformance.core.errors import WrongUsage
 from conformance.core.spark_types import DataType, Field, NotAType, Schema, parse_schema
 from conformance.core.values import INSTANT_PATTERN, NotAValue, canonical
-from conformance.language.row_formats import FORMATS, NotRows, rows_of
+from conformance.language.rows import FORMATS, NotRows, rows_of
 
 Json: TypeAlias = Any
 Record: TypeAlias = Mapping[str, Json]

@@ -95,7 +95,7 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
     """The same case, in the same file, expecting what was observed.
 
     Raises:
-        NothingToRecord, EndsEarly: see `fill_in_expectations`.
+        WrongUsage: see `fill_in_expectations`.
     """
     file = folder / f"{case.id.rpartition('/')[2]}.yaml"
     write_file(

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from conformance.core.case import Frozen, Mirror, Strength
+from conformance.core.data import Json
 from conformance.policies.engine_rules import EngineRules
 from conformance.policies.question import PolicyAnswer, PolicyQuestion, answer_of
 from conformance.policies.replay import replay
 from conformance.policies.trace import Trace, TraceEntry
-
-Json: TypeAlias = Any
 
 TARGET = "model"
 """The name of the target of these cases, next to ``spark-3.5.9``."""

@@ -28,8 +28,7 @@ from conformance.policies.engines.jet import (
 )
 from conformance.policies.engines.kafka import StreamTime
 from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
-from conformance.policies.policy import Policy, PolicyParameter
-from conformance.policies.throttling import THROTTLES, SuppressDuplicates, Throttle
+from conformance.policies.policy import THROTTLES, Policy, PolicyParameter, SuppressDuplicates, Throttle
 from conformance.policies.trace import NANOS_PER_MILLI, ClockUnit, in_unit
 
 Parameters: TypeAlias = Mapping[str, Any]

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from conformance.policies.policy import MIN, Policy
-from conformance.policies.throttling import SuppressDuplicates, Throttle
+from conformance.policies.policy import MIN, Policy, SuppressDuplicates, Throttle
 from conformance.policies.trace import ClockUnit
 
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
+from conformance.core.data import Json
 from conformance.policies.catalogue import rules_for
 from conformance.policies.engine_rules import EngineRules
 from conformance.policies.policy import MIN
 from conformance.policies.replay import Replay, ReplayStep, replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
-
-Json: TypeAlias = Any
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,144 @@
-"""What ``conformance policies`` and ``conformance explain --policy`` show: a case replayed under one policy, or under all of them."""
+"""What commands show of policies: tables, JSON, and how a policy behaves in general.
+
+The traces that show how a policy behaves in general are scaled to a delay, so that policies with the same delay can be compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from conformance.core.case import Case
-from conformance.policies.case import PolicyCase
+from conformance.policies.case import PolicyCase, PolicyMismatch
 from conformance.policies.catalogue import POLICIES, comparable, delay_of
+from conformance.policies.engine_rules import EngineRules
 from conformance.policies.from_case import trace_of
-from conformance.policies.probes import far_future_row, silent_input
+from conformance.policies.question import as_expectation
 from conformance.policies.replay import Replay, ReplayStep, replay
-from conformance.policies.trace import ClockReading, Event, Trace
+from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
+
+_STEPS = 20
+_ROWS = 20
+"""Rows per micro-batch: enough that a quantile ignores one of them."""
+
+
+def silent_input(rules: EngineRules, delay: int, *, spoke: bool) -> str:
+    """What happens to the watermark when one of two inputs is silent, in a short phrase.
+
+    Args:
+        rules: of the policy.
+        delay: how long the policy waits, in milliseconds.
+        spoke: whether the silent input had an event before.
+    """
+    unit = max(delay, 1)
+    base = 1000 * unit
+    entries: list[TraceEntry] = [ClockReading(base), Event(base, "on"), Boundary(), IdlePoll("off")]
+    if spoke:
+        entries.insert(2, Event(base, "off"))
+    for step in range(1, _STEPS + 1):
+        now = base + step * unit
+        entries += [ClockReading(now), Event(now, "on"), Boundary(), IdlePoll("off")]
+    replayed = replay(Trace(tuple(entries), ("on", "off")), rules)
+    last = replayed.steps[-1]
+    if last.downstream >= last.watermarks["on"] - 2 * unit:
+        if rules.one_task:
+            return "not waited for"
+        return "left out" if "off" in last.idle else "follows the clock"
+    first = next(step for step in replayed.steps if isinstance(step.entry, IdlePoll))
+    if last.watermarks["off"] > first.watermarks["off"]:
+        return "waited for, at its last event"
+    return "waited for"
+
+
+def far_future_row(rules: EngineRules, delay: int) -> str:
+    """How many rows are late after one row from the far future, if event times otherwise follow the clock.
+
+    Args:
+        rules: of the policy.
+        delay: how long the policy waits, in milliseconds.
+    """
+    unit = max(delay, 1)
+    base = 1000 * unit
+    entries: list[TraceEntry] = []
+    for step in range(6):
+        now = base + step * unit
+        entries.append(ClockReading(now))
+        entries += [Event(now - row * unit // (2 * _ROWS)) for row in range(_ROWS)]
+        if step == 3:
+            entries.append(Event(base + 1_000_000 * unit))
+        entries.append(Boundary())
+    replayed = replay(Trace(tuple(entries), window=unit), rules)
+    after = [step for step in replayed.steps if isinstance(step.entry, Event) and step.now > base + 3 * unit]
+    late = sum(bool(step.late) for step in after)
+    if not late:
+        return "no later row is late"
+    return "all later rows are late" if late == len(after) else f"{late} of {len(after)} later rows are late"
+
+
+def record(replayed: Replay) -> dict[str, Any]:
+    """A replay with all its steps, times in the unit of the trace."""
+    rules, delay = replayed.rules, delay_of(replayed.rules)
+    return {
+        "policy": rules.name,
+        "engine": rules.engine,
+        "parameters": {
+            name: value if isinstance(value, int | str) else float(value) for name, value in rules.parameters.items()
+        },
+        "assumptions": list(replayed.trace.assumptions),
+        "moments": [_step(step, replayed) for step in replayed.steps],
+        "failure": replayed.failure,
+        "late": [step.number for step in replayed.late],
+        "windows": {str(end): step.number for end, step in replayed.completions.items()},
+        "open": list(replayed.open),
+        "inGeneral": {
+            "anInputFallsSilent": silent_input(rules, delay, spoke=True),
+            "anInputNeverSpeaks": silent_input(rules, delay, spoke=False),
+            "oneFarFutureRow": far_future_row(rules, delay),
+        },
+    }
+
+
+def record_of(case: PolicyCase, mismatch: PolicyMismatch) -> dict[str, Any]:
+    """An expectation that a replay does not meet."""
+    return {
+        "case": case.id,
+        "path": str(case.path),
+        "line": mismatch.line,
+        "step": mismatch.step,
+        "key": mismatch.key,
+        "expected": mismatch.expected,
+        "read": mismatch.actual,
+    }
+
+
+def record_of_policies() -> list[dict[str, Any]]:
+    """Every policy, with its parameters and source."""
+    return [
+        {
+            "policy": name,
+            "engine": policy.engine,
+            "meaning": policy.meaning,
+            "source": policy.source,
+            "parameters": {one: parameter.meaning for one, parameter in policy.parameters.items()},
+        }
+        for name, policy in POLICIES.items()
+    ]
+
+
+def _step(step: ReplayStep, replayed: Replay) -> dict[str, Any]:
+    return {
+        "number": step.number,
+        "entry": replayed.trace.format_entry(step.entry),
+        "clock": step.now,
+        **{key: list(value) if isinstance(value, tuple) else value for key, value in as_expectation(step).items()},
+    }
+
 
 ALL = "all"
 

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from conformance.core.case import Operation, Pipeline
 from conformance.core.intervals import NotAnInterval, parse_interval
-from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import Schema
 from conformance.query.reading import (
     Aggregation,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from conformance.core.query import Pipeline
+from conformance.core.case import Pipeline
 from conformance.core.spark_types import Schema
 
 WindowKind: TypeAlias = Literal["tumbling", "sliding", "session"]

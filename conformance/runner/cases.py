@@ -154,10 +154,10 @@ def plan_run(options: RunOptions) -> RunPlan:
     Raises:
         InvalidCase: a case is invalid.
         NothingChanged: ``since`` leaves no case.
-        OptionsClash, NotAShard, NoHistory, NoSuchVariant: an option does not fit these cases.
+        OptionsClash, WrongUsage: an option does not fit these cases.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
         CannotRunHere: see `readiness.check_those_by_name`.
-        NoSuchPolicyEngine, NoSuchJava, BadJavaOptions: see `policy_engines.choose`.
+        WrongUsage, NoSuchJava, BadJavaOptions: see `policy_engines.choose`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()

@@ -16,7 +16,7 @@ from conformance.core.case import Add, Backlog, Case, Restart, Source, Start, St
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import StateStore
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, judge_crash
 from conformance.judging.checkpoint_verdict import Restart as Restarted

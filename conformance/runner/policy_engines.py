@@ -35,7 +35,7 @@ def choose(names: Sequence[str]) -> ChosenEngines:
     """The engines with these names. With ``all``, a machine without a JDK has empty columns.
 
     Raises:
-        NoSuchPolicyEngine: no engine has one of the names.
+        WrongUsage: no engine has one of the names.
         NoSuchJava, BadJavaOptions: engines were named, and this machine has no JDK for them.
     """
     engines = select(names)

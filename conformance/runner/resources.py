@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.core.state_stores import Name as StoreName
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
 from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import Runtime

@@ -12,8 +12,7 @@ from pathlib import Path
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
-from conformance.invariants.catalogue import INVARIANTS, Invariant
-from conformance.invariants.verdict import STREAM_TOTALS, InvariantVerdict, StreamTotals, judge
+from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
 from conformance.model.settings import ALLOW_MULTIPLE
 from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder

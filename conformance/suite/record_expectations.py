@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import yaml
 
 from conformance.core.case import Case
+from conformance.core.data import Json
 from conformance.core.error_classes import GENERIC
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation, StepSeen
@@ -22,31 +22,12 @@ from conformance.core.values import show
 from conformance.judging.rows import OutputSchema
 from conformance.language.printing import inline
 
-Json: TypeAlias = Any
-
 STRENGTH = "strength: observed"
 
 _CHANGING = re.compile(r"[\d;]|\bfile:|(?<=\s)/")
 """Where the part of a message begins that another run may word differently."""
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 """What means something in a regular expression."""
-
-
-class NothingToRecord(WrongUsage):
-    """The engine ran no step, or every step already has an expectation."""
-
-
-class EndsEarly(WrongUsage):
-    """The engine failed before the last step, but a case ends at an expected error."""
-
-    def __init__(self, case: str, step: int, error: ErrorSeen) -> None:
-        name = next(iter(error.classes), "an error")
-        super().__init__(
-            f"{case}: step {step} fails ({name} at {error.stage}), but it is not the last step: "
-            "remove the later steps, or record with a version on which it succeeds"
-        )
-        self.step = step
-        self.error = error
 
 
 @dataclass(frozen=True)
@@ -63,25 +44,28 @@ def fill_in_expectations(text: str, case: Case, observation: Observation, *, rep
         replace: also replace existing expectations.
 
     Raises:
-        NothingToRecord: every step has an expectation, or the engine ran no step.
-        EndsEarly: it failed before the last step.
+        WrongUsage: every step has an expectation, or the engine ran no step, or failed before the last one, where a case must end.
     """
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     assert isinstance(top, yaml.MappingNode)
     steps = _value(top, "steps")
     assert isinstance(steps, yaml.SequenceNode)
     if not observation.steps:
-        raise NothingToRecord(f"{case.id}: the engine ran no step")
+        raise WrongUsage(f"{case.id}: the engine ran no step")
     last = observation.steps[-1]
     if last.error is not None and last.number < len(case.steps):
-        raise EndsEarly(case.id, last.number, last.error)
+        name = next(iter(last.error.classes), "an error")
+        raise WrongUsage(
+            f"{case.id}: step {last.number} fails ({name} at {last.error.stage}), but it is not the last step: "
+            "remove the later steps, or record with a version on which it succeeds"
+        )
     edits: list[_Edit] = []
     for node, seen in zip(steps.value, observation.steps, strict=False):
         assert isinstance(node, yaml.MappingNode)
         schema = OutputSchema.of(observation.columns_of(seen))
         edits += _step(text, node, inline(observed_expectation(seen, schema, case)), replace=replace)
     if not edits:
-        raise NothingToRecord(f"{case.id}: every step already has an expectation, and replacing them was not requested")
+        raise WrongUsage(f"{case.id}: every step already has an expectation, and replacing them was not requested")
     edits += _strength(text, top)
     for edit in sorted(edits, key=lambda edit: edit.begin, reverse=True):
         text = text[: edit.begin] + edit.text + text[edit.end :]

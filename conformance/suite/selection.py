@@ -1,4 +1,4 @@
-"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one of several machines, or the cases that a change affects."""
+"""Parts of a suite: the smoke cases, the cases with a tag, a shard for one machine, the cases that changed; how long each takes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from conformance.core.case import Case
+from conformance.core.case import Add, Backlog, Case, Restart, Step
 from conformance.core.child_process import run, which
 from conformance.core.errors import WrongUsage
 from conformance.policies.case import PolicyCase
-from conformance.suite.running_time import estimated_batches
+
+_RESTART = 3
+"""Stopping a query and starting it again takes about as long as this many micro-batches."""
+
+
+def estimated_batches(case: Case) -> int:
+    """The duration of a case, estimated as a number of micro-batches."""
+    return _RESTART + sum(_batches(step) for step in case.steps)
+
+
+def _batches(step: Step) -> int:
+    match step.action:
+        case Add():
+            return 2  # one for the rows, and a no-data batch if the watermark has advanced
+        case Backlog(entries=entries):
+            return len(entries) + 1
+        case Restart():
+            return _RESTART
+        case _:
+            return 1
+
 
 C = TypeVar("C", Case, PolicyCase)
 
@@ -55,14 +75,6 @@ class SmokeCases:
         return f"{self.cases} of {self.of} cases, those tagged {SMOKE}; `conformance run --all` runs all of them"
 
 
-class NotAShard(WrongUsage):
-    """The text does not name one of several parts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is not a shard; write 2/5 for the second of five parts")
-        self.text = text
-
-
 def only_tagged(cases: Sequence[C], tags: Sequence[str]) -> tuple[C, ...]:
     """The cases that have one of the tags; all cases if no tag is given."""
     return tuple(case for case in cases if not tags or set(tags) & set(case.tags))
@@ -80,11 +92,11 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """
         Raises:
-            NotAShard: the text is not ``N/M`` with N from 1 to M.
+            WrongUsage: the text is not ``N/M`` with N from 1 to M.
         """
         found = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text.strip())
         if not found or not 1 <= int(found[1]) <= int(found[2]):
-            raise NotAShard(text)
+            raise WrongUsage(f"{text!r} is not a shard; write 2/5 for the second of five parts")
         return cls(int(found[1]), int(found[2]))
 
     def among(self, cases: Sequence[C]) -> tuple[C, ...]:
@@ -94,15 +106,6 @@ class Shard:
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
-
-
-class NoHistory(WrongUsage):
-    """Git cannot list the changes since a revision."""
-
-    def __init__(self, revision: str, folder: Path, why: str) -> None:
-        super().__init__(f"git cannot list the changes in {folder} since {revision!r}: {why}")
-        self.revision = revision
-        self.folder = folder
 
 
 def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
@@ -116,7 +119,7 @@ def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
         cases: the selected cases.
 
     Raises:
-        NoHistory: git is not installed, the cases are not in a repository, or the revision does not exist.
+        WrongUsage: git is not installed, the cases are not in a repository, or the revision does not exist.
     """
     changed: set[Path] = set()
     for top in sorted({_top(case.path.parent.resolve(), revision) for case in cases}):
@@ -137,7 +140,7 @@ def _top(folder: Path, revision: str) -> Path:
     """
     top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     if top is None:
-        raise NoHistory(revision, folder, "it is not in a git repository")
+        raise _no_history(revision, folder, "it is not in a git repository")
     return top
 
 
@@ -151,9 +154,13 @@ def _changed(top: Path, revision: str) -> set[Path]:
 def _git(folder: Path, revision: str, *arguments: str) -> str:
     program = which("git", os.environ)
     if program is None:
-        raise NoHistory(revision, folder, "git is not on the PATH")
+        raise _no_history(revision, folder, "git is not on the PATH")
     command = [program, "-C", str(folder), "--literal-pathspecs", *_HARMLESS, *arguments]
     done = run(command, cwd=folder, environ=os.environ, errors="surrogateescape")
     if done.returncode != 0:
-        raise NoHistory(revision, folder, done.stderr.strip() or "no such revision")
+        raise _no_history(revision, folder, done.stderr.strip() or "no such revision")
     return done.stdout
+
+
+def _no_history(revision: str, folder: Path, why: str) -> WrongUsage:
+    return WrongUsage(f"git cannot list the changes in {folder} since {revision!r}: {why}")

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.data import read_data
 from conformance.core.observation import Observation
+from conformance.core.versions import VersionRange
+
+
+def versions_of(variant: str) -> VersionRange:
+    """Where a variant of ``versions.yaml`` can run."""
+    return VersionRange.parse(read_data("conformance.variants", "versions.yaml")[variant]["spark"])
+
 
 MARK = "@"
 """Separates the id of a case from the name of the variant; no case id contains it."""
@@ -35,7 +43,7 @@ class Variant(Protocol):
 
     @property
     def name(self) -> str:
-        """As in ``conformance.language.variant_names``."""
+        """As in ``conformance.language.catalogue``."""
 
     def of(self, case: Case) -> Iterator[VariantOutput]:
         """The changed cases; none if the variant does not apply."""

@@ -18,8 +18,8 @@ _memory = RecentMemory()
 
 def answer(channel: Channel, backend: Backend, message: Dict[str, Any]) -> None:
     """Run one case, or some of its steps."""
-    from .case_directory import finish
     from .execution import Execution
+    from .local_files import finish
 
     request = CaseRequest.parse(message)
     execution = Execution(backend, request, _sender(channel, request))

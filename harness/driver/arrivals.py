@@ -1,19 +1,30 @@
-"""Rows on their way into the engine: one JSON file per partition, placed by an atomic rename.
+"""Rows on their way into the engine: as files, through its memory, or through Kafka.
 
 A micro-batch of a stream is always the same number of files (an empty partition is a file with a blank line), so that
 ``maxFilesPerTrigger`` cuts a backlog exactly between its entries. A blank line and not an empty file, because Spark ignores empty files
 and the offset would not advance.
+
+The clock of a source in memory stands still. A real-time micro-batch then lasts until the source has had no row for some
+milliseconds, instead of until a time, so that the rows of one arrival are read by one micro-batch however busy the machine is.
+
+In a topic, an arrival without rows is a record without a value, which no row comes of: its offset moves, as that of an empty file does.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import re
 import time
 from typing import Any, Callable, Iterable, Iterator, List, Tuple
 
 from .backend import Files
+from .kafka import Broker, Record
+from .origin import MissingName
+from .progress import milliseconds
 from .request import Batch, Stream
+from .spark_files import SparkFiles, one_file
 
 Staged = List[Tuple[int, str, str]]
 """Of each file its time, and its path before and after it is shown."""
@@ -142,3 +153,286 @@ def stream_at(description: str, directory: Callable[[str], str], streams: Iterab
 
 def _path(directory: str) -> str:
     return re.sub(r"^[a-z][a-z0-9+.-]*:(//[^/]*)?", "", directory)
+
+
+class JobArrivals(DirectoryArrivals):
+    """``Arrivals`` through the session of an engine.
+
+    One job writes the files of one micro-batch. Its commit shows them one after another within milliseconds; the host has to check that
+    no micro-batch was planned in between.
+    """
+
+    def __init__(self, root: str, streams: dict[str, Stream], session: Any) -> None:
+        """``root``: a URL."""
+        self._root = root
+        self._streams = streams
+        self._session = session
+        files = SparkFiles(session)
+        for name in streams:
+            # Sources ignore names that begin with _, so this only makes the directory.
+            files.write_lines(self.directory(name) + "/_made", [])
+
+    def directory(self, stream: str) -> str:
+        return "{}/stream={}".format(self._root, stream)
+
+    def stage(self, batches: list[Batch]) -> list[list[tuple[str, list[str]]]]:
+        """The stream and lines of each file, by micro-batch; nothing is written before ``place``."""
+        return [list(files_of(batch, self._streams)) for batch in batches]
+
+    def place(self, staged: list[list[tuple[str, list[str]]]]) -> None:
+        """Write one micro-batch after another: the modification times are their order."""
+        for number, files in enumerate(staged):
+            if number:
+                time.sleep(NEXT_SECOND_S)
+            frames = [
+                one_file(self._session, content).selectExpr("value", "'{}' AS stream".format(stream))
+                for stream, content in files
+            ]
+            # Each partition of the union becomes a file.
+            union = functools.reduce(lambda one, other: one.union(other), frames)
+            union.write.mode("append").partitionBy("stream").text(self._root)
+
+
+_SOURCE = "LowLatencyMemoryStream"
+
+
+class MemoryArrivals(WithoutTopics):
+    """``Arrivals`` in the JVM of the driver. They outlive a query and end with the process."""
+
+    paced = False
+
+    def __init__(self, spark: Any, streams: dict[str, Stream]) -> None:
+        self._jvm = spark.sparkContext._jvm
+        self._streams = streams
+        self._sources: dict[str, Any] = {}
+        self._waiting: dict[str, list[str]] = {}
+        """Rows that arrived before the source was made, which the first query does."""
+        self._placed: dict[str, int] = {}
+        """How many rows each source was given."""
+
+    def has(self, stream: str) -> bool:
+        return stream in self._streams
+
+    def stream_of(self, description: str) -> str | None:
+        return next((name for name, source in self._sources.items() if source.toString() == description), None)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+
+        session = reader._spark
+        if stream not in self._sources:
+            self._sources[stream] = self._source(session._jsparkSession)
+            self._add(stream, self._waiting.pop(stream, []))
+        records = DataFrame(self._sources[stream].toDF(), session).where("value <> ''")
+        return records.select(F.from_json("value", self._streams[stream].ddl, JSON_OPTIONS).alias("row")).select(
+            "row.*"
+        )
+
+    def stage(self, batches: list[Batch]) -> list[tuple[str, list[str]]]:
+        return [
+            (name, [line for rows in partitions for line in lines(rows)])
+            for batch in batches
+            for name, partitions in batch.items()
+            if name in self._streams
+        ]
+
+    def place(self, staged: list[tuple[str, list[str]]]) -> None:
+        for stream, values in staged:
+            if stream in self._sources:
+                self._add(stream, values)
+            else:
+                self._waiting.setdefault(stream, []).extend(values)
+
+    def records(self, source: dict[str, Any]) -> list[int] | None:
+        if self.stream_of(source["description"]) is None:
+            return None
+        before, after = (_offset(source.get(key)) for key in ("startOffset", "endOffset"))
+        return [after - before]
+
+    def behind(self, entry: dict[str, Any]) -> bool:
+        read = {self.stream_of(source["description"]): _offset(source.get("endOffset")) for source in entry["sources"]}
+        return any(read.get(stream, count) < count for stream, count in self._placed.items())
+
+    def close(self) -> None:
+        """The rows are gone with the sources."""
+
+    def _source(self, session: Any) -> Any:
+        """
+        Raises:
+            MissingName: this release has no such source.
+        """
+        from py4j.java_gateway import JavaClass
+
+        found = getattr(self._jvm.org.apache.spark.sql.execution.streaming.sources, _SOURCE)
+        if not isinstance(found, JavaClass):
+            raise MissingName(AttributeError("this release has no {}".format(_SOURCE)))
+        clocks = getattr(self._jvm.org.apache.spark.sql.execution.datasources.v2, "LowLatencyClock$")
+        getattr(clocks, "MODULE$").setClock(self._jvm.org.apache.spark.util.ManualClock(0))  # noqa: B009 - no Python name
+        time = self._jvm.org.apache.spark.util.SystemClock()
+        return found(0, session, 1, time, self._jvm.org.apache.spark.sql.Encoders.STRING())
+
+    def _add(self, stream: str, values: list[str]) -> None:
+        if values:
+            rows = self._jvm.java.util.ArrayList()
+            for value in values:
+                rows.add(value)
+            self._placed[stream] = self._placed.get(stream, 0) + len(values)
+            self._sources[stream].addData(0, self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(rows))
+
+
+def _offset(offset: Any) -> int:
+    """Of the only partition; 0 before the first micro-batch."""
+    known = json.loads(offset) if isinstance(offset, str) else offset
+    return int((known or {}).get("0", 0))
+
+
+_TIMESTAMP = "__timestamp"
+_SUBSCRIBED = re.compile(r"Subscribe\[(.+?)\]")
+_CONNECTOR = {
+    "startingOffsets": "earliest",
+    # Otherwise the broker answers a fetch that finds nothing only after half a second.
+    "kafka.fetch.max.wait.ms": "1",
+}
+
+
+class TopicArrivals:
+    """``Arrivals`` as records. ``folder``: names the topics, which exist already if another process ran earlier steps there."""
+
+    paced = False
+
+    def __init__(self, folder: str, streams: dict[str, Stream], broker: Broker) -> None:
+        self._streams = streams
+        self._broker = broker
+        place = hashlib.sha256(folder.encode("utf-8")).hexdigest()[:16]
+        self._topics = {name: "conformance-{}-{}".format(place, name) for name in streams}
+        for name, stream in streams.items():
+            broker.create(self._topics[name], _partitions(stream))
+
+    def has(self, stream: str) -> bool:
+        return stream in self._streams
+
+    def stream_of(self, description: str) -> str | None:
+        found = _SUBSCRIBED.search(description)
+        return next((name for name, topic in self._topics.items() if found and topic == found.group(1)), None)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        from pyspark.sql import functions as F
+
+        declared = self._streams[stream]
+        records = (
+            reader.format("kafka")
+            .option("kafka.bootstrap.servers", self._broker.servers)
+            .option("subscribe", self._topics[stream])
+            .options(**_CONNECTOR, **((declared.topic and declared.topic.options) or {}))
+            .load()
+            .where("value IS NOT NULL")
+        )
+        value = F.from_json(F.col("value").cast("string"), declared.ddl, JSON_OPTIONS)
+        column = declared.topic.timestamp if declared.topic else None
+        if column is None:
+            return records.select(value.alias("row")).select("row.*")
+        rows = records.select(value.alias("row"), F.col("timestamp").alias(_TIMESTAMP)).select("row.*", _TIMESTAMP)
+        return rows.withColumn(column, F.col(_TIMESTAMP)).drop(_TIMESTAMP)
+
+    def stage(self, batches: list[Batch]) -> list[Record]:
+        return [
+            record
+            for batch in batches
+            for name, partitions in batch.items()
+            if name in self._streams
+            for record in self._records(name, partitions)
+        ]
+
+    def place(self, staged: list[Record]) -> None:
+        self._broker.send(staged)
+
+    def renew(self, arrived: list[Batch]) -> None:
+        for name, stream in self._streams.items():
+            self._broker.replace(self._topics[name], _partitions(stream))
+        self.place(self.stage(arrived))
+
+    def grow(self, stream: str, partitions: int) -> None:
+        self._broker.grow(self._topics[stream], partitions)
+
+    def age_out(self) -> None:
+        for topic in self._topics.values():
+            self._broker.age_out(topic)
+
+    def records(self, source: dict[str, Any]) -> list[int] | None:
+        stream = self.stream_of(source["description"])
+        if stream is None:
+            return None
+        topic = self._topics[stream]
+        before, after = (_offsets(source.get(key), topic) for key in ("startOffset", "endOffset"))
+        return [after.get(at, 0) - before.get(at, 0) for at in range(max(after, default=-1) + 1)]
+
+    def behind(self, _entry: dict[str, Any]) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._broker.delete(sorted(self._topics.values()))
+
+    def _records(self, name: str, partitions: list[list[dict[str, Any]]]) -> list[Record]:
+        topic, declared = self._topics[name], self._streams[name].topic
+        column = declared.timestamp if declared else None
+        found = []
+        for partition, rows in enumerate(partitions):
+            for row in rows:
+                timestamp = milliseconds(row[column]) if column else None
+                value = {key: one for key, one in row.items() if key != column}
+                found.append(Record(topic, partition, timestamp, json.dumps(value)))
+        return found or [Record(topic, 0, None, None)]
+
+
+class MixedArrivals:
+    """``Arrivals`` of which some are files and others records, of topics or in memory."""
+
+    paced = False
+
+    def __init__(self, files: FileArrivals, records: TopicArrivals | MemoryArrivals) -> None:
+        self._files = files
+        self._records: Any = records
+
+    def stream_of(self, description: str) -> str | None:
+        return self._records.stream_of(description) or self._files.stream_of(description)
+
+    def read(self, reader: Any, stream: str) -> Any:
+        return (self._records if self._records.has(stream) else self._files).read(reader, stream)
+
+    def stage(self, batches: list[Batch]) -> tuple[Any, Any]:
+        of_files = [{name: rows for name, rows in batch.items() if not self._records.has(name)} for batch in batches]
+        return self._files.stage(of_files), self._records.stage(batches)
+
+    def place(self, staged: tuple[Any, Any]) -> None:
+        self._files.place(staged[0])
+        self._records.place(staged[1])
+
+    def renew(self, arrived: list[Batch]) -> None:
+        self._records.renew(arrived)
+
+    def grow(self, stream: str, partitions: int) -> None:
+        self._records.grow(stream, partitions)
+
+    def age_out(self) -> None:
+        self._records.age_out()
+
+    def records(self, source: dict[str, Any]) -> list[int] | None:
+        found: list[int] | None = self._records.records(source)
+        return found
+
+    def behind(self, entry: dict[str, Any]) -> bool:
+        return bool(self._records.behind(entry))
+
+    def close(self) -> None:
+        self._records.close()
+
+
+def _partitions(stream: Stream) -> int:
+    return stream.topic.partitions if stream.topic else 1
+
+
+def _offsets(offset: Any, topic: str) -> dict[int, int]:
+    """By partition; nothing before the first micro-batch. Spark 3.0 reports text."""
+    known = json.loads(offset) if isinstance(offset, str) else offset
+    return {int(partition): int(at) for partition, at in ((known or {}).get(topic) or {}).items()}

@@ -8,21 +8,18 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
 from . import session
-from .arrivals import FileArrivals
+from .arrivals import FileArrivals, MemoryArrivals, MixedArrivals, TopicArrivals
 from .backend import Arrivals, Capture, Emitted
 from .breakpoint import Breakpoint
-from .capture import LocalCapture
+from .capture import LocalCapture, RealTimeCapture
 from .failures import KafkaFailed
 from .hadoop_files import HadoopFiles
 from .identity import identity
 from .kafka import Broker
 from .local_files import LocalFiles
-from .memory_arrivals import MemoryArrivals
 from .origin import method
 from .progress_lock import stop_after_commit
-from .real_time_capture import RealTimeCapture
 from .request import Stream
-from .topic_arrivals import MixedArrivals, TopicArrivals
 
 
 class Classic:

@@ -14,14 +14,13 @@ import time
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple, Union
 
-from .arrivals import FileArrivals
+from .arrivals import FileArrivals, JobArrivals
 from .backend import Arrivals, Capture, Emitted, ReadableFiles
 from .breakpoint import Breakpoint
 from .capture import nothing
 from .encoding import encode_row
 from .failures import ConnectRefused, DriverFailure, grpc_details
 from .identity import identity
-from .job_arrivals import JobArrivals
 from .local_files import LocalFiles
 from .origin import raised_by_driver
 from .request import Stream

@@ -5,23 +5,20 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Iterator
 
-from . import case_directory
 from .backend import Backend, Capture, Emitted
 from .breakpoint import Breakpoint, KillPointNotReached, KillPointReached
-from .checkpoint import Checkpoint
+from .checkpoint import ASKED, Checkpoint, stored_state
 from .dataframe import build
 from .errors import describe, machine_failure
 from .failures import DriverFailure, EngineLost, NotPermitted
-from .mistakes import mistake_told
+from .local_files import prepare
 from .origin import DriverError, MissingName, method, raised_by_driver
-from .own_code import AuthorFailed, OwnCode, Sink
-from .own_queries import OwnQueries
+from .own_code import AuthorFailed, OwnCode, OwnQueries, Sink, mistake_told
 from .permission import check_frame
 from .progress import batch_seen, executed
 from .real_time import at_rest, told
 from .request import CaseRequest, Step
 from .state_functions import MissingPackages
-from .stored_state import ASKED, stored_state
 from .trigger import REAL_TIME, check_trigger, triggered
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
@@ -45,7 +42,7 @@ class Execution:
     """
 
     def __init__(self, backend: Backend, request: CaseRequest, emitted: Emitted | None = None) -> None:
-        case_directory.prepare(request)
+        prepare(request)
         self._emitted = emitted
         self._backend = backend
         self._session = backend.new_session()

@@ -1,6 +1,6 @@
 """Refuses, on Spark's own plans, what a case may do only with ``--allow-code``.
 
-The host has checked the text of every query before (``conformance/language/sql_permission.py``). This is the second lock: Spark itself
+The host has checked the text of every query before (``conformance/language/permission.py``). This is the second lock: Spark itself
 says what it has understood. Through Connect there is no plan here, so only the first one holds.
 """
 

@@ -67,10 +67,10 @@ def find_pyspark() -> None:
 
 
 def _start(arguments: List[str]) -> Backend:
-    from .class_lookups import remember
     from .classic import Classic
     from .connect import Connect
     from .errors import keep_origins
+    from .session import remember
 
     keep_origins()
     parser = argparse.ArgumentParser(prog="driver")

@@ -1,12 +1,97 @@
-"""The one Spark session of a process with a JVM, and the settings of every session."""
+"""The one Spark session of a process with a JVM, the settings of every session, and what makes py4j and the JVM start fast.
+
+A JVM searches its jars one after another until it finds a class. Spark's own order is that of its directory's
+entries, which no file system promises. All jars stay behind those that are loaded most from, so nothing is missing.
+
+Each question of py4j is a round trip, and for a name that is not a class the JVM searches all jars.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
-from typing import Any
+import re
+import threading
+from typing import Any, Callable, Dict, List
 
-from .class_path import order_class_path
-from .pinned_threads import pin_threads
+CLASS_PATH = "spark.driver.extraClassPath"
+FIRST_JARS = "spark.conformance.firstJars"
+
+
+def order_class_path(settings: Dict[str, str], home: str) -> None:
+    """Let the class path begin with the jars that the settings name, without versions and in their order.
+
+    ``settings``: of the JVM; somebody's own beginning of the class path stays as it is. ``home``: the directory of this Spark.
+    """
+    names = settings.pop(FIRST_JARS, "").split()
+    if not names or CLASS_PATH in settings:
+        return
+    jars = os.path.join(home, "jars")
+    found = sorted(os.listdir(jars)) if os.path.isdir(jars) else []
+    first: List[str] = []
+    for name in names:
+        # spark-sql: spark-sql_2.12-3.5.9.jar
+        ours = re.compile(re.escape(name) + r"(_2\.\d+)?-\d.*\.jar")
+        first += [os.path.join(jars, jar) for jar in found if ours.fullmatch(jar)]
+    if first:
+        settings[CLASS_PATH] = os.pathsep.join(first)
+
+
+def remember() -> None:
+    """From now on, a package, a class or a static method that py4j has found is not looked up again.
+
+    A JVM does not lose a class, and values of fields are not remembered. A simple name may be unknown, and so pass for a package, until
+    its class is imported: of those, only names of packages are remembered.
+    """
+    from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
+
+    for holder in (JVMView, JavaPackage, JavaClass):
+        holder.__getattr__ = _remembering(holder.__getattr__, (JavaPackage, JavaClass, JavaMember), JavaPackage)
+
+
+def _remembering(look_up: Callable[[Any, str], Any], kinds: Any, package: type) -> Callable[[Any, str], Any]:
+    @functools.wraps(look_up)
+    def attribute(self: Any, name: str) -> Any:
+        found = look_up(self, name)
+        if isinstance(found, kinds) and (not isinstance(found, package) or name.islower()):
+            # Python asks `__getattr__` only for what is not here.
+            self.__dict__[name] = found
+        return found
+
+    return attribute
+
+
+class ConnectionsOfThread(threading.local):
+    """The idle connections of each Python thread to the JVM, where a connection is a thread.
+
+    It stands for the ``deque`` of py4j's ``GatewayClient``, which gives any connection to any thread. A thread has a second connection
+    if an object is collected while it uses the first.
+    """
+
+    def __init__(self) -> None:
+        self._idle: List[Any] = []
+
+    def pop(self) -> Any:
+        """The connection that came back last. Raises ``IndexError`` if there is none; py4j then makes one."""
+        return self._idle.pop()
+
+    def append(self, connection: Any) -> None:
+        self._idle.append(connection)
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+
+def pin_threads(gateway: Any) -> None:
+    """Give each Python thread connections of its own, unless the gateway does.
+
+    The active session belongs to a JVM thread. pyspark 3.0 and newer pin threads if ``PYSPARK_PIN_THREAD`` is set; 2.4 cannot.
+    """
+    from py4j.clientserver import ClientServer
+
+    if not isinstance(gateway, ClientServer):
+        gateway._gateway_client.deque = ConnectionsOfThread()
+
 
 _ONE_FILE_PER_PARTITION = str(1 << 30)
 

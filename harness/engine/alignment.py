@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
-from conformance.core.case import Action, Case, Partitioned, Restart
+from conformance.core.case import Action, Case, Partitioned, Pipeline, Restart
 from conformance.core.observation import BatchSeen, Observation, StepSeen, TopicRead
-from conformance.core.query import Pipeline
 from harness.engine.request import arrivals_of
 
 Records: TypeAlias = tuple[int, ...] | None

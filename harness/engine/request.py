@@ -14,12 +14,12 @@ from conformance.core.case import (
     Idle,
     KafkaSource,
     Partitioned,
+    Pipeline,
     Restart,
     Row,
     Start,
     Step,
 )
-from conformance.core.query import Pipeline
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from harness.engine.engine import Engine
@@ -36,7 +36,7 @@ from harness.engine.segments import Segment
 from harness.errors import HarnessError
 
 READ_STATE = "spark.conformance.readState"
-"""The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/stored_state.py``)."""
+"""The setting with which the driver reads the state from the checkpoint after each step (``harness/driver/checkpoint.py``)."""
 
 
 def request_for(

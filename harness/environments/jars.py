@@ -1,25 +1,39 @@
-"""Jars of Maven Central with known content: fetched once for a machine, checked each time, without a Spark.
+"""Jars from Maven repositories, fetched once for all processes of a machine and checked each time.
 
-``maven`` resolves jars of which only the coordinates are known, and all that they need, with the Ivy of a Spark.
+``fetch`` downloads a jar of Maven Central with known content, without a Spark. ``fetch_with_dependencies`` resolves jars of which only the
+coordinates are known, and all that they need, with the Ivy that every Spark ships.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
+import subprocess
+import tempfile
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 from filelock import FileLock
 
 from harness.environments.cache_directory import cache_dir
+from harness.environments.environment import Environment
+from harness.environments.java import NotAJava, candidates, inspect
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 
 CENTRAL = "https://repo1.maven.org/maven2"
 _SECONDS_WITHOUT_AN_ANSWER = 60
+_SECONDS = 900
+_UNREACHABLE = ("server access error", "unknown host", "unknownhost", "timed out", "connection refused", "bad gateway")
+_MISSING = re.compile(r"(?:module not found: |:: )(\S+#\S+?)(?:: not found)?$")
+_LEFT_OUT = "".join(f'<exclude org="{organisation}"/>' for organisation in ("org.apache.hadoop", "org.scala-lang"))
+_LISTED = "complete.txt"
+"""The file of a folder of jars that lists the name and the size of each, written when all were there."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,31 @@ class NoJar(HarnessError):
         self.path = path
 
 
+@dataclass(frozen=True)
+class Coordinate:
+    """A module of a Maven repository."""
+
+    group: str
+    artifact: str
+    version: str
+    """``3.5.9``, or a range of Ivy: ``[3.5.0,3.5.9]`` is the newest in it."""
+
+    def __str__(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+class JarsNotFetched(HarnessError):
+    """A module, or one that it needs, cannot be had.
+
+    Attributes:
+        unreachable: whether the repository did not answer; if not, it lacks the module.
+    """
+
+    def __init__(self, wanted: Coordinate, why: str, *, unreachable: bool) -> None:
+        super().__init__(f"cannot fetch {wanted} from Maven: {why}")
+        self.unreachable = unreachable
+
+
 def fetch(
     jar: Jar, environ: Mapping[str, str] = os.environ, *, on_progress: ProgressCallback = ignore_progress
 ) -> Path:
@@ -67,29 +106,144 @@ def fetch(
         NoJar: Maven Central does not answer, or answers with another file.
     """
     path = cache_dir(environ) / "jars" / jar.name
-    if _is_complete(jar, path):
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        if _is_complete(jar, path):
-            return path
+
+    def download() -> None:
         on_progress(f"downloading {jar.name}")
         try:
             with urllib.request.urlopen(jar.address, timeout=_SECONDS_WITHOUT_AN_ANSWER) as answer:
                 content = answer.read()
         except OSError as error:
             raise NoJar(jar, path, str(error)) from None
-        if (found := hashlib.sha256(content).hexdigest()) != jar.sha256:
-            raise NoJar(jar, path, f"what was downloaded has the SHA-256 {found}")
+        if (digest := hashlib.sha256(content).hexdigest()) != jar.sha256:
+            raise NoJar(jar, path, f"what was downloaded has the SHA-256 {digest}")
         part = path.with_suffix(".part")
         part.write_bytes(content)
         part.replace(path)
+
+    _fetch_once(path, lambda: _has_digest(path, jar.sha256), download)
     return path
 
 
-def _is_complete(jar: Jar, path: Path) -> bool:
+def fetch_with_dependencies(
+    wanted: Coordinate,
+    name: str,
+    environment: Environment,
+    *,
+    shipped: bool = False,
+    on_progress: ProgressCallback,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Path, ...]:
+    """The jars of a module and of all that it needs, from the cache or from the repository.
+
+    Args:
+        wanted: the module.
+        name: of the folder in the cache.
+        environment: whose Ivy is used, and whose Java if this machine has none of its own.
+        shipped: whether Hadoop and Scala are left out, which Spark ships.
+        environ: the host's variables, by default this process's.
+
+    Raises:
+        JarsNotFetched: the repository lacks a module, or cannot be reached.
+    """
+    folder = cache_dir(environ) / "jars" / name
+
+    def retrieve() -> None:
+        on_progress(f"fetching {wanted}")
+        _retrieve(wanted, folder, environment, _java(environment, environ), _LEFT_OUT if shipped else "")
+
+    _fetch_once(folder, lambda: _is_complete(folder), retrieve)
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def _fetch_once(path: Path, is_complete: Callable[[], bool], fetch_it: Callable[[], None]) -> None:
+    """Fetch what is not complete, by one process at a time."""
+    if is_complete():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if not is_complete():
+            fetch_it()
+
+
+def _has_digest(path: Path, sha256: str) -> bool:
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == jar.sha256
+            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
     except FileNotFoundError:
         return False
+
+
+def _is_complete(folder: Path) -> bool:
+    """Whether all jars are there that were retrieved; a folder that an interrupted copy left has no list of them."""
+    try:
+        return (folder / _LISTED).read_text(encoding="utf-8") == _listed(folder)
+    except FileNotFoundError:
+        return False
+
+
+def _listed(folder: Path) -> str:
+    return "".join(f"{jar.name} {jar.stat().st_size}\n" for jar in sorted(folder.glob("*.jar")))
+
+
+def _java(environment: Environment, environ: Mapping[str, str]) -> Path:
+    """A Java of this machine, which trusts the certificates that the machine trusts; one from PyPI knows only its own."""
+    for _, binary in candidates(environ):
+        try:
+            inspect(binary)
+        except NotAJava:
+            continue
+        return binary
+    return environment.java_home / "bin" / "java"
+
+
+def _retrieve(wanted: Coordinate, folder: Path, environment: Environment, java: Path, left_out: str) -> None:
+    ivy = next((environment.spark_home / "jars").glob("ivy-*.jar"), None)
+    if ivy is None:
+        raise JarsNotFetched(wanted, f"{environment.spark_home} has no Ivy among its jars", unreachable=False)
+    with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
+        module, jars = Path(scratch, "ivy.xml"), Path(scratch, "jars")
+        module.write_text(_module(wanted, left_out), encoding="utf-8")
+        # A cache of its own: Ivy's usual one is not safe when several processes use it.
+        command = [str(java), "-cp", str(ivy), "org.apache.ivy.Main"]
+        command += ["-ivy", str(module), "-cache", f"{scratch}/cache", "-confs", "default"]
+        command += ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
+        _run(command, wanted, environment)
+        if not any(jars.glob("*.jar")):
+            raise JarsNotFetched(wanted, "it has no jars", unreachable=False)
+        (jars / _LISTED).write_text(_listed(jars), encoding="utf-8")
+        if folder.exists():
+            shutil.rmtree(folder)
+        shutil.move(jars, folder)
+
+
+def _module(wanted: Coordinate, left_out: str) -> str:
+    names = f"org={quoteattr(wanted.group)} name={quoteattr(wanted.artifact)} rev={quoteattr(wanted.version)}"
+    return (
+        '<ivy-module version="2.0"><info organisation="conformance" module="jars"/>'
+        f'<dependencies><dependency {names} conf="default"/>{left_out}</dependencies></ivy-module>\n'
+    )
+
+
+def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            env=environment.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise JarsNotFetched(wanted, f"no answer within {_SECONDS} s", unreachable=True) from None
+    except OSError as error:
+        raise JarsNotFetched(wanted, f"Java does not start: {error.strerror}", unreachable=False) from None
+    if done.returncode or "UNRESOLVED DEPENDENCIES" in done.stdout or "FAILED DOWNLOADS" in done.stdout:
+        lines = [line.strip() for line in done.stdout.splitlines()]
+        failed = next((line for line in lines if any(sign in line.lower() for sign in _UNREACHABLE)), None)
+        missing = next((match[1] for line in lines if (match := _MISSING.search(line))), None)
+        why = failed or (f"there is no {missing}" if missing else (lines or ["no output"])[-1])
+        raise JarsNotFetched(wanted, why, unreachable=failed is not None)

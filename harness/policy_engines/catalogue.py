@@ -38,16 +38,6 @@ class PolicyEngine:
         return bool(given.get("release", POLICIES[policy].parameters["release"].default) == self.release)
 
 
-class NoSuchPolicyEngine(WrongUsage):
-    """No engine has that name."""
-
-    def __init__(self, name: str) -> None:
-        near = get_close_matches(name, ENGINES, 1, 0.4)
-        hint = f"did you mean {near[0]}?" if near else f"use {ALL}, or one of {', '.join(ENGINES)}"
-        super().__init__(f"no policy engine is called {name!r}: {hint}")
-        self.name = name
-
-
 def select(names: Sequence[str]) -> tuple[PolicyEngine, ...]:
     """The engines with these names, in the order of the catalogue, each once.
 
@@ -55,14 +45,16 @@ def select(names: Sequence[str]) -> tuple[PolicyEngine, ...]:
         names: ``flink-1.20.5``, the same without its version, or ``all``.
 
     Raises:
-        NoSuchPolicyEngine: no engine has one of them.
+        WrongUsage: no engine has one of them.
     """
     chosen: set[str] = set()
     for name in names:
-        found = {one for one in ENGINES if name == ALL or one == name or one.startswith(f"{name}-")}
-        if not found:
-            raise NoSuchPolicyEngine(name)
-        chosen |= found
+        named = {engine for engine in ENGINES if name in (ALL, engine) or engine.startswith(f"{name}-")}
+        if not named:
+            near = get_close_matches(name, ENGINES, 1, 0.4)
+            hint = f"did you mean {near[0]}?" if near else f"use {ALL}, or one of {', '.join(ENGINES)}"
+            raise WrongUsage(f"no policy engine is called {name!r}: {hint}")
+        chosen |= named
     return tuple(engine for name, engine in ENGINES.items() if name in chosen)
 
 

@@ -84,7 +84,7 @@ class Kafka:
             on_progress: is told what takes long.
 
         Raises:
-            NoConnector, JarsNotFetched, BrokerNotStarted: see `kafka_connector`, `kafka_broker` and `harness.environments.maven`.
+            NoConnector, JarsNotFetched, BrokerNotStarted: see `kafka_connector`, `kafka_broker` and `harness.environments.jars`.
         """
         found = connector(version, environment, on_progress)
         jars = [*filter(None, given.split(",")), *map(str, found.jars)]

@@ -20,7 +20,7 @@ from conformance.core.child_process import OUTSIDE
 from conformance.core.child_process import start as start_process
 from conformance.core.data import read_data
 from harness.environments.environment import Environment
-from harness.environments.maven import Coordinate, fetch
+from harness.environments.jars import Coordinate, fetch_with_dependencies
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
@@ -57,12 +57,12 @@ class OwnBroker:
         on_progress: is told what takes long.
 
     Raises:
-        JarsNotFetched: see `harness.environments.maven`.
+        JarsNotFetched: see `harness.environments.jars`.
         BrokerNotStarted: it does not run.
     """
 
     def __init__(self, environment: Environment, on_progress: ProgressCallback) -> None:
-        jars = fetch(_MODULE, f"{_MODULE.artifact}-{VERSION}", environment, on_progress=on_progress)
+        jars = fetch_with_dependencies(_MODULE, f"{_MODULE.artifact}-{VERSION}", environment, on_progress=on_progress)
         on_progress(f"starting a Kafka broker {VERSION}")
         java = environment.java_home / "bin" / "java"
         self._folder = Path(tempfile.mkdtemp(prefix="conformance-kafka-"))

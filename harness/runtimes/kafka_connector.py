@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
-from harness.environments.maven import Coordinate, JarsNotFetched, fetch
+from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
@@ -49,7 +49,7 @@ def connector(version: SparkVersion, environment: Environment, on_progress: Prog
     artifact = f"{_ARTIFACT}_{scala}"
     for wanted in _nearest(version):
         try:
-            found = fetch(
+            found = fetch_with_dependencies(
                 Coordinate("org.apache.spark", artifact, wanted),
                 f"{artifact}-for-{version}",
                 environment,

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from conformance.core.observation import Observation
-from conformance.suite.running_time import estimated_batches
+from conformance.suite.selection import estimated_batches
 from harness.engine.engine import EngineNeeds, Runtime
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.cell_run import (

@@ -13,8 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
-from conformance.core.state_stores import StateStore
-from conformance.core.versions import NotARange, NotAVersion, SparkVersion, VersionRange, named, releases
+from conformance.core.versions import NotARange, NotAVersion, SparkVersion, StateStore, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
 from harness.targets.target import JavaRequirement, Target

@@ -12,8 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from conformance.core.errors import WrongUsage
-from conformance.core.printable import printable
-from conformance.core.wording import counted
+from conformance.core.wording import counted, printable
 from conformance.judging.verdict import Status
 from reports.analysis.equivalence import DifferentCell, NothingInCommon, compare
 from reports.analysis.published import BASELINES

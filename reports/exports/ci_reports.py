@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from conformance.core.printable import printable, printable_json, without_commands
-from conformance.core.wording import counted
+from conformance.core.wording import counted, printable, printable_json, without_commands
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.analysis.change import MEANINGS, Changes

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from conformance.core.printable import printable_json
+from conformance.core.wording import printable_json
 from conformance.judging.finding import described
 from conformance.judging.verdict import Status
 from reports.analysis.change import Change, Changes, Meaning

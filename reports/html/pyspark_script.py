@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-from conformance.core.case import Add, Backlog, Case, Idle, Restart, Row, Trigger
-from conformance.core.query import PYTHON_STATE, Pipeline
+from conformance.core.case import PYTHON_STATE, Add, Backlog, Case, Idle, Pipeline, Restart, Row, Trigger
 from conformance.core.spark_types import Schema
 from conformance.core.values import to_json_value
 from reports.html.pyspark_text import INDENT, assigned, name_of, query_lines, source_names, text_of

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.core.case import Case
-from conformance.core.query import Operation, Pipeline, sort_order
+from conformance.core.case import Case, Operation, Pipeline, sort_order
 from conformance.query.syntax import NotReadable, expression, window_call
 
 INDENT = "    "

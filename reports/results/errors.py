@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.core.printable import printable
-from conformance.core.wording import counted
+from conformance.core.wording import counted, printable
 
 CellKey: TypeAlias = tuple[str, str]
 """Case id and target name; in the upgrade matrix, both target names with the cut."""

@@ -16,9 +16,8 @@ from conformance.core.case import Case, file_of
 from conformance.core.case import Differs as DiffersEntry
 from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
-from conformance.core.printable import printable
 from conformance.core.versions import NotAVersion, SparkVersion
-from conformance.core.wording import ticket
+from conformance.core.wording import printable, ticket
 from conformance.judging.finding import Finding
 from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.verdict import Status, Verdict

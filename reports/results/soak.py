@@ -9,8 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.core.output_file import FileKind
-from conformance.invariants.catalogue import Invariant
-from conformance.invariants.verdict import InvariantVerdict, Status, StreamTotals
+from conformance.invariants.catalogue import Invariant, InvariantVerdict, Status, StreamTotals
 
 SOAK_RECORD = FileKind(
     "the record of a soak", lambda start: re.match(rb'\{\s*"format": 1,\s*"command":', start) is not None

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from conformance.invariants.verdict import Status
+from conformance.invariants.catalogue import Status
 from reports.results.soak import SoakRecord
 
 MARKS: Mapping[Status, tuple[str, str]] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.suite import discovery
-from conformance.suite.running_time import estimated_batches
+from conformance.suite.selection import estimated_batches
 from harness.runtimes.local import LocalRuntime
 from tests.engine.remembering import Remembering
 from tests.support import effort

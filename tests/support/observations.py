@@ -12,11 +12,12 @@ from conformance.core.case import (
     Differs,
     Expectation,
     ExpectationChange,
+    Operation,
     Partitioned,
+    Pipeline,
     Step,
 )
 from conformance.core.observation import BatchSeen, Column, ErrorSeen, EventTime, Observation, SourceRead, StepSeen
-from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, VersionRange
 

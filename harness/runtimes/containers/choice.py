@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.language.compound_shapes import Key, MapOf, Record
 from conformance.language.node import Entries, entries_of
 from conformance.language.problem import InvalidCase, Report
-from conformance.language.shape import Json, Text
+from conformance.language.shape import Text
 from conformance.language.source import read_yaml
 from harness.targets.targets import Targets
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Case, ExpectedError, Upgrade
-from conformance.core.query import Operation, Pipeline
+from conformance.core.case import Case, ExpectedError, Operation, Pipeline, Upgrade
 from conformance.core.versions import SparkVersion
 from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import UnusableResults

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.core.printable import printable, printable_json, without_commands
+from conformance.core.wording import printable, printable_json, without_commands
 
 HOSTILE = "\x1b]8;;http://x\x07\x9b31m\u202eevil\u2066\u2028\ufeff\ud800\U000e0041\x7f"
 

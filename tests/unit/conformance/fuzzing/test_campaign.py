@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.core.state_stores import StateStore
-from conformance.core.versions import SparkVersion
+from conformance.core.versions import SparkVersion, StateStore
 from conformance.fuzzing import oracle
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into

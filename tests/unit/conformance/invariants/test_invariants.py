@@ -5,8 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from conformance.invariants.catalogue import INVARIANTS, Invariant
-from conformance.invariants.verdict import STREAM_TOTALS, StreamTotals, judge
+from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, StreamTotals, judge
 from tests.support.soak_tables import Soaked
 
 ARRIVALS = [

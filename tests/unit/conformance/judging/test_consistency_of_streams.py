@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.case import Add, Backlog, Case, Change, Partitioned, Restart, Step
+from conformance.core.case import Add, Backlog, Case, Change, Operation, Partitioned, Pipeline, Restart, Step
 from conformance.core.observation import BatchSeen, SourceRead
-from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import parse_schema
 from conformance.judging.verdict import judge
 from tests.support.observations import NEWEST, batch, case, expect, failed, observed, step

@@ -6,9 +6,19 @@ from typing import Any
 
 import pytest
 
-from conformance.core.case import Backlog, Case, ExpectedError, Idle, Partitioned, Restart, Start, Upgrade
+from conformance.core.case import (
+    Backlog,
+    Case,
+    ExpectedError,
+    Idle,
+    Operation,
+    Partitioned,
+    Pipeline,
+    Restart,
+    Start,
+    Upgrade,
+)
 from conformance.core.observation import StepSeen
-from conformance.core.query import Operation, Pipeline
 from conformance.core.versions import SparkVersion, VersionRange
 from conformance.judging.handoff_verdict import (
     CheckpointHandoff,

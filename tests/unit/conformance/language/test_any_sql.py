@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from conformance.language.sql_permission import refusals
+from conformance.language.permission import refusals
 from conformance.model.errors import Unpredictable
 from conformance.model.parsing import syntax
 

@@ -6,7 +6,7 @@ every case on every release, as `conformance validate --model` also checks, whic
 
 import pytest
 
-from conformance.core.query import PYTHON_STATE
+from conformance.core.case import PYTHON_STATE
 from conformance.model.errors import Unpredictable
 from conformance.oracle.cross_check import cross_check
 from conformance.oracle.prediction import predict

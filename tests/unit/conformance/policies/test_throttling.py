@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.policies.policy import MAX, MIN, InvalidParameter
-from conformance.policies.throttling import ByFrame, FrameBorder, Frames, MinStep, SuppressDuplicates, Throttle
+from conformance.policies.policy import (
+    MAX,
+    MIN,
+    ByFrame,
+    FrameBorder,
+    Frames,
+    InvalidParameter,
+    MinStep,
+    SuppressDuplicates,
+    Throttle,
+)
 
 TUMBLING_3 = Frames(3)
 BY_MIN_STEP = [(2, 2), (3, None), (4, 4), (6, 6), (9, 9), (10, None), (11, 11)]

@@ -23,8 +23,7 @@ from conformance.policies.engines.jet import (
 )
 from conformance.policies.engines.kafka import StreamTime
 from conformance.policies.engines.spark import MaxMinusDelay, Quantile, SparkCoalescing, SparkLateness
-from conformance.policies.policy import MIN
-from conformance.policies.throttling import ByFrame, FrameBorder, MinStep
+from conformance.policies.policy import MIN, ByFrame, FrameBorder, MinStep
 from conformance.suite.discovery import load, shipped
 
 CASES = load([shipped() / "policies"]).policy_cases

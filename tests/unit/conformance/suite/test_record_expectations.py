@@ -12,13 +12,14 @@ import pytest
 from conformance.cli.main import main
 from conformance.cli.new import Kind
 from conformance.core.case import ExpectedError
+from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
 from conformance.judging.judgement import mismatching
 from conformance.judging.rows import OutputSchema
 from conformance.judging.verdict import judge
 from conformance.language.json_schema import ADDRESS
 from conformance.suite import discovery
-from conformance.suite.record_expectations import EndsEarly, fill_in_expectations, observed_expectation
+from conformance.suite.record_expectations import fill_in_expectations, observed_expectation
 from reports.results.reading import Results
 from reports.results.writing import ResultsWriter
 from tests.support.observations import case, failed
@@ -108,7 +109,7 @@ class TestRecord:
             seen = observation(id, version)
             if seen.steps[-1].error is not None and len(seen.steps) < len(case.steps):
                 with pytest.raises(
-                    EndsEarly, match="remove the later steps, or record with a version on which it succeeds"
+                    WrongUsage, match="remove the later steps, or record with a version on which it succeeds"
                 ):
                     fill_in_expectations(path.read_text(), case, seen, replace=True)
                 continue

@@ -1,7 +1,7 @@
 """The order in which an engine gets its cases."""
 
 from conformance.runner.cases import cells_of
-from conformance.suite.running_time import estimated_batches
+from conformance.suite.selection import estimated_batches
 from harness.engine.segments import kills_its_engine
 from harness.scheduling.scheduler import queues
 from tests.support.miniature.target import SPARK_359

@@ -5,9 +5,15 @@ from itertools import combinations
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.suite import discovery, selection
-from conformance.suite.running_time import estimated_batches
-from conformance.suite.selection import SMOKE, NoHistory, NotAShard, Shard, affected_since, only_tagged
+from conformance.suite.selection import (
+    SMOKE,
+    Shard,
+    affected_since,
+    estimated_batches,
+    only_tagged,
+)
 from tests.support.whole_suite import whole_suite
 
 SUITE = whole_suite()
@@ -47,7 +53,7 @@ def test_more_shards_than_cases_leave_some_empty():
 
 @pytest.mark.parametrize("text", ["0/5", "6/5", "2", "2/", "/5", "a/b", "-1/5", "2/5/6", "1/0", ""])
 def test_not_a_shard(text):
-    with pytest.raises(NotAShard, match="write 2/5 for the second of five parts"):
+    with pytest.raises(WrongUsage, match="write 2/5 for the second of five parts"):
         Shard.parse(text)
 
 
@@ -113,7 +119,7 @@ def test_the_paths_that_affect_all_cases_exist():
 
 @pytest.mark.parametrize("revision", ["no-such-branch", "--output=x", ""])
 def test_an_unknown_revision(repository, revision):
-    with pytest.raises(NoHistory, match="git cannot list the changes"):
+    with pytest.raises(WrongUsage, match="git cannot list the changes"):
         affected_since(revision, cases_of(repository))
 
 
@@ -121,7 +127,7 @@ def test_no_repository(tmp_path):
     folder = tmp_path / "cases"
     folder.mkdir()
     (folder / "a.yaml").write_text(CASES[0].path.read_text())
-    with pytest.raises(NoHistory, match="it is not in a git repository"):
+    with pytest.raises(WrongUsage, match="it is not in a git repository"):
         affected_since("HEAD", cases_of(tmp_path))
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case, KafkaSource, Restart
+from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict
 from conformance.language import InvalidCase, read_case
-from conformance.language.variant_names import DESCRIPTIONS
+from conformance.language.catalogue import DESCRIPTIONS
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.runner.cases import JudgeCases
 from conformance.suite import discovery
-from conformance.variants.catalogue import NoSuchVariant, variants, varied
-from conformance.variants.shifted_epoch import SHIFT_MS
+from conformance.variants.catalogue import SHIFT_MS, variants, varied
 from conformance.variants.variant import VariedCase
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Targets
@@ -88,7 +88,7 @@ def test_ids_say_which(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(NoSuchVariant, match=r"unknown variant 'rocksbd': did you mean 'rocksdb'\?"):
+    with pytest.raises(WrongUsage, match=r"unknown variant 'rocksbd': did you mean 'rocksdb'\?"):
         varied([], ["rocksbd"])
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from harness.driver.class_lookups import remember
+from harness.driver.session import remember
 
 
 class Named:

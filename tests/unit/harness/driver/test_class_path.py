@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.driver.class_path import CLASS_PATH, FIRST_JARS, order_class_path
+from harness.driver.session import CLASS_PATH, FIRST_JARS, order_class_path
 
 JARS = (
     "scala-library-2.12.18.jar",

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.memory_arrivals import MemoryArrivals
+from harness.driver.arrivals import MemoryArrivals
 from harness.driver.origin import MissingName
 from harness.driver.request import Stream
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.driver.mistakes import mistake_told
+from harness.driver.own_code import mistake_told
 
 OLD = """\
 Writing job aborted.

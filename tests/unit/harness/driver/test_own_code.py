@@ -8,8 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from harness.driver.own_code import AuthorFailed, OwnCode, printed
-from harness.driver.own_queries import OwnQueries
+from harness.driver.own_code import AuthorFailed, OwnCode, OwnQueries, printed
 
 
 @pytest.fixture

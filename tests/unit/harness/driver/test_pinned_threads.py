@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.pinned_threads import pin_threads
+from harness.driver.session import pin_threads
 
 
 class ClientServer:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.driver.stored_state import stored_state
+from harness.driver.checkpoint import stored_state
 
 BATCHES = [{"id": 6, "next_watermark": 0}, {"id": 7, "next_watermark": 0}]
 

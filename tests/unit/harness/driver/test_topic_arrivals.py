@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.driver.arrivals import FileArrivals
+from harness.driver.arrivals import FileArrivals, MixedArrivals, TopicArrivals
 from harness.driver.kafka import Record
 from harness.driver.local_files import LocalFiles
 from harness.driver.request import Stream, Topic
-from harness.driver.topic_arrivals import MixedArrivals, TopicArrivals
 
 
 class Recorded:

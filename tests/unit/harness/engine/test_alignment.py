@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import Add, Backlog, Case, Change, Idle, KafkaSource, Partitioned, Restart, Step
+from conformance.core.case import (
+    Add,
+    Backlog,
+    Case,
+    Change,
+    Idle,
+    KafkaSource,
+    Operation,
+    Partitioned,
+    Pipeline,
+    Restart,
+    Step,
+)
 from conformance.core.observation import BatchSeen, SourceRead, TopicRead
-from conformance.core.query import Operation, Pipeline
 from conformance.core.spark_types import parse_schema
 from harness.engine.alignment import MisalignedBatches, check_alignment
 from tests.support.observations import batch, failed, observed, step

@@ -7,8 +7,9 @@ from importlib.resources import files
 
 import pytest
 
+from conformance.core.errors import WrongUsage
 from conformance.policies.catalogue import POLICIES
-from harness.policy_engines.catalogue import ENGINES, NoSuchPolicyEngine, select
+from harness.policy_engines.catalogue import ENGINES, select
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_engines_by_name(names: list[str], found: list[str]) -> None:
     ("name", "hint"), [("flinc", "did you mean flink-1.20.5?"), ("zzz", "use all, or one of jet-0.5")]
 )
 def test_an_unknown_name(name: str, hint: str) -> None:
-    with pytest.raises(NoSuchPolicyEngine, match=re.escape(hint)):
+    with pytest.raises(WrongUsage, match=re.escape(hint)):
         select([name])
 
 

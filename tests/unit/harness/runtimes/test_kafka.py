@@ -16,7 +16,7 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
-from harness.environments.maven import JarsNotFetched
+from harness.environments.jars import JarsNotFetched
 from harness.runtimes import kafka, kafka_broker, kafka_connector, kafka_guard
 from harness.runtimes.kafka import BrokerUnreachable, Kafka, NotABroker, parse_servers
 from harness.runtimes.kafka_broker import BrokerNotStarted, OwnBroker
@@ -68,7 +68,7 @@ class TestConnector:
             names = (f"{wanted.artifact}-{has[wanted.version]}.jar", "kafka-clients-3.4.1.jar", "snappy-java-1.1.8.jar")
             return tuple(folder / name for name in names)
 
-        monkeypatch.setattr(kafka_connector, "fetch", fetch)
+        monkeypatch.setattr(kafka_connector, "fetch_with_dependencies", fetch)
         return asked, lambda version=SPARK: connector(version, environment, told)
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
@@ -171,7 +171,7 @@ time.sleep(600)
 
     @pytest.fixture
     def start(self, monkeypatch, environment):
-        monkeypatch.setattr(kafka_broker, "fetch", lambda *_, **__: (Path("/jars/kafka.jar"),))
+        monkeypatch.setattr(kafka_broker, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
 
         def start(script):
             java = environment.java_home / "bin" / "java"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.query import Operation, Pipeline
+from conformance.core.case import Operation, Pipeline
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.connect import ConnectRuntime, Endpoint
 from harness.runtimes.local import LocalRuntime

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.case import NeedsCode
-from conformance.core.query import Operation, Pipeline
+from conformance.core.case import NeedsCode, Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied

@@ -7,8 +7,7 @@ from rich.console import Console
 
 from conformance.cli.main import main
 from conformance.core.versions import SparkVersion
-from conformance.invariants.catalogue import INVARIANTS
-from conformance.invariants.verdict import InvariantVerdict
+from conformance.invariants.catalogue import INVARIANTS, InvariantVerdict
 from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
 from harness.runtimes import program

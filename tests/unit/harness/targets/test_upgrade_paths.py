@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.core.state_stores import StateStore
+from conformance.core.versions import StateStore
 from harness.targets.targets import NoSuchStore, Targets, having
 from harness.targets.upgrade_paths import POLICIES, between, pairs
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import maven
+from harness.environments import jars
 from harness.environments.environment import Environment
+from harness.environments.jars import Coordinate, JarsNotFetched, fetch_with_dependencies
 from harness.environments.java import NotAJava
-from harness.environments.maven import Coordinate, JarsNotFetched, fetch
 
 WANTED = Coordinate("org.apache.kafka", "kafka_2.13", "3.9.1")
 
 
 @pytest.fixture(autouse=True)
 def no_java_of_this_machine(monkeypatch):
-    monkeypatch.setattr(maven, "candidates", lambda _: iter(()))
+    monkeypatch.setattr(jars, "candidates", lambda _: iter(()))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def run(tmp_path):
             java_version="17",
         )
         environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
-        return fetch(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
+        return fetch_with_dependencies(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
 
     return run
 
@@ -76,7 +76,7 @@ def test_a_spark_without_ivy_is_told(tmp_path):
     environment = Environment("x", Path("p"), "3.11", "3.5.9", tmp_path, tmp_path, "17")
     environ = {"CONFORMANCE_CACHE": str(tmp_path / "cache")}
     with pytest.raises(JarsNotFetched, match="has no Ivy among its jars"):
-        fetch(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
+        fetch_with_dependencies(WANTED, "kafka", environment, on_progress=lambda _: None, environ=environ)
 
 
 def test_a_java_of_this_machine_comes_first(run, tmp_path, monkeypatch):
@@ -85,10 +85,24 @@ def test_a_java_of_this_machine_comes_first(run, tmp_path, monkeypatch):
         '#!/bin/sh\nfor last; do :; done\nmkdir -p "$(dirname "$last")"; touch "$(dirname "$last")/by-own.jar"\n'
     )
     own.chmod(0o755)
-    monkeypatch.setattr(maven, "candidates", lambda _: iter([("PATH", tmp_path / "none"), ("JAVA_HOME", own)]))
-    monkeypatch.setattr(maven, "inspect", lambda binary: binary if binary == own else _not_a_java())
+    monkeypatch.setattr(jars, "candidates", lambda _: iter([("PATH", tmp_path / "none"), ("JAVA_HOME", own)]))
+    monkeypatch.setattr(jars, "inspect", lambda binary: binary if binary == own else _not_a_java())
     assert [jar.name for jar in run("exit 1")] == ["by-own.jar"]
 
 
 def _not_a_java():
     raise NotAJava("does not exist")
+
+
+def test_a_folder_that_was_filled_in_part_is_fetched_again(run, tmp_path):
+    folder = tmp_path / "cache" / "jars" / "kafka"
+    folder.mkdir(parents=True)
+    (folder / "kafka.jar").touch()
+    assert [jar.name for jar in run('touch "$jars/kafka.jar" "$jars/other.jar"')] == ["kafka.jar", "other.jar"]
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda jar: jar.write_text("cut")])
+def test_a_folder_that_lost_part_of_a_jar_is_fetched_again(run, damage):
+    script = 'echo content > "$jars/kafka.jar"; touch "$jars/other.jar"'
+    damage(run(script)[0])
+    assert [jar.read_text() for jar in run(script)] == ["content\n", ""]
