@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from harness.targets.catalogue import Targets
-
 from conformance.core.case import Case
 from conformance.model.catalyst.spark_plan import SparkPlan
 from conformance.oracle.cross_check import CrossCheck, cross_check
 from conformance.suite import discovery
+from harness.targets.targets import Targets
 
 Function = Callable[..., Any]
 _CATALYST = "conformance.model.catalyst"

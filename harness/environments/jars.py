@@ -20,6 +20,7 @@ from xml.sax.saxutils import quoteattr
 
 from filelock import FileLock
 
+from conformance.core.child_process import OUTSIDE, run
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
 from harness.environments.java import NotAJava, candidates, inspect
@@ -226,17 +227,7 @@ def _module(wanted: Coordinate, left_out: str) -> str:
 
 def _run(command: Sequence[str], wanted: Coordinate, environment: Environment) -> None:
     try:
-        done = subprocess.run(
-            command,
-            env=environment.environ(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = run(command, cwd=OUTSIDE, environ=environment.environ(), timeout=_SECONDS, merged=True)
     except subprocess.TimeoutExpired:
         raise JarsNotFetched(wanted, f"no answer within {_SECONDS} s", unreachable=True) from None
     except OSError as error:

@@ -15,7 +15,7 @@ GUARD = "harness/runtimes/kafka_guard.py"
 ALLOWED = {
     STARTS: {"subprocess.Popen"},
     GUARD: {"subprocess.Popen"},
-    "reports/analysis/divided_work.py": {"multiprocessing.get_context"},
+    "reports/analysis/divided_work.py": {"concurrent.ProcessPoolExecutor", "multiprocessing.get_context"},
 }
 STARTERS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"},

@@ -21,7 +21,7 @@ from reports.results.records import (
     Header,
     Target,
     UpgradeCell,
-    handed_over,
+    handoff_name,
     json_schema,
 )
 from tests.support.observations import NEWEST, batch, differs, observed, step, window
@@ -186,7 +186,7 @@ class TestUpgradeCell:
         entry = Upgrade.model_validate({"because": "of this", "link": "SPARK-1", "way_round": "a=b"})
         verdict = UpgradeVerdict(of.id, VersionPair(OLD_VERSION, NEWEST), 2, "differs", entry=entry)
         one = UpgradeCell.of(of, (OLD, NEW), verdict, SEEN, 7)
-        assert one.key == ("late/a", handed_over(OLD, NEW, 2)) == ("late/a", f"{OLD} → {NEW} before step 2")
+        assert one.key == ("late/a", handoff_name(OLD, NEW, 2)) == ("late/a", f"{OLD} → {NEW} before step 2")
         assert (one.origin, one.to, one.duration_ms) == (OLD, NEW, 7)
         assert one.observation == SEEN.without_progress()
         assert one.entry == DocumentedUpgrade(because="of this", link="SPARK-1", way_round="a=b")
