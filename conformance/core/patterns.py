@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from re import _parser  # type: ignore[attr-defined]  # the standard library's own account of what a pattern says
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import regex
@@ -51,7 +50,8 @@ def check(pattern: str) -> None:
     import regex  # where it is used: browsers, which run the model, have no build of it
 
     try:
-        if _length(_parser.parse(pattern)) > LONGEST:
+        re.compile(pattern)
+        if _length(pattern) > LONGEST:
             raise NotAPattern(f"it is longer than {LONGEST:,} characters with its repetitions written out")
         _compiled(pattern)
     except (re.error, regex.error, RecursionError, OverflowError, MemoryError) as error:
@@ -79,25 +79,29 @@ def _found(pattern: regex.Pattern[str], text: str) -> bool:
         raise PatternTooSlow(pattern.pattern) from None
 
 
-def _length(parsed: Any) -> int:
-    """Of a pattern, or a part of one, as the standard library parses it: a list of operations with their arguments."""
-    length = 0
-    for operation, argument in parsed:
-        if operation in _parser._REPEATCODES:
-            least, _, repeated = argument
-            length += (least + 1) * _length(repeated)
+def _length(pattern: str) -> int:
+    """The length of a valid pattern with its repetitions written out: each as often as it must match, and once more."""
+    groups, last = [0], 0
+    for token in _TOKEN.finditer(pattern):
+        if token["open"]:
+            groups.append(0)
+            continue
+        if token["repeats"]:
+            length = int(token["least"] or token["repeats"].startswith("+")) * last
         else:
-            length += 1 + sum(_length(part) for part in _parts(argument))
-    return length
+            last = length = 1 + (groups.pop() if token["close"] else 0)
+        groups[-1] += length
+        if token["repeats"]:
+            last += length
+    return groups[0]
 
 
-def _parts(argument: Any) -> list[Any]:
-    """The patterns in the argument of an operation: a group has one, alternatives have several."""
-    if isinstance(argument, _parser.SubPattern):
-        return [argument]
-    if isinstance(argument, (tuple, list)):
-        return [part for one in argument for part in _parts(one)]
-    return []
+_TOKEN = re.compile(
+    r"(?P<open>\((?:\?P?[<=!:>]?)?)|(?P<close>\))|(?P<repeats>\{(?P<least>\d*)(?:,\d*)?\}|[*+?])[?+]?"
+    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.",
+    re.DOTALL,
+)
+"""What a pattern consists of: a group begins or ends, the part before is repeated, or a character or class is matched."""
 
 
 @lru_cache(maxsize=1024)
