@@ -16,10 +16,10 @@ from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
-from conformance.own_job.job_run import Outcome, cells_of_trial, run_trial
+from conformance.own_job.job_case import Job, write_job
+from conformance.own_job.job_run import Outcome, cells_of_job, run_job
 from conformance.own_job.known import known
 from conformance.own_job.statements import record, statements, summary
-from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import JobVerdict, judge_job
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
@@ -94,16 +94,16 @@ def check(
     after, notes_on_after = engine_options.one_target(to, "--to")
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
-    case = write_trial(job, samples, output, batches=batches)
-    cells = sum(1 for _ in cells_of_trial(case, before, after))
+    case = write_job(job, samples, output, batches=batches)
+    cells = sum(1 for _ in cells_of_job(case, before, after))
     errors = errors_console(
         [*notes_on_before, *notes_on_after],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",
     )
     job_options.print_samples(samples, errors)
-    where = job_options.trial_options(engines, settings, speed, code)
+    where = job_options.options_of_job(engines, settings, speed, code)
     with _JobBar(cells, errors) if errors.is_terminal else _JobLines(cells) as display:
-        run = run_trial(case, before, after, where, display)
+        run = run_job(case, before, after, where, display)
     verdict = judge_job(run, output, command_line())
     verdict.write(output / "results.jsonl")
     asked = published_results((str(before.version), str(after.version)))

@@ -18,7 +18,7 @@ from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option
 from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
-from conformance.own_job.trial import Job
+from conformance.own_job.job_case import Job
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
@@ -129,7 +129,7 @@ def resume(
     target, notes = engine_options.one_target(to, "--to")
     errors = errors_console(notes)
     job_options.print_samples(samples, errors)
-    where_to_run = job_options.trial_options(engines, settings, speed, code)
+    where_to_run = job_options.options_of_job(engines, settings, speed, code)
     found = resumption.resume(where, job, samples, target, where_to_run, EngineLines())
     print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)

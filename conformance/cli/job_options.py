@@ -15,9 +15,9 @@ from conformance.cli.engine_options import OWN_CODE, Needs
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.own_job.job_run import TrialOptions
+from conformance.own_job.job_case import MODES
+from conformance.own_job.job_run import JobOptions
 from conformance.own_job.sample import Sample, read_sample, silent
-from conformance.own_job.trial import MODES
 from reports.results.status import Statement
 
 INPUT, JOB = "The input", OWN_CODE
@@ -99,16 +99,16 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
         errors.print(told(one), markup=False)
 
 
-def trial_options(
+def options_of_job(
     engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: Needs
-) -> TrialOptions:
+) -> JobOptions:
     """Where the job runs; that it may is what the command is for.
 
     Raises:
         typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
     """
     where = engine_options.runtime_options(engines, settings=settings, code=code.allowed())
-    return TrialOptions(where, engines.work, speed)
+    return JobOptions(where, engines.work, speed)
 
 
 def statement_lines(statements: Iterable[Statement], indent: str = "") -> Iterator[Text]:

@@ -50,8 +50,8 @@ class KeepOutcomes:
 
 
 @dataclass(frozen=True)
-class TrialOptions:
-    """Where a trial runs."""
+class JobOptions:
+    """Where a job runs."""
 
     runtime: RuntimeOptions
     work: Path | None = None
@@ -59,7 +59,7 @@ class TrialOptions:
 
 
 @dataclass(frozen=True)
-class TrialRun:
+class JobRun:
     """Everything that both versions answered."""
 
     case: Case
@@ -77,7 +77,7 @@ class TrialRun:
         return next(outcome for outcome in self.outcomes if outcome.task.cut is None and outcome.task.target == target)
 
     @property
-    def handed_over(self) -> tuple[Outcome, ...]:
+    def handoffs(self) -> tuple[Outcome, ...]:
         """What became of each checkpoint, by the step before which it was handed over."""
         handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
@@ -87,7 +87,7 @@ class TrialRun:
         return Header(suite=suite, cases=(self.case.id,), targets=self.engines, started=self.started, command=command)
 
 
-def cells_of_trial(case: Case, before: Target, after: Target) -> Iterator[CellTask]:
+def cells_of_job(case: Case, before: Target, after: Target) -> Iterator[CellTask]:
     """The case on each version; and before each step but the first its checkpoint, resumed where it was written and on the other."""
     yield CellTask(case, (before,))
     yield CellTask(case, (after,))
@@ -96,22 +96,22 @@ def cells_of_trial(case: Case, before: Target, after: Target) -> Iterator[CellTa
         yield CellTask(case, (before, after), cut)
 
 
-def run_trial(case: Case, before: Target, after: Target, options: TrialOptions, display: Display[Outcome]) -> TrialRun:
-    """Run a trial.
+def run_job(case: Case, before: Target, after: Target, options: JobOptions, display: Display[Outcome]) -> JobRun:
+    """Run a job.
 
     Raises:
         Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
     started = datetime.now(UTC)
-    collector = outcomes(tuple(cells_of_trial(case, before, after)), options, display)
+    collector = outcomes(tuple(cells_of_job(case, before, after)), options, display)
     engines = tuple(
         collector.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
     )
     outcomes_kept = tuple(outcome for outcome, _ in collector.kept)
-    return TrialRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
+    return JobRun(case, before, after, outcomes_kept, engines, started, options.runtime.conf)
 
 
-def outcomes(cells: Sequence[CellTask], options: TrialOptions, display: Display[Outcome]) -> Collector[Outcome]:
+def outcomes(cells: Sequence[CellTask], options: JobOptions, display: Display[Outcome]) -> Collector[Outcome]:
     """Run cells and keep what becomes of each; nothing is taken from the cache, because the code of the job is not part of the case.
 
     Raises:

@@ -18,10 +18,10 @@ from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_run import Outcome, TrialOptions, outcomes
+from conformance.own_job.job_case import Job, write_resumption
+from conformance.own_job.job_run import JobOptions, Outcome, outcomes
 from conformance.own_job.sample import Sample
 from conformance.own_job.statements import why
-from conformance.own_job.trial import Job, write_resumption
 from conformance.runner.execution import Display
 from harness.scheduling.cell_run import CellTask
 from harness.targets.target import Target
@@ -60,7 +60,7 @@ class Resumption:
 
 
 def resume(
-    where: str, job: Job, samples: Sequence[Sample], target: Target, options: TrialOptions, display: Display[Outcome]
+    where: str, job: Job, samples: Sequence[Sample], target: Target, options: JobOptions, display: Display[Outcome]
 ) -> Resumption:
     """Resume a copy of a checkpoint; the original is only read.
 
@@ -73,7 +73,7 @@ def resume(
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be read.
         OtherSources: the samples are not of as many streams as it has sources.
-        Interrupted, HarnessError: see `conformance.own_job.job_run.run_trial`.
+        Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
     files = open_files(where)
     found = read(files)

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from conformance.core.case import Case
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.verdict import Verdict
-from conformance.own_job.job_run import Outcome, TrialRun
-from conformance.own_job.trial import with_expectations
+from conformance.own_job.job_case import with_expectations
+from conformance.own_job.job_run import JobRun, Outcome
 from conformance.runner.cases import JudgeCases, cell_record
 from reports.analysis.change import Change, change
 from reports.analysis.equivalence import has_behaviour, same_behaviour
@@ -73,7 +73,7 @@ class JobVerdict:
                 writer.write(cell)
 
 
-def judge_job(run: TrialRun, folder: Path, command: str) -> JobVerdict:
+def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     """Judge a job: what the earlier version did is what is expected of the later one, and of every checkpoint what it did itself
     after a restart there.
 
@@ -105,10 +105,10 @@ def judge_job(run: TrialRun, folder: Path, command: str) -> JobVerdict:
     )
 
 
-def _handoffs(run: TrialRun) -> Iterator[tuple[int, CheckpointVerdict]]:
+def _handoffs(run: JobRun) -> Iterator[tuple[int, CheckpointVerdict]]:
     """Each checkpoint that the later version resumed, by the step before which it did."""
-    restarted = {outcome.task.cut: outcome for outcome in run.handed_over if outcome.task.target == run.before}
-    for outcome in run.handed_over:
+    restarted = {outcome.task.cut: outcome for outcome in run.handoffs if outcome.task.target == run.before}
+    for outcome in run.handoffs:
         if outcome.task.target == run.after and (cut := outcome.task.cut) is not None:
             pair = restarted[cut], outcome
             reason = next((each.lacking for each in pair if each.lacking is not None), None)

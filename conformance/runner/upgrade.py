@@ -122,11 +122,11 @@ def plan_upgrades(options: UpgradeOptions) -> UpgradePlan:
         chosen = tuple(pair for pair in chosen if pair[0] in having and pair[1] in having)
     if not chosen:
         raise OptionsClash("no pair of versions is left that matches --from, --to, --pairs and --state-store")
-    notes = (*notes, *not_confined(options.runtime, loaded.cases), *_not_handed_over(cases))
+    notes = (*notes, *not_confined(options.runtime, loaded.cases), *_without_handoff(cases))
     return UpgradePlan(options, loaded.digest, found, chosen, notes)
 
 
-def _not_handed_over(cases: Sequence[Case]) -> tuple[str, ...]:
+def _without_handoff(cases: Sequence[Case]) -> tuple[str, ...]:
     """Notes on the cases that are left out. Their rows are not in the checkpoint, and each version that resumes it would add to them."""
     counts = Counter(case.source for case in cases)
     not_copied: Mapping[Source, str] = {"kafka": "a topic of Kafka", "memory": "a stream in memory"}
@@ -155,14 +155,14 @@ class JudgeUpgrades:
     """Gives each handoff its verdict."""
 
     def without_run(self, task: CellTask, lacking: str | None) -> UpgradeVerdict | None:
-        handoff, pair = _handed_over(task)
+        handoff, pair = _handoff_of(task)
         verdict = not_applicable(handoff, pair)
         if verdict is None and lacking is not None:
             verdict = without_answer(handoff, pair, "not-applicable", lacking)
         return verdict
 
     def verdict(self, run: CellRun) -> UpgradeVerdict:
-        handoff, pair = _handed_over(run.task)
+        handoff, pair = _handoff_of(run.task)
         if not run.runnable:
             return without_answer(handoff, pair, "not-run", run.failure or "")
         if run.failure is not None:
@@ -170,7 +170,7 @@ class JudgeUpgrades:
         return judge_upgrade(handoff, pair, run.observations[0])
 
 
-def _handed_over(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
+def _handoff_of(task: CellTask) -> tuple[CheckpointHandoff, VersionPair]:
     assert task.cut is not None
     return CheckpointHandoff(task.case, task.cut), VersionPair(
         task.origin.version, task.target.version, (task.origin.interface, task.target.interface)

@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def terms():
 
 
 def words_of_identifiers():
-    """Word of an identifier → one place where the product uses it."""
+    """Word of an identifier, or two words in a row joined by ``_`` → one place where the product uses it."""
     found = {}
     for root in ("conformance", "harness", "reports"):
         for path in (ROOT / root).rglob("*.py"):
@@ -35,8 +36,9 @@ def words_of_identifiers():
                 if attribute is not None:
                     names.add(getattr(node, attribute))
             for name in names:
-                for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name):
-                    found.setdefault(word.lower(), f"{path.relative_to(ROOT)}: {name}")
+                words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+                for word in (*words, *map("_".join, pairwise(words))):
+                    found.setdefault(word, f"{path.relative_to(ROOT)}: {name}")
     return found
 
 

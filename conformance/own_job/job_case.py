@@ -1,4 +1,4 @@
-"""The case of a trial: the job, and what arrives from its samples."""
+"""The case of a job: its function, and what arrives from its samples."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Job:
         return self.function.replace(":", ".")
 
 
-def write_trial(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4) -> Case:
+def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4) -> Case:
     """Write the case that tries a job with these samples, without expectations.
 
     Args:
@@ -76,7 +76,7 @@ def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
         samples: of each stream, in the order of the sources; a sample without rows is a silent stream.
 
     Raises:
-        CannotWriteFile, InvalidCase: as ``write_trial``.
+        CannotWriteFile, InvalidCase: as ``write_job``.
     """
     file = folder / f"{job.name}.yaml"
     rows = {sample.stream: sample.rows for sample in samples if sample.rows}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_run import TrialOptions, run_trial
+from conformance.own_job.job_case import Job, write_job
+from conformance.own_job.job_run import JobOptions, run_job
 from conformance.own_job.sample import read_sample
 from conformance.own_job.statements import record, statements, summary
-from conformance.own_job.trial import Job, write_trial
 from conformance.own_job.verdict import judge_job
 from conformance.runner import execution
 from harness.runtimes.options import RuntimeOptions
@@ -43,8 +43,8 @@ def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(execution, "open_runtime", opened)
         sample = tmp_path / "events.jsonl"
         sample.write_text("".join(json.dumps({"event_time": time, "count": n}) + "\n" for time, n in ROWS))
-        case = write_trial(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
-        found = run_trial(case, OLD, NEW, TrialOptions(RuntimeOptions()), Silent())
+        case = write_job(Job("jobs:build"), [read_sample("events", sample)], tmp_path)
+        found = run_job(case, OLD, NEW, JobOptions(RuntimeOptions()), Silent())
         return judge_job(found, tmp_path, "conformance check")
 
     return run
