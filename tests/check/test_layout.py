@@ -1,5 +1,6 @@
 """The tree is the one that docs/design.md shows: anybody finds a line from there."""
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -70,3 +71,18 @@ def test_the_design_shows_every_folder_of_code():
     )
     code = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and any(path.glob("*.py"))}
     assert code <= shown
+
+
+def decided():
+    """The dotted names in the table of docs/design/where-it-is-decided.md."""
+    text = (ROOT / "docs" / "design" / "where-it-is-decided.md").read_text(encoding="utf-8")
+    return re.findall(r"`((?:conformance|harness|reports)\.[\w.]+)`", text)
+
+
+def test_questions_are_listed():
+    assert len(decided()) > 20
+
+
+@pytest.mark.parametrize("name", decided())
+def test_a_question_is_answered_where_the_design_says(name):
+    assert pkgutil.resolve_name(name) is not None
