@@ -98,20 +98,11 @@ def concerned(cases: Iterable[Case], uses: frozenset[str]) -> Iterator[str]:
 
 
 def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
-    """Each ticket, or bug without one, once."""
-    shown: dict[tuple[str | None, str], list[tuple[str, Target, KnownBug]]] = {}
-    for case in matrix.cases:
-        for target in dict.fromkeys(targets):
-            bug, cell = matrix.known_bug(case, target), matrix.cells.get((case, target.name))
-            if bug is not None and cell is not None and cell.differs is not None:
-                because = cell.differs.because or ""
-                shown.setdefault((bug.link, "" if bug.link else because), []).append((case, target, bug))
-    for found in shown.values():
-        last = found[-1]
-        differs = matrix.cells[last[0], last[1].name].differs
-        yield KnownHere(
-            tuple(dict.fromkeys(target.spark for _, target, _ in found)),
-            (differs.because if differs is not None else None) or "",
-            last[2],
-            tuple(dict.fromkeys(case for case, _, _ in found)),
-        )
+    """The known bugs that cases of the matrix show on these versions, as every page counts them."""
+    by_name = {target.name: target for target in targets}
+    for cells in matrix.known_bugs(by_name.values()).values():
+        case, shown_on = [*cells][-1]
+        bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
+        if bug is not None and differs is not None:
+            versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
+            yield KnownHere(versions, differs.because or "", bug, tuple(dict.fromkeys(case for case, _ in cells)))
