@@ -305,7 +305,7 @@ def _judged(case: Case, version: SparkVersion, observation: Observation) -> Verd
     if expects_nothing_yet(case):
         return replace(verdict, status="broken", notes=(NOTHING_YET.format(file=case.file), *verdict.notes))
     # The model is slow to import, and most runs never need it.
-    from conformance.oracle.blame import notes_of_the_model
+    from conformance.oracle.cross_check import notes_of_the_model
 
     return replace(verdict, notes=(*verdict.notes, *notes_of_the_model(case, verdict, observation)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conformance.core.redaction import secrets_of, without_secrets
-from harness.engine.connection import DriverConnection
+from harness.engine.driver_engine import DriverConnection
 from harness.engine.protocol import AnyAnswer, Done
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare

@@ -21,13 +21,10 @@ from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.addresses import SourceLink
 from reports.html.checkpoints import CaseCheckpoint, checkpoints_of_case
 from reports.html.comparison import readable
-from reports.html.durations import duration
-from reports.html.pyspark_script import pyspark_script
-from reports.html.pyspark_text import pyspark
+from reports.html.pyspark_script import pyspark, pyspark_script
 from reports.html.ribbon import CellSign, Ribbon, ribbon
-from reports.html.time_notation import TimeNotation
+from reports.html.texts import TimeNotation, cut, duration, visible
 from reports.html.timeline import Timeline, timeline
-from reports.html.visible import cut, visible
 from reports.results.known_bug import Workaround, workaround
 from reports.results.records import Cell, DocumentedDifference, Target
 

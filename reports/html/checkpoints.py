@@ -9,7 +9,7 @@ from reports.analysis.change import Changes
 from reports.analysis.checkpoints import CheckpointGroup, checkpoints
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
-from reports.html.visible import cut
+from reports.html.texts import cut
 from reports.results.checkpoint_status import BUG, NORMAL, UPGRADES
 from reports.results.records import UpgradeCell
 

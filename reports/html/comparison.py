@@ -17,8 +17,7 @@ from reports.analysis.gate import standing_bugs
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.ribbon import CellSign
-from reports.html.time_notation import TimeNotation
-from reports.html.visible import cut
+from reports.html.texts import TimeNotation, cut
 from reports.results.known_bug import Workaround
 
 _TIMESTAMP = DataType("timestamp")

@@ -20,8 +20,8 @@ from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
 from reports.html.checkpoints import checkpoint_section
-from reports.html.durations import duration
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
+from reports.html.texts import duration
 from reports.results.records import Target
 from reports.results.status import MARKS
 

@@ -22,8 +22,8 @@ from reports.html.checkpoints import checkpoint_section
 from reports.html.comparison import comparison
 from reports.html.guides import causes, understand_page
 from reports.html.overview_pages import about_page, behaviours_page, headline, matrix_page, own_result
+from reports.html.texts import cut, visible
 from reports.html.timeline import COUNTS, FATES
-from reports.html.visible import cut, visible
 from reports.results.records import Target
 
 TABS = (

@@ -29,8 +29,8 @@ from reports.analysis.specification import (
     Variation,
 )
 from reports.html.addresses import InAFolder, case_key
-from reports.html.markdown_text import block, code, link, sources, text
 from reports.html.standalone_page import write_standalone
+from reports.html.texts import block, code, link, sources, text
 from reports.results.status import MARKS
 
 INDEX = "index.md"

@@ -6,20 +6,243 @@ removes its state, with a mark at each micro-batch that emits it. This module co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
+from statistics import median
+from typing import Literal, TypeAlias
 
-from conformance.account.account import BatchAccount, RowAccount
-from conformance.core.case import Case
+from conformance.account.account import BatchAccount, RowAccount, Span
+from conformance.core.case import Case, OutputMode
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.judging.divergence import Divergence
-from reports.html.time_notation import TimeNotation
-from reports.html.time_scale import TimeScale
-from reports.html.value_labels import LINE as LABEL_LINE
-from reports.html.value_labels import ValueLabel, placed, width_of
-from reports.html.window_bars import WindowBar, WindowEnd, window_bars
+from reports.html.texts import TimeNotation
+
+LEAST, MOST = 0.5, 2.5
+"""Smallest and largest gap that is drawn, relative to the median gap."""
+
+
+@dataclass(frozen=True)
+class ScaleBreak:
+    """A gap that is shortened."""
+
+    below: int
+    above: int
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """Instants, in microseconds, and their heights above the lowest, in units of the median gap."""
+
+    instants: tuple[int, ...]
+    heights: tuple[float, ...]
+    breaks: tuple[ScaleBreak, ...]
+
+    @classmethod
+    def of(cls, instants: Iterable[int]) -> TimeScale:
+        """A scale that contains each of the instants."""
+        known = sorted(set(instants))
+        gaps = [b - a for a, b in pairwise(known)]
+        if not gaps:
+            return cls(tuple(known), tuple(0.0 for _ in known), ())
+        middle = median(gaps)
+        heights, breaks = [0.0], []
+        for at, gap in enumerate(gaps):
+            heights.append(heights[-1] + min(max(gap / middle, LEAST), MOST))
+            if gap / middle > MOST:
+                breaks.append(ScaleBreak(known[at], known[at + 1]))
+        return cls(tuple(known), tuple(heights), tuple(breaks))
+
+    @property
+    def height(self) -> float:
+        return self.heights[-1] if self.heights else 0.0
+
+    def at(self, instant: int) -> float:
+        """The height of an instant, interpolated between known ones and clamped outside them."""
+        if not self.instants or instant <= self.instants[0]:
+            return 0.0
+        if instant >= self.instants[-1]:
+            return self.height
+        above = bisect_left(self.instants, instant)
+        low, high = self.instants[above - 1], self.instants[above]
+        share = (instant - low) / (high - low)
+        return self.heights[above - 1] + share * (self.heights[above] - self.heights[above - 1])
+
+
+WindowEnd: TypeAlias = Literal["emitted", "evicted", "merged", "open", "unknown"]
+
+MOST_WINDOWS = 60
+_LONGEST = 14
+"""Characters of what a window emits."""
+
+_ENDS: Mapping[WindowEnd, str] = {
+    "emitted": "emitted and removed",
+    "evicted": "its state is removed",
+    "merged": "becomes part of another window",
+    "open": "its state stays to the end of the case",
+    "unknown": "when its state is removed is not known",
+}
+
+
+@dataclass(frozen=True)
+class WindowBar:
+    """One life of a window; a window that gets rows after its state was removed has several."""
+
+    span: Span
+    first: int
+    """The column, a micro-batch, in which it begins."""
+    last: int
+    end: WindowEnd
+    by_model: bool
+    """Whether its end is known only from the reference model."""
+    emitted: Mapping[int, tuple[str, ...]]
+    """Column → what was emitted there, without the window."""
+
+    def described(self, shown: Callable[[int], str]) -> str:
+        """The window and what becomes of it; ``shown`` writes an instant (µs since the epoch)."""
+        model = ", by the reference model" if self.by_model else ""
+        return f"window {shown(self.span.start)} – {shown(self.span.end)}: {_ENDS[self.end]}{model}"
+
+
+def window_bars(mode: OutputMode, shown: Sequence[BatchAccount]) -> tuple[WindowBar, ...]:
+    """The windows of the micro-batches shown that are in state or emitted, by event time."""
+    emitted: dict[Span, dict[int, tuple[str, ...]]] = {}
+    first: dict[Span, int] = {}
+    in_state: set[Span] = set()
+    for at, one in enumerate(shown):
+        for window in one.emitted:
+            texts = emitted.setdefault(window.span, {})
+            texts[at] = (*texts.get(at, ()), _shortened(window.rest))
+            first.setdefault(window.span, _first(shown, window.span, at))
+        known = (one.kept or frozenset()) | (one.evicted or frozenset())
+        in_state |= known
+        for span in known:
+            first.setdefault(span, at)
+    bars = (
+        bar
+        for span in sorted(first, key=lambda one: (first[one], one))[:MOST_WINDOWS]
+        for bar in (_lives if span in in_state else _emissions)(mode, shown, span, first[span], emitted.get(span, {}))
+    )
+    return tuple(sorted(bars, key=lambda bar: (bar.span, bar.first)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _first(shown: Sequence[BatchAccount], span: Span, before: int) -> int:
+    """The column of the first row in the window, else of the micro-batch that emitted it."""
+    for at, one in enumerate(shown[: before + 1]):
+        if any(row.fate != "late" and span.holds(row.time_us) for row in one.rows):
+            return at
+    return before
+
+
+def _emissions(
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, first: int, emitted: Mapping[int, tuple[str, ...]]
+) -> Iterator[WindowBar]:
+    """The life of a window that is known only from the rows with it."""
+    last = max(emitted) if mode == "append" else len(shown) - 1
+    end: WindowEnd = "unknown" if mode == "update" else "emitted" if mode == "append" else "open"
+    yield WindowBar(span, first, last, end, by_model=False, emitted=emitted)
+
+
+def _lives(
+    mode: OutputMode, shown: Sequence[BatchAccount], span: Span, _: int, emitted: Mapping[int, tuple[str, ...]]
+) -> Iterator[WindowBar]:
+    """The lives of a window in state, as long as it is known what is in state."""
+    append = mode == "append"
+    begin: int | None = None
+    known = [one for one in shown if one.kept is not None]
+    for at, one in enumerate(known):
+        kept, evicted = span in (one.kept or ()), span in (one.evicted or ())
+        if not kept and not evicted and at not in emitted:
+            if begin is not None:
+                yield _bar(span, begin, at - 1, "merged", emitted, append=append)
+            begin = None
+            continue
+        begin = at if begin is None else begin
+        if not kept:
+            yield _bar(span, begin, at, "evicted" if evicted else "merged", emitted, append=append)
+            begin = None
+    rest = [at for at in emitted if at >= len(known)]
+    if begin is None and rest:
+        begin = rest[0]
+    if begin is not None:
+        told = len(known) == len(shown) or mode == "complete"
+        last = max(rest) if append and rest else len(shown) - 1
+        yield _bar(
+            span, begin, last, "emitted" if append and rest else "open" if told else "unknown", emitted, append=append
+        )
+
+
+def _bar(
+    span: Span, first: int, last: int, end: WindowEnd, emitted: Mapping[int, tuple[str, ...]], *, append: bool
+) -> WindowBar:
+    told = end in ("open", "unknown", "emitted") or (append and last in emitted)
+    within = {at: texts for at, texts in emitted.items() if first <= at <= last}
+    return WindowBar(span, first, last, end, not told, within)
+
+
+CHARACTER, LINE = 7.0, 13.0
+"""The room of a character and of a line, in pixels; text of 12 pixels is smaller."""
+
+
+@dataclass(frozen=True)
+class ValueLabel:
+    """A text that ends at ``x``, on the baseline ``y + 4``."""
+
+    x: float
+    y: float
+    text: str
+
+    @property
+    def left(self) -> float:
+        return self.x - width_of(self.text)
+
+
+def width_of(text: str) -> float:
+    """The greatest width of the text."""
+    return CHARACTER * len(text)
+
+
+def placed(
+    wanted: Iterable[tuple[ValueLabel, float, float]], marks: Sequence[tuple[float, float]], top: float, bottom: float
+) -> tuple[ValueLabel, ...]:
+    """The labels, moved up or down where one would cover another, and where possible none on a mark.
+
+    Args:
+        wanted: labels where they would stand best, each with the upper and lower end of what it labels.
+        marks: x and y of what should stay visible.
+        top: no label stands above; y grows downwards.
+        bottom: no label stands below.
+    """
+    found: list[ValueLabel] = []
+    for label, above, below in wanted:
+        free = [y for y in _heights(label.y, top, bottom) if not any(_covers(label, y, other) for other in found)]
+        visible = [y for y in free if not any(_marks(label, y, mark) for mark in marks)]
+        own = [y for y in visible if above <= y <= below]
+        y = next(iter(own or visible or free), label.y)
+        found.append(ValueLabel(label.x, y, label.text))
+    return tuple(found)
+
+
+def _heights(best: float, top: float, bottom: float) -> list[float]:
+    """The nearest first."""
+    steps = int((bottom - top) / LINE * 2) + 2
+    around = (best + sign * LINE * at / 2 for at in range(steps) for sign in ((1, -1) if at else (1,)))
+    return [y for y in around if top <= y <= bottom]
+
+
+def _covers(label: ValueLabel, y: float, other: ValueLabel) -> bool:
+    return abs(y - other.y) < LINE and label.left < other.x and other.left < label.x
+
+
+def _marks(label: ValueLabel, y: float, mark: tuple[float, float]) -> bool:
+    return abs(y - mark[1]) < LINE / 2 + 4 and label.left - 5 < mark[0] < label.x + 5
+
 
 WIDE, NARROW, ACROSS = 132.0, 64.0, 780.0
 """Greatest and least width of a column, and the width that all columns fill together if they can."""
@@ -178,7 +401,7 @@ class _Layout:
         texts = [(at, self._label_text(bar, at)) for bar in self._bars for at in bar.emitted]
         crowd = max((sum(at == column for at, _ in texts) for column in range(len(shown))), default=0)
         self._plot = max(
-            min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT), 1.5 * LABEL_LINE * crowd + 2 * PAD
+            min(max(self._scale.height * PER_GAP, LEAST_HEIGHT), MOST_HEIGHT), 1.5 * LINE * crowd + 2 * PAD
         )
         widest = max((width_of(text) for _, text in texts), default=0.0)
         self._column = max(min(max(across / len(shown), NARROW), WIDE), widest + 3 * INSET + PAD)

@@ -4,7 +4,7 @@ from conformance.core.versions import SparkVersion
 from conformance.judging.verdict import judge
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.blame import notes_of_the_model
+from conformance.oracle.cross_check import notes_of_the_model
 from conformance.oracle.prediction import predict
 from tests.support.whole_suite import whole_suite
 

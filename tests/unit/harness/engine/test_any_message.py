@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.engine.dispatcher import Dispatcher, MalformedMessage
+from harness.engine.driver_engine import Dispatcher, MalformedMessage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

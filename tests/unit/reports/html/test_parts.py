@@ -13,12 +13,9 @@ from conformance.language.reader import case_from
 from conformance.suite import discovery
 from reports.analysis.step_table import step_table
 from reports.html.addresses import InAFolder, InOneFile, SourceLink, case_key, slug
-from reports.html.durations import duration
-from reports.html.pyspark_script import pyspark_script
-from reports.html.pyspark_text import pyspark
-from reports.html.time_scale import TimeScale
-from reports.html.timeline import timeline
-from reports.html.visible import visible
+from reports.html.pyspark_script import pyspark, pyspark_script
+from reports.html.texts import duration, visible
+from reports.html.timeline import TimeScale, timeline
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite
 

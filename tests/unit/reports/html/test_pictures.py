@@ -11,8 +11,7 @@ from conformance.account.account import BatchAccount, account, batches_of
 from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from reports.analysis.model_agreement import reference_model
-from reports.html.timeline import timeline
-from reports.html.window_bars import WindowBar, window_bars
+from reports.html.timeline import WindowBar, timeline, window_bars
 from tests.support.published import published_report
 
 NEWEST = SparkVersion(4, 3, 0)

@@ -11,7 +11,6 @@ from conformance.cli.main import main
 from conformance.model.versioned_data import features
 from conformance.oracle.unpredicted import unpredicted
 from reports.analysis.specification import questions
-from reports.html.markdown_text import code, link, text
 from reports.html.specification_pages import (
     APPENDIX,
     ONE_PAGE,
@@ -22,6 +21,7 @@ from reports.html.specification_pages import (
     render,
     write_specification,
 )
+from reports.html.texts import code, link, text
 from tests.support.published import published_report, published_specification
 
 

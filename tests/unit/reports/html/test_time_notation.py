@@ -18,7 +18,7 @@ from reports.analysis.report import Report
 from reports.analysis.step_table import observed_only
 from reports.html.case_page import case_page
 from reports.html.comparison import readable
-from reports.html.time_notation import TimeNotation
+from reports.html.texts import TimeNotation
 from reports.html.timeline import timeline
 from reports.results.reading import Results
 from tests.support.whole_suite import whole_suite

@@ -12,8 +12,7 @@ from conformance.core.case import Case
 from conformance.core.versions import SparkVersion
 from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import Prediction, predict
-from reports.html.timeline import Timeline, timeline
-from reports.html.value_labels import ValueLabel, placed
+from reports.html.timeline import Timeline, ValueLabel, placed, timeline
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}

@@ -1,20 +1,92 @@
-"""Times as the case writes them: ``12:05``, or 100 for the hundredth second.
-
-A page that says "the window 100 – 110" in its title must not say 00:01:40 in its picture.
-"""
+"""Texts of pages: Markdown, what may be shown, durations, and times as the case writes them."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
+
+from markupsafe import Markup
 
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
 from reports.analysis.step_lines import Line
 from reports.analysis.step_table import Block, StepTable
+from reports.html.addresses import SourceLink
+
+_SPECIAL = re.compile(r"([\\*_\[\]#|~])")
+_CODE = re.compile(r"(`[^`\n]+`)")
+
+
+def text(words: str) -> str:
+    """A sentence of a catalogue or a case; what it has in backticks stays code."""
+    return "".join(part if _CODE.fullmatch(part) else _escaped(part) for part in _CODE.split(words))
+
+
+def _escaped(part: str) -> str:
+    plain = part.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", plain)
+
+
+def code(words: str) -> str:
+    """Code within a line."""
+    return f"`{words}`" if "`" not in words else f"`` {words} ``"
+
+
+def block(words: str, language: str = "python") -> str:
+    """Lines of code."""
+    return f"```{language}\n{words}\n```\n"
+
+
+def link(words: str, href: str | None) -> str:
+    """A link, or only its words if it leads nowhere."""
+    return f"[{text(words)}]({href.replace(' ', '%20').replace(')', '%29')})" if href else text(words)
+
+
+def sources(names: Iterable[str]) -> str:
+    """Tickets and pages as links, and names in Spark's code as code."""
+    found = (SourceLink.of(name) for name in names)
+    return ", ".join(link(one.label, one.href) if one.href else code(one.label) for one in found)
+
+
+LONGEST = 2000
+"""Characters of one value that are shown; longer values end with their length."""
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def visible(value: Any) -> Any:
+    """The value for a template: control and direction characters are replaced by their names."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _INVISIBLE.sub(_named, value)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text, or its beginning and its length."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
+
+
+def _named(found: re.Match[str]) -> str:
+    char = found[0]
+    return f"⟨{unicodedata.name(char, f'U+{ord(char):04X}').lower()}⟩"
+
+
+def duration(milliseconds: int) -> str:
+    """``4.3 s``, ``3 min 4 s`` or ``2 h 5 min``."""
+    tenths = max(milliseconds + 50, 0) // 100
+    if tenths < 600:
+        return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"
+    minutes, seconds = divmod(tenths // 10, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
 
 _WRITTEN = re.compile(r"\d\d?:\d\d|\d{4}-\d\d-\d\d")
 _SHOWN = re.compile(r"(?<![\w:.+-])(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?!\w|:\d)")
