@@ -100,7 +100,9 @@ class Uv:
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
-        command = ("pip", "install", "--no-cache", "--verify-hashes", "--python", str(python))
+        command: tuple[str, ...] = ("pip", "install", "--no-cache", "--verify-hashes", "--python", str(python))
+        if self._environ.get("UV_NO_INDEX") == "1":  # see `package_index`; uv has no such variable
+            command += ("--no-index",)
         ours = files("harness.environments")
         with (
             as_file(ours / "setuptools.cfg") as stored,

