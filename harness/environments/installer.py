@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming
-from harness.environments import package_index
+from harness.environments import hashes, package_index
 from harness.environments.pythons import Python, search_path, specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
@@ -36,6 +36,7 @@ _REMOVED_VARIABLES = (
     "UV_CONSTRAINT",
     "UV_OVERRIDE",
     "UV_REQUIRE_HASHES",
+    "UV_NO_VERIFY_HASHES",
 )
 _CERTIFICATE = ("certificate", "unknownissuer")
 _NETWORK = ("dns error", "error sending request", "failed to fetch", "connect", "timed out", "operation timed out")
@@ -66,7 +67,11 @@ class Installer(Protocol):
         """Make a virtual environment with this interpreter. Raises InstallFailed."""
 
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
-        """Install into the environment of this interpreter. Raises InstallFailed."""
+        """Install into the environment of this interpreter; a file whose sha256 is another than the known one fails it.
+
+        Raises:
+            InstallFailed: it cannot be installed, or is another file.
+        """
 
     def pythons(self) -> tuple[Python, ...]:
         """The CPythons on PATH, of pyenv and of uv."""
@@ -95,13 +100,20 @@ class Uv:
     def install(self, python: Path, requirements: Sequence[str], *, on_progress: ProgressCallback) -> None:
         # Without uv's cache: it would keep the source, the wheel and the unpacked wheel of every pyspark, 1.5 GB and more, which are
         # never needed again while the environment exists.
-        command = ("pip", "install", "--no-cache", "--python", str(python), *requirements)
+        command: tuple[str, ...] = ("pip", "install", "--no-cache", "--verify-hashes", "--python", str(python))
+        if self._environ.get("UV_NO_INDEX") == "1":  # see `package_index`; uv has no such variable
+            command += ("--no-index",)
         ours = files("harness.environments")
-        with as_file(ours / "setuptools.cfg") as stored, as_file(ours / "build-constraints.txt") as constraints:
+        with (
+            as_file(ours / "setuptools.cfg") as stored,
+            as_file(ours / "build-constraints.txt") as constraints,
+            hashes.arguments(requirements) as arguments,
+        ):
             # PyPI has the sources of pyspark only, of which uv makes a wheel.
             self._run(
                 f"Installing {', '.join(requirements)}",
                 *command,
+                *arguments,
                 on_progress=on_progress,
                 more={"DIST_EXTRA_CONFIG": str(stored), "UV_BUILD_CONSTRAINT": str(constraints)},
             )
@@ -172,6 +184,11 @@ def _advice(text: str) -> str:
     lowered = text.lower()
     if "no space left" in lowered:  # first: a download on a full disk mentions the network as well
         return "The disk is full: point CONFORMANCE_CACHE at a larger one; an environment takes about 500 MB."
+    if "hash mismatch" in lowered:
+        return (
+            "The index has another file of this name than PyPI has, so nothing of it was installed. Ask who keeps the index; "
+            "a pyspark that you built yourself runs with --spark installed."
+        )
     if any(word in lowered for word in _CERTIFICATE):
         return "The index's certificate is not trusted: point SSL_CERT_FILE at your authority's certificates."
     if any(word in lowered for word in _NETWORK):

@@ -14,8 +14,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from conformance.core.child_process import OUTSIDE, run
+from harness.environments import hashes, manifest, pythons, uv_program
 from harness.environments import java as javas
-from harness.environments import manifest, pythons, uv_program
 from harness.environments.bytecode import compile_imported
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
@@ -147,6 +147,8 @@ def _make(
         shutil.rmtree(root)
     python = _python(spec, on_progress, installer)
     on_progress(f"installing {' and '.join(spec.requirements)} with CPython {python.version} into {root}")
+    if target.requirement not in hashes.known():
+        on_progress(f"no sha256 of {target.requirement} is known to this suite: it is installed as the index sends it")
     try:
         installer.venv(root, python.executable, on_progress=on_progress)
         installer.install(manifest.interpreter(root), spec.requirements, on_progress=on_progress)

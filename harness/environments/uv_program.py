@@ -13,11 +13,11 @@ from pathlib import Path
 from filelock import FileLock
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, which
+from harness.environments import hashes
 from harness.environments.cache_directory import cache_dir
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 
-REQUIREMENT = "uv>=0.5"
 _NAME = "uv.exe" if os.name == "nt" else "uv"
 
 
@@ -40,10 +40,10 @@ def find(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def obtain(environ: Mapping[str, str], on_progress: ProgressCallback) -> str:
-    """The same; it is downloaded if there is none. It takes 40 MB, and who runs no engine needs none.
+    """The same; if there is none, the version in ``hashes.txt`` is downloaded. It takes 40 MB, and who runs no engine needs none.
 
     Raises:
-        NoUv: there is no pip, or it failed.
+        NoUv: there is no pip, it failed, or the index has another file.
     """
     if found := find(environ):
         return found
@@ -71,11 +71,14 @@ def _install(place: Path, environ: Mapping[str, str]) -> None:
         settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
         if index := environ.get("UV_DEFAULT_INDEX"):
             settings |= {"PIP_INDEX_URL": environ.get("PIP_INDEX_URL", index)}
-        done = run(
-            [*command, "--target", str(made), REQUIREMENT],
-            cwd=OUTSIDE,
-            environ=as_seen_from_here(environ) | settings,
-        )
+        with hashes.arguments([hashes.uv()]) as arguments:
+            done = run(
+                [*command, "--target", str(made), "--require-hashes", *arguments],
+                cwd=OUTSIDE,
+                environ=as_seen_from_here(environ) | settings,
+            )
+        if "DO NOT MATCH THE HASHES" in done.stderr:
+            raise NoUv(f"the index has another file of {hashes.uv()} than PyPI has, which was not installed")
         if done.returncode != 0:
             last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
             raise NoUv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")

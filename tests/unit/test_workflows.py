@@ -13,6 +13,8 @@ import typer
 import yaml
 
 from conformance.cli.main import app
+from harness.environments import hashes
+from tests.support.environments import script
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / ".github" / "workflows" / "conformance.yml"
@@ -182,6 +184,57 @@ def test_a_release_is_tested_before_it_is_published():
         assert command in build
     # A cache is written by other workflows too, and nothing of theirs belongs into a release.
     assert not any("cache" in step.get("with", {}) for step in steps(RELEASE))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_every_job_installs_what_the_lockfile_says(workflow):
+    for name, job in jobs(workflow).items():
+        text = "\n".join(step.get("run", "") for step in job["steps"])
+        # A release is tested with what its user gets, which no lockfile says.
+        installed = [
+            line.strip() for line in text.splitlines() if re.search(r"\b(pip|uv) (install|sync|tool|run)|uvx", line)
+        ]
+        assert installed == (["venv/bin/pip install dist/*.whl"] if (workflow, name) == (RELEASE, "test") else [])
+        ours = re.search(
+            r"^ *(conformance|pytest|coverage|pre-commit|mkdocs|twine|uv) |-m (tools|build)", text, re.MULTILINE
+        )
+        if ours and not installed:
+            assert text.find(".github/install.sh") in range(ours.start()), name
+
+
+def test_what_makes_a_release_is_in_the_lockfile():
+    """Without isolation: with it, the build would fetch what `build-system` names in any version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    group = project["dependency-groups"]["release"]
+    assert {*project["build-system"]["requires"]} < {*group}
+    locked = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
+    (of_release,) = (package["dev-dependencies"]["release"] for package in locked if "dev-dependencies" in package)
+    assert {each["name"] for each in of_release} == {requirement.partition(">=")[0] for requirement in group}
+    run = [step.get("run") for step in jobs(RELEASE)["build"]["steps"]]
+    assert ".github/install.sh --only-group release" in run
+    assert "python -P -m build --no-isolation" in run
+
+
+@pytest.mark.parametrize("fails", ["nothing", "pip", "uv"])
+def test_the_lockfile_is_installed_by_a_uv_with_a_known_hash(fails, tmp_path):
+    for program in ("pip", "uv"):
+        text = f'echo {program} "$@" >> "{tmp_path}/called"; test {program} != {fails}'
+        script(tmp_path / "bin" / program, text)
+    script(tmp_path / "bin" / "python", "echo /opt/python")
+    environ = {
+        "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_PATH": str(tmp_path / "path"),
+    }
+    program = [ROOT / ".github" / "install.sh", "--extra", "dev"]
+    done = subprocess.run(program, cwd=ROOT, env=environ, check=False)
+    called = (tmp_path / "called").read_text().splitlines()
+    assert re.fullmatch(rf"pip install .*--require-hashes -r {tmp_path}/uv\.txt", called[0])
+    assert (tmp_path / "uv.txt").read_text() == hashes.known()[hashes.uv()] + "\n"
+    assert called[1:] == (
+        [] if fails == "pip" else ["uv sync --locked --no-python-downloads --python /opt/python --extra dev"]
+    )
+    assert (done.returncode, (tmp_path / "path").is_file()) == ((0, True) if fails == "nothing" else (1, False))
 
 
 @pytest.mark.parametrize("workflow", [*WORKFLOWS, ACTION], ids=lambda path: path.name)

