@@ -49,16 +49,14 @@ def test_filters_pass_beside_what_changes_and_not_below_it(version, conditions, 
         "-1 < rand()",
         "rand() < 1.5 AND rand(42) >= 0",
         "rand() >= 0 OR n < 0",
+        "n < 2 OR rand() < 0",
     ],
 )
-def test_what_every_random_number_meets_is_true_before_the_query_runs_since_3_4(condition):
+def test_a_comparison_of_rand_with_a_number_is_not_predicted_since_3_4(condition):
+    """Since SPARK-39651 Spark decides some of them before it places filters."""
     assert watermark_with(condition, "n < 2", version="3.3.4") == ABOVE
-    assert watermark_with(condition, "n < 2", version="3.4.0") == BELOW
-
-
-def test_what_no_random_number_meets_leaves_the_rest_of_a_filter():
-    assert watermark_with("n < 2 OR rand() < 0", version="3.3.4") == ABOVE
-    assert watermark_with("n < 2 OR rand() < 0", version="3.4.0") == BELOW
+    with pytest.raises(Unpredictable, match=r"a comparison of rand\(\) with a number"):
+        watermark_with(condition, "n < 2", version="3.4.0")
 
 
 @pytest.mark.parametrize("column", ["rand()", "current_timestamp()", "uuid()"])
@@ -73,9 +71,9 @@ def test_a_filter_stays_above_a_column_that_changes_unless_nobody_uses_it(column
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("rand() < 0.5", "rand that depends on chance"),
-        ("rand(42) > 0.1", "rand that depends on chance"),
-        ("n < 2 OR rand() < 0.5", "rand that depends on chance"),
+        ("rand() + n < 5.5", "rand that depends on chance"),
+        ("rand(42) + n > 5.1", "rand that depends on chance"),
+        ("n < 2 OR rand() + n < 5.5", "rand that depends on chance"),
         ("rand() % 0.5 < 1", "a comparison with rand that may differ"),
         ("rand() < rand()", "a comparison with rand and rand that may differ"),
         ("randn() < 9", "a comparison with randn that may differ"),
@@ -90,8 +88,9 @@ def test_a_sample_of_rows_is_not_predicted(condition, reason):
 
 
 def test_rows_that_no_random_number_can_change_are_predicted():
-    assert played(watermarked().where("n < 2 AND rand() < 0.5"), [(100, 5, "a")]) == ([[]], 0)
-    assert played(watermarked().where("n < 2 OR rand() < 0.5"), [(100, 1, "a")]) == ([[(100 * SECOND, 1, "a")]], 90)
+    assert played(watermarked().where("n < 2 AND rand() + n < 5.5"), [(100, 5, "a")]) == ([[]], 0)
+    condition = "n < 2 OR rand() + n < 1.5"
+    assert played(watermarked().where(condition), [(100, 1, "a")]) == ([[(100 * SECOND, 1, "a")]], 90)
 
 
 @pytest.mark.parametrize(
