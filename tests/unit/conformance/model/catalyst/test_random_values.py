@@ -6,7 +6,7 @@ from conformance.model import sql
 from conformance.model.catalyst.optimizer import optimized
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.plan import Filter, Watermark, walk
-from tests.support.model_frames import SECOND, VERSIONS, played, watermarked
+from tests.support.model_frames import SECOND, VERSIONS, played, two_views, watermarked
 
 ABOVE, BELOW = 890, 90
 """The watermark if a filter that removes the row of 900 seconds runs above it, or below."""
@@ -109,7 +109,7 @@ def test_what_may_not_be_random_and_what_only_a_batch_computes_is_refused(how, v
     view = watermarked(version)
     joined = "SELECT v.n FROM v JOIN w ON v.t = w.t AND rand() < 0.5"
     queries = {
-        "join": lambda: sql.run(joined, {"v": view, "w": view}),
+        "join": lambda: sql.run(joined, two_views(version)),
         "aggregate": lambda: view.group_by(["s"], ["count(rand()) AS c"]),
         "distinct": lambda: played(view.group_by(["s"], ["count(DISTINCT n) AS c"]), mode="update"),
         "id": lambda: played(view.select("monotonically_increasing_id() AS id")),
