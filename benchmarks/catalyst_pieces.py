@@ -67,7 +67,6 @@ PIECES = (
         lambda *_, **__: False,
         lambda _, found: bool(found),
     ),
-    Piece("limits of complete results", ("conformance.model.query.with_limits_of_results",), _same),
 )
 
 

@@ -16,7 +16,6 @@ from conformance.model.plan import (
     Deduplicate,
     EmptySide,
     Filter,
-    Head,
     Join,
     Limit,
     LocalRelation,
@@ -160,7 +159,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
         case Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit() | Head() | EmptySide():
+        case Limit() | EmptySide():
             _need(plan.child, columns, found)
         case Sort():
             _need(plan.child, columns | _read(key.expression for key in plan.keys), found)
