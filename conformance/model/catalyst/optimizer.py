@@ -7,7 +7,7 @@ from functools import reduce
 
 from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalyst.constraints import inferred
-from conformance.model.catalyst.pruning import without_unused_changing_values
+from conformance.model.catalyst.pruning import check_changing_values
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import (
@@ -55,7 +55,8 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
         _compares_rand(node) for expression in expressions(plan) for node in expression.walk()
     ):
         raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
-    found = _optimized(without_unused_changing_values(plan), rules)
+    check_changing_values(plan)
+    found = _optimized(plan, rules)
     if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
         raise Unpredictable("a filter that is always false, below others")
     return found

@@ -28,6 +28,7 @@ from conformance.model.plan import (
     Union,
     Watermark,
     is_streaming,
+    walk,
     with_children,
 )
 
@@ -93,23 +94,17 @@ def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
     return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
 
 
-def without_unused_changing_values(plan: Plan) -> Plan:
-    """The plan with NULL for each unused value that is another in each run, which would keep filters above it (`ColumnPruning`)."""
-    return _without_unused_changing_values(plan, required_columns(plan))
-
-
-def _without_unused_changing_values(plan: Plan, keep: RequiredColumns) -> Plan:
-    found = plan
-    if isinstance(plan, Project) and not all(one.expression.is_deterministic for one in plan.named):
-        used = keep.of(plan)
-        found = replace(plan, named=tuple(one if one.column.id in used else _null(one) for one in plan.named))
-    return with_children(found, lambda child: _without_unused_changing_values(child, keep))
-
-
-def _null(named: NamedExpression) -> NamedExpression:
-    if named.expression.is_deterministic:
-        return named
-    return replace(named, expression=Expression("literal", named.expression.type))
+def check_changing_values(plan: Plan) -> None:
+    """
+    Raises:
+        Unpredictable: a value that is another in each run is unused. Spark removes it, and filters go below it (`ColumnPruning`).
+    """
+    keep = required_columns(plan)
+    for node in walk(plan):
+        if isinstance(node, Project) and not all(
+            one.expression.is_deterministic or one.column.id in keep.of(node) for one in node.named
+        ):
+            raise Unpredictable("an unused column whose value is another in each run")
 
 
 def without_unused_event_times(plan: Plan) -> Plan:
