@@ -1,4 +1,4 @@
-"""Unused columns and redundant aggregations, which the optimiser removes from a plan.
+"""Unused columns, which the optimiser removes from a plan, and what goes with them.
 
 Source: `ColumnPruning`, `RemoveRedundantAggregates`.
 """
@@ -6,7 +6,7 @@ Source: `ColumnPruning`, `RemoveRedundantAggregates`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression
@@ -49,23 +49,18 @@ class RequiredColumns:
         return self.by_node[id(plan)]
 
 
-def without_redundant_aggregations(plan: Plan) -> Plan:
-    """The plan without aggregations of which only the keys are used by another (`RemoveRedundantAggregates`, SPARK-33122).
-
-    Raises:
-        Unpredictable: one of them has a session window.
+def check_aggregations(plan: Plan) -> None:
     """
-    return _without_redundant_aggregations(plan, required_columns(plan))
+    Raises:
+        Unpredictable: only the keys of an aggregation are used by another. Spark removes it (`RemoveRedundantAggregates`, SPARK-33122).
+    """
+    keep = required_columns(plan)
+    if any(isinstance(node, Aggregate) and _has_redundant_below(node, keep) for node in walk(plan)):
+        raise Unpredictable("an aggregation of which only the keys are used")
 
 
-def _without_redundant_aggregations(plan: Plan, keep: RequiredColumns) -> Plan:
-    if isinstance(plan, Aggregate) and (redundant := _redundant_below(plan, keep)) is not None:
-        return replace(plan, child=without_redundant_aggregations(_with_keys_alone(plan.child, redundant)))
-    return with_children(plan, lambda child: _without_redundant_aggregations(child, keep))
-
-
-def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | None:
-    """The aggregation below of which this one only uses the keys, ignoring duplicates; None if there is none."""
+def _has_redundant_below(upper: Aggregate, keep: RequiredColumns) -> bool:
+    """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
     functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
@@ -73,25 +68,9 @@ def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | Non
         read = _read(one.expression for one in below.named if one.column.id in read)
         below = below.child
     if not isinstance(below, Aggregate) or not is_streaming(below) or not below.keys:
-        return None
-    if (
-        not read <= {key.column.id for key in below.keys}
-        or not {call.name for call in functions} <= IGNORING_DUPLICATES
-    ):
-        return None
-    if below.session is not None:
-        raise Unpredictable("a redundant aggregation with a session window")
-    return below
-
-
-def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
-    """The nodes between two aggregations, over a projection of the keys of the lower one."""
-    if plan is redundant:
-        return Project(redundant.child, redundant.keys)
-    assert isinstance(plan, Project)
-    child = _with_keys_alone(plan.child, redundant)
-    there = {one.id for one in child.columns}
-    return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
+        return False
+    only_keys = read <= {key.column.id for key in below.keys}
+    return only_keys and {call.name for call in functions} <= IGNORING_DUPLICATES
 
 
 def check_changing_values(plan: Plan) -> None:
