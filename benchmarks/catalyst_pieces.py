@@ -49,7 +49,6 @@ PIECES = (
     Piece(
         "filters inferred by joins", (f"{_CATALYST}.optimizer.inferred",), _as_iterable, lambda _, found: bool(found)
     ),
-    Piece("unused event times", (f"{_CATALYST}.spark_plan.without_unused_event_times",), _same),
     Piece("empty sides of joins", (f"{_CATALYST}.spark_plan.with_empty_sides",), _same),
     Piece(
         "constants of the present plan",

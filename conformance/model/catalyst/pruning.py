@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, NamedExpression
-from conformance.model.expressions import column as column_expression
+from conformance.model.expressions import Expression
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -29,7 +28,6 @@ from conformance.model.plan import (
     Watermark,
     is_streaming,
     walk,
-    with_children,
 )
 
 IGNORING_DUPLICATES = frozenset(
@@ -86,23 +84,15 @@ def check_changing_values(plan: Plan) -> None:
             raise Unpredictable("an unused column whose value is another in each run")
 
 
-def without_unused_event_times(plan: Plan) -> Plan:
-    """The plan with unused event times pruned from the inputs of joins, so that no state is evicted by them (`ColumnPruning`)."""
-    return _without_unused_event_times(plan, required_columns(plan))
-
-
-def _without_unused_event_times(plan: Plan, keep: RequiredColumns) -> Plan:
-    below = _narrowed if isinstance(plan, Join) else _without_unused_event_times
-    return with_children(plan, lambda child: below(child, keep))
-
-
-def _narrowed(side: Plan, keep: RequiredColumns) -> Plan:
-    below = _without_unused_event_times(side, keep)
-    if all(one.id in keep.of(side) for one in side.columns if one.is_event_time):
-        return below
-    return Project(
-        below, tuple(NamedExpression(column_expression(one), one) for one in side.columns if one.id in keep.of(side))
-    )
+def check_event_times(plan: Plan) -> None:
+    """
+    Raises:
+        Unpredictable: an event time in the input of a join is unused. Spark removes it, and no state is evicted by it (`ColumnPruning`).
+    """
+    keep = required_columns(plan)
+    sides = [side for node in walk(plan) if isinstance(node, Join) for side in node.children]
+    if any(one.is_event_time and one.id not in keep.of(side) for side in sides for one in side.columns):
+        raise Unpredictable("an event time in the input of a join that nothing needs")
 
 
 def required_columns(plan: Plan) -> RequiredColumns:

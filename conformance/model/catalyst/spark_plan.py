@@ -13,8 +13,8 @@ from conformance.model.catalyst.optimizer import constant_of, is_empty, optimize
 from conformance.model.catalyst.pruning import (
     RequiredColumns,
     check_aggregations,
+    check_event_times,
     required_columns,
-    without_unused_event_times,
 )
 from conformance.model.catalyst.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
 from conformance.model.plan import Deduplicate, EmptySide, Plan, stateful, walk
@@ -41,7 +41,8 @@ class SparkPlan:
         """The plan that runs."""
         plan = optimized(self.written, self.rules)
         check_aggregations(plan)
-        return without_unused_event_times(plan)
+        check_event_times(plan)
+        return plan
 
     @cached_property
     def needed(self) -> RequiredColumns:

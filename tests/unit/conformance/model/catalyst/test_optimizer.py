@@ -10,7 +10,7 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.catalyst.optimizer import optimized
-from conformance.model.catalyst.pruning import check_aggregations
+from conformance.model.catalyst.pruning import check_aggregations, check_event_times
 from conformance.model.columns import Ids
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression
@@ -143,6 +143,13 @@ def test_an_aggregation_of_which_only_keys_are_used_is_not_predicted(between, ou
     plan = below.select(*between).group_by(["ka"], outputs).plan
     with nullcontext() if is_known else pytest.raises(Unpredictable, match="only the keys are used"):
         check_aggregations(plan)
+
+
+@pytest.mark.parametrize(("used", "is_known"), [(["na", "nb"], False), (["na", "ta", "tb"], True)])
+def test_an_event_time_of_a_join_that_nothing_needs_is_not_predicted(used, is_known) -> None:
+    plan = joined(on="ka = kb").select(*used).plan
+    with nullcontext() if is_known else pytest.raises(Unpredictable, match="an event time in the input of a join"):
+        check_event_times(plan)
 
 
 def test_a_plan_still_reads_its_streams() -> None:
