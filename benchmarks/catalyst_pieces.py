@@ -49,10 +49,6 @@ PIECES = (
     Piece(
         "filters inferred by joins", (f"{_CATALYST}.optimizer.inferred",), _as_iterable, lambda _, found: bool(found)
     ),
-    Piece("comparisons with rand()", (f"{_CATALYST}.optimizer.decided",), _same),
-    Piece("unused changing values", (f"{_CATALYST}.optimizer.without_unused_changing_values",), _same),
-    Piece("redundant aggregations", (f"{_CATALYST}.spark_plan.without_redundant_aggregations",), _same),
-    Piece("unused event times", (f"{_CATALYST}.spark_plan.without_unused_event_times",), _same),
     Piece("empty sides of joins", (f"{_CATALYST}.spark_plan.with_empty_sides",), _same),
     Piece(
         "constants of the present plan",
@@ -68,8 +64,6 @@ PIECES = (
         lambda *_, **__: False,
         lambda _, found: bool(found),
     ),
-    Piece("copies of a view", ("conformance.model.sql.copied",), _same, lambda *_: True),
-    Piece("limits of complete results", ("conformance.model.query.with_limits_of_results",), _same),
 )
 
 

@@ -13,14 +13,12 @@ from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
-from conformance.model.limits import first_rows, ordered
 from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     EmptySide,
     Filter,
-    Head,
     Join,
     Limit,
     LocalRelation,
@@ -164,13 +162,15 @@ class _BatchRun:
                 return [_filtered(part, node.condition) for part in self._partitions(node.child)]
             case EmptySide():
                 return self._partitions(node.child)
+            case Sort():
+                rows = self.rows(node.child)
+                for row in rows:
+                    for key in node.keys:
+                        evaluate(key.expression, row)  # it may fail; the order of the rows is never compared
+                return [iter(rows)]
             case Watermark():
                 times = self._times[id(node)] = []
                 return [_recorded(part, node.column.id, times) for part in self._partitions(node.child)]
-            case Sort():
-                return [iter(ordered(self.rows(node.child), node.keys))]
-            case Head():
-                return [iter(first_rows(self.rows(node.child), node))]
             case Project():
                 return [project(part, node.named, self._rules) for part in self._partitions(node.child)]
             case Union():

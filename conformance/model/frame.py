@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -33,6 +33,7 @@ from conformance.model.plan import (
     Union,
     Watermark,
     is_streaming,
+    walk,
     watermarks,
 )
 from conformance.model.plan import Join as JoinNode
@@ -125,9 +126,8 @@ class Frame:
         )
 
     def join(self, other: Frame, on: str | exp.Expr, how: JoinType) -> Frame:
+        self._check_apart(other)
         scope = (*self.plan.columns, *other.plan.columns)
-        if len({one.id for one in scope}) < len(scope):
-            raise Unpredictable("a join of a frame with itself")
         tree = syntax(on) if isinstance(on, str) else on
         condition = read(tree, scope, self.rules).expression
         if condition.is_random:
@@ -137,6 +137,14 @@ class Frame:
                 raise Unpredictable("BETWEEN of a computed value in the condition of an outer join")
             return self._join_on_computed(other, tree, computed)
         return self.of(JoinNode(self.plan, other.plan, how, condition))
+
+    def _check_apart(self, other: Frame) -> None:
+        """
+        Raises:
+            Unpredictable: both frames read the same relation; Spark makes it two (`DeduplicateRelations`).
+        """
+        if {id(leaf) for leaf in _leaves(self.plan)} & {id(leaf) for leaf in _leaves(other.plan)}:
+            raise Unpredictable("a view that is named twice")
 
     def _operands_of_between(self, tree: exp.Expr, scope: Sequence[Attribute]) -> dict[exp.Expr, NamedExpression]:
         """The values that the optimiser computes before a join, since BETWEEN uses them twice (`RewriteWithExpression`)."""
@@ -170,6 +178,7 @@ class Frame:
     def union(self, other: Frame) -> Frame:
         if len(self.plan.columns) != len(other.plan.columns):
             raise Unpredictable("a union of frames of different widths")
+        self._check_apart(other)
         columns = tuple(replace(one, id=self.ids.next()) for one in self.plan.columns)
         return self.of(Union((self.plan, other.plan), columns))
 
@@ -321,6 +330,10 @@ class Frame:
 
     def _column(self, expression: Expression) -> Attribute | None:
         return next((one for one in self.plan.columns if one.id == expression.value), None)
+
+
+def _leaves(plan: Plan) -> Iterator[Plan]:
+    return (node for node in walk(plan) if not node.children)
 
 
 def _may_be_event_time(column: Attribute) -> bool:

@@ -165,14 +165,6 @@ class Limit(_WithColumnsOfChild):
     rows: int
 
 
-@dataclass(frozen=True, eq=False)
-class Head(_WithColumnsOfChild):
-    """A limit of a complete result: the first rows of each micro-batch. It keeps no state."""
-
-    child: Plan
-    rows: int
-
-
 @dataclass(frozen=True)
 class SortKey:
     """An expression to sort by."""
@@ -184,7 +176,7 @@ class SortKey:
 
 @dataclass(frozen=True, eq=False)
 class Sort(_WithColumnsOfChild):
-    """``orderBy`` and SQL ORDER BY: matters below a limit, and where Spark refuses it, since rows are compared in any order."""
+    """``orderBy`` and SQL ORDER BY: matters where Spark refuses it, or a key fails, since rows are compared in any order."""
 
     child: Plan
     keys: tuple[SortKey, ...]
@@ -271,7 +263,6 @@ Plan: TypeAlias = (
     | Aggregate
     | Deduplicate
     | Limit
-    | Head
     | Sort
     | Join
     | EmptySide

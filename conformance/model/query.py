@@ -17,13 +17,14 @@ from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
-from conformance.model.limits import with_limits_of_results
 from conformance.model.named_sources import check_names, check_restart, keeps_names, sources
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     Join,
+    Limit,
     Plan,
+    Sort,
     StatefulProcessor,
     StateFunction,
     Union,
@@ -78,11 +79,12 @@ class Query:
         check_start(plan, settings.mode, rules, check_correctness=settings.is_on(CHECK_CORRECTNESS))
         check_real_time(plan, settings, rules)
         _check_semi_joins(plan, settings)
+        _check_order(plan, settings)
         _check_encoding(plan, settings, rules)
         self.written = plan
         self._settings = settings
         self._rules = _with_one_watermark(rules) if _is_single(settings, rules) else rules
-        self._run = SparkPlan(with_limits_of_results(plan, settings.mode), self._rules)
+        self._run = SparkPlan(plan, self._rules)
         self.plan = self._run.plan
         requested = policy_named(settings.conf.get(POLICY, "min"), rules)
         self._policy: Policy = checkpoint.policy if checkpoint.policy and rules.policy_is_pinned else requested
@@ -323,6 +325,19 @@ def _check_semi_joins(plan: Plan, settings: QuerySettings) -> None:
     pushed = {type(beneath(node.left)) for node in walk(plan) if isinstance(node, Join) and node.how == "leftSemi"}
     if Union in pushed or (Aggregate in pushed and settings.conf.get(BROADCAST) != "-1"):
         raise Unpredictable("a left semi join that moves below a union or an aggregation")
+
+
+def _check_order(plan: Plan, settings: QuerySettings) -> None:
+    """A limit keeps state only where rows are appended (`StreamingGlobalLimitStrategy`); of a complete result it takes the first rows.
+
+    Raises:
+        Unpredictable: which rows come depends on their order in a micro-batch.
+    """
+    limits = [node for node in walk(plan) if isinstance(node, Limit)]
+    if settings.mode == "complete" and any(isinstance(below, Aggregate) for node in limits for below in node.below):
+        raise Unpredictable("a limit of a complete result")
+    if any(isinstance(node, Sort) and node is not beneath(plan) for node in walk(plan)):
+        raise Unpredictable("a sort below other operators")
 
 
 def _together(batches: Sequence[BatchData]) -> BatchData:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from conformance.model.columns import BIGINT, Attribute
-from conformance.model.copies import copied
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import NamedExpression, evaluate
 from conformance.model.expressions import column as column_expression
@@ -151,8 +150,7 @@ def _unqualified(tree: exp.Expr, views: Mapping[str, Frame]) -> tuple[Frame, boo
     name = tree.name.lower()
     if name not in views:
         raise Unpredictable(f"the table {tree.name}")
-    view = views[name]
-    return view.of(copied(view.plan, view.ids)), False
+    return views[name], False
 
 
 def _has_windows_over_windows(frame: Frame) -> bool:

@@ -83,11 +83,6 @@ WRONG_MODELS: tuple[WrongModel, ...] = (
         filters_go_below_the_watermark=False,
     ),
     misreading(
-        "a comparison that every random number meets is evaluated",
-        "event-time-column/filter-above-a-comparison-with-rand",
-        comparisons_with_rand_are_decided=False,
-    ),
-    misreading(
         "a filter on a key stays above first and last",
         "event-time-column/filter-on-a-key-above-an-aggregation-by-order.first",
         aggregates_by_order_are_deterministic=False,

@@ -13,13 +13,19 @@ SECOND = 1_000_000
 VERSIONS = ("3.0.3", "3.5.9", "4.3.0")
 
 
-def events(version="4.3.0"):
+def events(version="4.3.0", ids=None):
     rules = rules_of(SparkVersion.parse(version))
-    return Frame.read("events", parse_schema("t TIMESTAMP, n INT, s STRING"), rules, Ids())
+    return Frame.read("events", parse_schema("t TIMESTAMP, n INT, s STRING"), rules, ids or Ids())
 
 
-def watermarked(version="4.3.0"):
-    return events(version).with_watermark("t", "10 seconds")
+def watermarked(version="4.3.0", ids=None):
+    return events(version, ids).with_watermark("t", "10 seconds")
+
+
+def two_views(version="4.3.0"):
+    """Two readings of the stream, as the views ``v`` and ``w``."""
+    ids = Ids()
+    return {"v": watermarked(version, ids), "w": watermarked(version, ids)}
 
 
 def played(frame, *batches, mode="append"):

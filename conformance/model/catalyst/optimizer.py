@@ -7,11 +7,18 @@ from functools import reduce
 
 from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalyst.constraints import inferred
-from conformance.model.catalyst.pruning import without_unused_changing_values
-from conformance.model.catalyst.random_comparisons import decided
+from conformance.model.catalyst.pruning import check_changing_values
 from conformance.model.columns import BOOLEAN
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, all_of, conjuncts, evaluate, must_not_be_null, substitute
+from conformance.model.expressions import (
+    ORDERINGS,
+    Expression,
+    all_of,
+    conjuncts,
+    evaluate,
+    must_not_be_null,
+    substitute,
+)
 from conformance.model.expressions import column as column_expression
 from conformance.model.join_bounds import PRESERVED
 from conformance.model.plan import (
@@ -29,6 +36,7 @@ from conformance.model.plan import (
     Union,
     Watermark,
     beneath,
+    expressions,
     stateful,
     streams,
     walk,
@@ -43,10 +51,24 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     Raises:
         Unpredictable: the model does not know where.
     """
-    found = _optimized(without_unused_changing_values(plan), rules)
+    if rules.comparisons_with_rand_are_decided and any(
+        _compares_rand(node) for expression in expressions(plan) for node in expression.walk()
+    ):
+        raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
+    check_changing_values(plan)
+    found = _optimized(plan, rules)
     if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
         raise Unpredictable("a filter that is always false, below others")
     return found
+
+
+def _compares_rand(node: Expression) -> bool:
+    """Whether it may be replaced by its value. Source: `OptimizeRand`, SPARK-39651."""
+    return (
+        node.name in ORDERINGS
+        and any(side.name == "rand" for side in node.args)
+        and any(side.is_constant for side in node.args)
+    )
 
 
 def _is_cut(plan: Plan) -> bool:
@@ -57,7 +79,6 @@ def _optimized(plan: Plan, rules: Rules) -> Plan:
     match plan:
         case Filter():
             child = _optimized(plan.child, rules)
-            plan = replace(plan, condition=decided(plan.condition, rules))
             if plan.condition.is_constant and rules.false_filters_cut_the_plan and stateful(child):
                 if evaluate(plan.condition, {}):
                     return child
@@ -101,7 +122,7 @@ def _place(condition: Expression, plan: Plan, rules: Rules) -> Plan:
         case Watermark() if rules.filters_go_below_the_watermark and plan.column.id not in condition.references:
             return replace(plan, child=_place(condition, plan.child, rules))
         case Project():
-            made = {one.column.id: decided(one.expression, rules) for one in plan.named}
+            made = {one.column.id: one.expression for one in plan.named}
             of = [made[id] for id in condition.references]
             deterministic = all(one.is_deterministic for one in made.values())
             if deterministic and all(one.kind not in ("window", "session") for one in of):

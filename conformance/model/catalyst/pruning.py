@@ -1,4 +1,4 @@
-"""Unused columns and redundant aggregations, which the optimiser removes from a plan.
+"""Unused columns, which the optimiser removes from a plan, and what goes with them.
 
 Source: `ColumnPruning`, `RemoveRedundantAggregates`.
 """
@@ -6,17 +6,15 @@ Source: `ColumnPruning`, `RemoveRedundantAggregates`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from conformance.model.errors import Unpredictable
-from conformance.model.expressions import Expression, NamedExpression
-from conformance.model.expressions import column as column_expression
+from conformance.model.expressions import Expression
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
     EmptySide,
     Filter,
-    Head,
     Join,
     Limit,
     LocalRelation,
@@ -29,7 +27,7 @@ from conformance.model.plan import (
     Union,
     Watermark,
     is_streaming,
-    with_children,
+    walk,
 )
 
 IGNORING_DUPLICATES = frozenset(
@@ -49,23 +47,18 @@ class RequiredColumns:
         return self.by_node[id(plan)]
 
 
-def without_redundant_aggregations(plan: Plan) -> Plan:
-    """The plan without aggregations of which only the keys are used by another (`RemoveRedundantAggregates`, SPARK-33122).
-
-    Raises:
-        Unpredictable: one of them has a session window.
+def check_aggregations(plan: Plan) -> None:
     """
-    return _without_redundant_aggregations(plan, required_columns(plan))
+    Raises:
+        Unpredictable: only the keys of an aggregation are used by another. Spark removes it (`RemoveRedundantAggregates`, SPARK-33122).
+    """
+    keep = required_columns(plan)
+    if any(isinstance(node, Aggregate) and _has_redundant_below(node, keep) for node in walk(plan)):
+        raise Unpredictable("an aggregation of which only the keys are used")
 
 
-def _without_redundant_aggregations(plan: Plan, keep: RequiredColumns) -> Plan:
-    if isinstance(plan, Aggregate) and (redundant := _redundant_below(plan, keep)) is not None:
-        return replace(plan, child=without_redundant_aggregations(_with_keys_alone(plan.child, redundant)))
-    return with_children(plan, lambda child: _without_redundant_aggregations(child, keep))
-
-
-def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | None:
-    """The aggregation below of which this one only uses the keys, ignoring duplicates; None if there is none."""
+def _has_redundant_below(upper: Aggregate, keep: RequiredColumns) -> bool:
+    """Whether it uses only the keys of an aggregation below, ignoring duplicates."""
     functions = [call for one in upper.outputs if one.column.id in keep.of(upper) for call in one.expression.aggregates]
     read = _read(key.expression for key in upper.keys) | _read(functions)
     below = upper.child
@@ -73,63 +66,33 @@ def _redundant_below(upper: Aggregate, keep: RequiredColumns) -> Aggregate | Non
         read = _read(one.expression for one in below.named if one.column.id in read)
         below = below.child
     if not isinstance(below, Aggregate) or not is_streaming(below) or not below.keys:
-        return None
-    if (
-        not read <= {key.column.id for key in below.keys}
-        or not {call.name for call in functions} <= IGNORING_DUPLICATES
-    ):
-        return None
-    if below.session is not None:
-        raise Unpredictable("a redundant aggregation with a session window")
-    return below
+        return False
+    only_keys = read <= {key.column.id for key in below.keys}
+    return only_keys and {call.name for call in functions} <= IGNORING_DUPLICATES
 
 
-def _with_keys_alone(plan: Plan, redundant: Aggregate) -> Plan:
-    """The nodes between two aggregations, over a projection of the keys of the lower one."""
-    if plan is redundant:
-        return Project(redundant.child, redundant.keys)
-    assert isinstance(plan, Project)
-    child = _with_keys_alone(plan.child, redundant)
-    there = {one.id for one in child.columns}
-    return Project(child, tuple(one for one in plan.named if one.expression.references <= there))
+def check_changing_values(plan: Plan) -> None:
+    """
+    Raises:
+        Unpredictable: a value that is another in each run is unused. Spark removes it, and filters go below it (`ColumnPruning`).
+    """
+    keep = required_columns(plan)
+    for node in walk(plan):
+        if isinstance(node, Project) and not all(
+            one.expression.is_deterministic or one.column.id in keep.of(node) for one in node.named
+        ):
+            raise Unpredictable("an unused column whose value is another in each run")
 
 
-def without_unused_changing_values(plan: Plan) -> Plan:
-    """The plan with NULL for each unused value that is another in each run, which would keep filters above it (`ColumnPruning`)."""
-    return _without_unused_changing_values(plan, required_columns(plan))
-
-
-def _without_unused_changing_values(plan: Plan, keep: RequiredColumns) -> Plan:
-    found = plan
-    if isinstance(plan, Project) and not all(one.expression.is_deterministic for one in plan.named):
-        used = keep.of(plan)
-        found = replace(plan, named=tuple(one if one.column.id in used else _null(one) for one in plan.named))
-    return with_children(found, lambda child: _without_unused_changing_values(child, keep))
-
-
-def _null(named: NamedExpression) -> NamedExpression:
-    if named.expression.is_deterministic:
-        return named
-    return replace(named, expression=Expression("literal", named.expression.type))
-
-
-def without_unused_event_times(plan: Plan) -> Plan:
-    """The plan with unused event times pruned from the inputs of joins, so that no state is evicted by them (`ColumnPruning`)."""
-    return _without_unused_event_times(plan, required_columns(plan))
-
-
-def _without_unused_event_times(plan: Plan, keep: RequiredColumns) -> Plan:
-    below = _narrowed if isinstance(plan, Join) else _without_unused_event_times
-    return with_children(plan, lambda child: below(child, keep))
-
-
-def _narrowed(side: Plan, keep: RequiredColumns) -> Plan:
-    below = _without_unused_event_times(side, keep)
-    if all(one.id in keep.of(side) for one in side.columns if one.is_event_time):
-        return below
-    return Project(
-        below, tuple(NamedExpression(column_expression(one), one) for one in side.columns if one.id in keep.of(side))
-    )
+def check_event_times(plan: Plan) -> None:
+    """
+    Raises:
+        Unpredictable: an event time in the input of a join is unused. Spark removes it, and no state is evicted by it (`ColumnPruning`).
+    """
+    keep = required_columns(plan)
+    sides = [side for node in walk(plan) if isinstance(node, Join) for side in node.children]
+    if any(one.is_event_time and one.id not in keep.of(side) for side in sides for one in side.columns):
+        raise Unpredictable("an event time in the input of a join that nothing needs")
 
 
 def required_columns(plan: Plan) -> RequiredColumns:
@@ -160,7 +123,7 @@ def _need(plan: Plan, columns: frozenset[int], found: dict[int, frozenset[int]])
             _need(plan.child, _read(key.expression for key in plan.keys) | of_outputs, found)
         case Deduplicate():
             _need(plan.child, columns | {key.id for key in plan.keys}, found)
-        case Limit() | Head() | EmptySide():
+        case Limit() | EmptySide():
             _need(plan.child, columns, found)
         case Sort():
             _need(plan.child, columns | _read(key.expression for key in plan.keys), found)

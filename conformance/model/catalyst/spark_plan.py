@@ -12,9 +12,9 @@ from functools import cached_property
 from conformance.model.catalyst.optimizer import constant_of, is_empty, optimized, with_empty_sides
 from conformance.model.catalyst.pruning import (
     RequiredColumns,
+    check_aggregations,
+    check_event_times,
     required_columns,
-    without_redundant_aggregations,
-    without_unused_event_times,
 )
 from conformance.model.catalyst.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
 from conformance.model.plan import Deduplicate, EmptySide, Plan, stateful, walk
@@ -39,7 +39,10 @@ class SparkPlan:
     @cached_property
     def plan(self) -> Plan:
         """The plan that runs."""
-        return without_unused_event_times(without_redundant_aggregations(optimized(self.written, self.rules)))
+        plan = optimized(self.written, self.rules)
+        check_aggregations(plan)
+        check_event_times(plan)
+        return plan
 
     @cached_property
     def needed(self) -> RequiredColumns:

@@ -37,5 +37,5 @@ def test_it_differs_only_in_the_rules_it_names(wrong) -> None:
 
 def test_every_rule_is_misread_by_one() -> None:
     misread = {rule for wrong in WRONG_MODELS for rule in wrong.rules}
-    # If this one is true, the model does not predict the result.
-    assert set(catalogue()) - misread == {"silent_distinct_vanishes"}
+    # If one of these is true, the model does not predict the result.
+    assert set(catalogue()) - misread == {"comparisons_with_rand_are_decided", "silent_distinct_vanishes"}

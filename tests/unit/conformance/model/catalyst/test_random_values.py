@@ -6,7 +6,7 @@ from conformance.model import sql
 from conformance.model.catalyst.optimizer import optimized
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.plan import Filter, Watermark, walk
-from tests.support.model_frames import SECOND, VERSIONS, played, watermarked
+from tests.support.model_frames import SECOND, VERSIONS, played, two_views, watermarked
 
 ABOVE, BELOW = 890, 90
 """The watermark if a filter that removes the row of 900 seconds runs above it, or below."""
@@ -49,33 +49,38 @@ def test_filters_pass_beside_what_changes_and_not_below_it(version, conditions, 
         "-1 < rand()",
         "rand() < 1.5 AND rand(42) >= 0",
         "rand() >= 0 OR n < 0",
+        "n < 2 OR rand() < 0",
     ],
 )
-def test_what_every_random_number_meets_is_true_before_the_query_runs_since_3_4(condition):
+def test_a_comparison_of_rand_with_a_number_is_not_predicted_since_3_4(condition):
+    """Since SPARK-39651 Spark decides some of them before it places filters."""
     assert watermark_with(condition, "n < 2", version="3.3.4") == ABOVE
-    assert watermark_with(condition, "n < 2", version="3.4.0") == BELOW
-
-
-def test_what_no_random_number_meets_leaves_the_rest_of_a_filter():
-    assert watermark_with("n < 2 OR rand() < 0", version="3.3.4") == ABOVE
-    assert watermark_with("n < 2 OR rand() < 0", version="3.4.0") == BELOW
+    with pytest.raises(Unpredictable, match=r"a comparison of rand\(\) with a number"):
+        watermark_with(condition, "n < 2", version="3.4.0")
 
 
 @pytest.mark.parametrize("column", ["rand()", "current_timestamp()", "uuid()"])
-@pytest.mark.parametrize(("used", "watermark"), [(["t", "n", "r IS NOT NULL AS is"], ABOVE), (["t", "n"], BELOW)])
-def test_a_filter_stays_above_a_column_that_changes_unless_nobody_uses_it(column, used, watermark):
-    """`ColumnPruning` takes the column away first."""
-    plan = optimized(watermarked().with_column("r", column).where("n < 2").select(*used).plan, watermarked().rules)
+def test_a_filter_stays_above_a_column_that_changes(column):
+    frame = watermarked().with_column("r", column).where("n < 2")
+    plan = optimized(frame.select("t", "n", "r IS NOT NULL AS is").plan, frame.rules)
     lowest = [type(node).__name__ for node in walk(plan) if isinstance(node, Filter | Watermark)]
-    assert lowest == (["Filter", "Watermark"] if watermark == ABOVE else ["Watermark", "Filter"])
+    assert lowest == ["Filter", "Watermark"]
+
+
+@pytest.mark.parametrize("column", ["rand()", "current_timestamp()", "uuid()"])
+def test_an_unused_column_that_changes_is_not_predicted(column):
+    """`ColumnPruning` takes the column away before filters are placed."""
+    frame = watermarked().with_column("r", column).where("n < 2").select("t", "n")
+    with pytest.raises(Unpredictable, match="an unused column whose value is another in each run"):
+        played(frame, [(100, 1, "a")])
 
 
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ("rand() < 0.5", "rand that depends on chance"),
-        ("rand(42) > 0.1", "rand that depends on chance"),
-        ("n < 2 OR rand() < 0.5", "rand that depends on chance"),
+        ("rand() + n < 5.5", "rand that depends on chance"),
+        ("rand(42) + n > 5.1", "rand that depends on chance"),
+        ("n < 2 OR rand() + n < 5.5", "rand that depends on chance"),
         ("rand() % 0.5 < 1", "a comparison with rand that may differ"),
         ("rand() < rand()", "a comparison with rand and rand that may differ"),
         ("randn() < 9", "a comparison with randn that may differ"),
@@ -90,8 +95,9 @@ def test_a_sample_of_rows_is_not_predicted(condition, reason):
 
 
 def test_rows_that_no_random_number_can_change_are_predicted():
-    assert played(watermarked().where("n < 2 AND rand() < 0.5"), [(100, 5, "a")]) == ([[]], 0)
-    assert played(watermarked().where("n < 2 OR rand() < 0.5"), [(100, 1, "a")]) == ([[(100 * SECOND, 1, "a")]], 90)
+    assert played(watermarked().where("n < 2 AND rand() + n < 5.5"), [(100, 5, "a")]) == ([[]], 0)
+    condition = "n < 2 OR rand() + n < 1.5"
+    assert played(watermarked().where(condition), [(100, 1, "a")]) == ([[(100 * SECOND, 1, "a")]], 90)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_what_may_not_be_random_and_what_only_a_batch_computes_is_refused(how, v
     view = watermarked(version)
     joined = "SELECT v.n FROM v JOIN w ON v.t = w.t AND rand() < 0.5"
     queries = {
-        "join": lambda: sql.run(joined, {"v": view, "w": view}),
+        "join": lambda: sql.run(joined, two_views(version)),
         "aggregate": lambda: view.group_by(["s"], ["count(rand()) AS c"]),
         "distinct": lambda: played(view.group_by(["s"], ["count(DISTINCT n) AS c"]), mode="update"),
         "id": lambda: played(view.select("monotonically_increasing_id() AS id")),
