@@ -51,15 +51,18 @@ def optimized(plan: Plan, rules: Rules) -> Plan:
     Raises:
         Unpredictable: the model does not know where.
     """
-    if rules.comparisons_with_rand_are_decided and any(
-        _compares_rand(node) for expression in expressions(plan) for node in expression.walk()
-    ):
-        raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
+    _check_random_comparisons(plan, rules)
     check_changing_values(plan)
     found = _optimized(plan, rules)
     if any(_is_cut(node) for node in walk(found)) and not _is_cut(beneath(found)):
         raise Unpredictable("a filter that is always false, below others")
     return found
+
+
+def _check_random_comparisons(plan: Plan, rules: Rules) -> None:
+    parts = (node for expression in expressions(plan) for node in expression.walk())
+    if rules.comparisons_with_rand_are_decided and any(map(_compares_rand, parts)):
+        raise Unpredictable("a comparison of rand() with a number, which Spark may decide before it places filters")
 
 
 def _compares_rand(node: Expression) -> bool:
