@@ -97,12 +97,18 @@ class BatchAccount:
     @cached_property
     def kept(self) -> frozenset[Span] | None:
         """The windows in state after the micro-batch; None if they are not known."""
-        return None if self.model is None else _windows(one for on in self.model.operators for one in on.state)
+        return (
+            None if self.model is None else _windows(row for operator in self.model.operators for row in operator.state)
+        )
 
     @cached_property
     def evicted(self) -> frozenset[Span] | None:
         """The windows whose state it removed because the watermark passed them; None if they are not known."""
-        return None if self.model is None else _windows(one for on in self.model.operators for one in on.evicted)
+        return (
+            None
+            if self.model is None
+            else _windows(row for operator in self.model.operators for row in operator.evicted)
+        )
 
 
 @dataclass(frozen=True)
@@ -248,7 +254,12 @@ class _Reading:
     def _late(self, rows: Sequence[RowAccount], dropped: int, late_ms: int | None) -> list[RowAccount] | None:
         """The rows that make up the count of a query's only stateful operator; None if that does not follow."""
         query = self._query
-        if late_ms is None or query.unread or len(query.stateful) != 1 or any(one.filtered for one in query.windows):
+        if (
+            late_ms is None
+            or query.unread
+            or len(query.stateful) != 1
+            or any(window.filtered for window in query.windows)
+        ):
             return None
         compared = {row: self._compared(row) for row in rows if row.time_us is not None}
         if None in compared.values():
@@ -292,7 +303,7 @@ def _dropped(model: BatchProgress) -> dict[tuple[str, int], str]:
     dropped: dict[tuple[str, int], str] = {}
     counted = set()
     for operator in model.operators:
-        late = Counter(origin for one in operator.late for origin in one.origins)
+        late = Counter(origin for row in operator.late for origin in row.origins)
         for origin, read in Counter(operator.read).items():
             if late[origin] == read:
                 dropped[origin] = operator.title
@@ -301,11 +312,11 @@ def _dropped(model: BatchProgress) -> dict[tuple[str, int], str]:
     return {origin: title for origin, title in dropped.items() if origin not in counted}
 
 
-def _windows(ones: Iterator[ComparedRow]) -> frozenset[Span]:
+def _windows(rows: Iterator[ComparedRow]) -> frozenset[Span]:
     return frozenset(
         Span(*value)
-        for one in ones
-        for _, type_, value in one.what
+        for row in rows
+        for _, type_, value in row.what
         if is_window(type_) and value is not None and all(isinstance(part, int) for part in value)
     )
 

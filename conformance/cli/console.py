@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 """Where the terminal does not tell its own."""
 _TABLE_WIDTH = 160
-"""Of a table if there is no terminal."""
+"""The width of a table, in characters, if the output is no terminal."""
 
 
 class SafeConsole(Console):

@@ -43,7 +43,7 @@ class CheckpointVerdict:
     error: ErrorSeen | None = None
     """The error that ended the query."""
     difference: str = ""
-    """Where it differs first from the query it is compared with; of a query that resumed, a difference that is no fault."""
+    """Where its rows differ first from those of the query it is compared with; if it resumed, the difference is allowed."""
     batch: int | None = None
     """The micro-batch that differs or, before an error, the last one that ran; None if none did."""
     reason: str = ""

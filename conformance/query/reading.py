@@ -54,9 +54,9 @@ class Window:
     time: str
     """The expression of the time, in Spark SQL; empty from a plan."""
     length_us: int | None
-    """The length in µs, of a session its gap; None if it is no constant interval."""
+    """The length of the window, or the gap of a session, in µs; None if the query does not give a constant interval."""
     slide_us: int | None
-    """The distance between the starts in µs; None for a session, and if it is no constant interval."""
+    """The distance between two starts, in µs; None for a session, and if the query does not give a constant interval."""
     start_us: int
     """The offset of the starts from 1970-01-01, in µs."""
     columns: tuple[StreamColumn, ...]

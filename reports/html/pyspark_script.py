@@ -24,11 +24,9 @@ from conformance.core.values import to_json_value
 from conformance.query.syntax import NotReadable, expression, window_call
 
 INDENT = "    "
-_TRIGGERS = {
-    "once": ".trigger(once=True)",
-    "availableNow": ".trigger(availableNow=True)",
-    "realTime": '.trigger(realTime="5 minutes")',
-}
+_TRIGGERS = {"once": "once=True", "availableNow": "availableNow=True", "realTime": 'realTime="5 minutes"'}
+"""The argument of ``trigger``; the default trigger has none."""
+assert {"default", *_TRIGGERS} == set(get_args(Trigger))
 LONGEST_LINE = 64
 """Characters that a page shows without scrolling."""
 
@@ -52,7 +50,7 @@ def pyspark(case: Case) -> str:
     writer = _Writer()
     frame = writer.chain(case.query)
     lines += [*writer.statements, *assigned("query", frame)]
-    trigger = _TRIGGERS.get(case.trigger, "")
+    trigger = f".trigger({_TRIGGERS[case.trigger]})" if case.trigger in _TRIGGERS else ""
     sink = ""
     if case.sink is not None:
         module, _, function = case.sink.partition(":")
@@ -202,9 +200,6 @@ def name_of(stream: str) -> str:
     return stream if stream.isidentifier() else "stream_" + "".join(c if c.isalnum() else "_" for c in stream)
 
 
-_TRIGGERS_OF_RUNS = {"once": "once=True", "availableNow": "availableNow=True"}
-assert {"default", "realTime", *_TRIGGERS_OF_RUNS} == set(get_args(Trigger))
-
 _HEAD = '''\
 import json
 import os
@@ -316,7 +311,7 @@ class _Script:
         yield f"# {case.id} of watermark-conformance"
         several = len(case.streams) > 1 and self._runs_on
         yield from (_HEAD + (_BETWEEN_TRIGGERS if several else _AT_ONCE)).splitlines()
-        trigger = _TRIGGERS_OF_RUNS.get(case.trigger, 'processingTime="1 second"' if several else "")
+        trigger = _TRIGGERS.get(case.trigger, 'processingTime="1 second"' if several else "")
         called = f"\n        .trigger({trigger})" if trigger else ""
         yield from _SINK.replace("TRIGGER", called).splitlines()
         yield ""
