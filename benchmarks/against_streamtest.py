@@ -26,9 +26,7 @@ from harness.environments.environment import Environment
 from harness.environments.jars import Coordinate, fetch_with_dependencies
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.targets.target import Target
-from harness.targets.targets import Targets
-from harness.targets.tuning import tuning
+from harness.targets.targets import Target, Targets, tuning
 
 ROOT = Path(__file__).parents[1]
 CASES = [ROOT / "cases" / family for family in ("late-drops", "window-eviction", "deduplication")]

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.environments.bytecode import compile_imported
-from harness.environments.manifest import interpreter
+from harness.environments.class_archive import compile_imported
+from harness.environments.environment import interpreter
 from harness.environments.provision import prepare
 from harness.targets.targets import Targets
 

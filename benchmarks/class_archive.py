@@ -21,9 +21,7 @@ from harness.environments.class_archive import ClassArchive
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.target import Target
-from harness.targets.targets import Targets
-from harness.targets.tuning import tuning
+from harness.targets.targets import Target, Targets, tuning
 
 CASE = Path(__file__).parents[1] / "cases" / "window-eviction" / "window-stays-while-its-end-is-ahead.yaml"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -17,10 +17,9 @@ from micro_batches import covered, intervals
 from watching import Watching
 
 from conformance.core.case import Case
-from conformance.fuzzing.campaign import Campaign
+from conformance.fuzzing.campaign import Campaign, EngineOracle
 from conformance.fuzzing.comparison import ByTheModel
-from conformance.fuzzing.fuzz_run import EngineOracle
-from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.coverage import Drawing
 from conformance.fuzzing.oracle import OracleAnswer
 from conformance.runner.resources import Concurrency, choose_targets, open_runtime
 from harness.runtimes.options import RuntimeOptions

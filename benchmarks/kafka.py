@@ -19,8 +19,7 @@ from conformance.suite.selection import SMOKE, only_tagged
 from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.alignment import check_alignment
 from harness.engine.engine import Engine, EngineNeeds
-from harness.engine.request import request_for
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import kills_its_engine, request_for
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
 from harness.targets.targets import Targets

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.mutation_score import detects
+from conformance.oracle.cross_check import detects
 from conformance.suite import discovery
 
 

@@ -20,13 +20,10 @@ import psutil
 from conformance.core.case import Case
 from conformance.suite import discovery
 from harness.engine.engine import Engine
-from harness.engine.request import request_for
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import kills_its_engine, request_for
 from harness.progress import ignore_progress
 from harness.runtimes.local import LocalRuntime
-from harness.targets.target import Target
-from harness.targets.targets import Targets
-from harness.targets.tuning import tuning
+from harness.targets.targets import Target, Targets, tuning
 
 SUITE = Path(__file__).parents[1] / "cases"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"

@@ -12,11 +12,11 @@ from conformance.own_job.case_run import with_folders
 from conformance.runner.execution import Engines
 from conformance.runner.project import OwnJob, Project, own_job
 from conformance.runner.resources import STEP_TIMEOUT_S, choose_targets
-from harness.environments import readiness
+from harness.environments import provision
 from harness.runtimes.cluster import settings_of
 from harness.runtimes.options import NAMES, RuntimeOptions, variables_named
 from harness.scheduling.cell_run import Limits
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 
 def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
@@ -28,7 +28,7 @@ def chosen_targets(config: pytest.Config) -> tuple[Target, ...]:
     try:
         targets = choose_targets(config.getoption("--spark") or ["newest"]).targets
         if config.getoption("--spark-runtime") == "local":
-            readiness.check_those_by_name(targets)
+            provision.check_those_by_name(targets)
         return targets
     except (ValueError, RuntimeError) as error:
         raise pytest.UsageError(str(error)) from error

@@ -26,7 +26,7 @@ from conformance.own_job.case_run import run_on
 from conformance.policies.case import TARGET, PolicyCase, check
 from conformance.pytest_engines import SharedEngines, chosen_targets
 from conformance.suite import discovery
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 _CELL = re.compile(
     r"\.ya?ml::[a-z0-9.-]*\[(?P<of_case>[^\]]+)\]|\.py::.*\[(?:.*-)?(?P<of_test>spark-\d+\.\d+\.\d+)(?:-.*)?\]$"

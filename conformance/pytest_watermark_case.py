@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from conformance.core.case import Case
-from conformance.own_job.case_run import CaseResult, run_on
-from conformance.own_job.recorded_case import NotRecorded, RecordedCase
+from conformance.own_job.case_run import CaseResult, NotRecorded, RecordedCase, run_on
 from conformance.own_job.watermark_case import Job, NotACase, WatermarkCase, watermark_case
 from conformance.pytest_engines import SharedEngines, chosen_targets
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 FOLDER = "watermark_cases"
 """Beside the test: its recorded cases."""

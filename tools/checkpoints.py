@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from harness.environments import provision
-from harness.targets.target import Target
-from harness.targets.targets import Targets
+from harness.targets.targets import Target, Targets
 
 QUERIES = Path(__file__).with_name("checkpoint_queries.py")
 DATA = Path(__file__).parents[1] / "tests" / "unit" / "conformance" / "checkpoints" / "data"

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from conformance.core.versions import releases
-from harness.environments import hashes, package_index, uv_program
+from harness.environments import installer, uv_program
 
-FILE = Path(hashes.__file__).with_name(hashes.FILE)
+FILE = Path(installer.__file__).with_name(installer.FILE)
 HEADER = """\
 # What uv and pip compare with the files that an index sends. Written by: python -m tools.package_hashes
 """
@@ -29,7 +29,7 @@ _SETTINGS = '[[dependency-metadata]]\nname = "pyspark"\nrequires-dist = []\n'
 
 
 def main(arguments: Sequence[str]) -> None:
-    uv = f"uv=={arguments[0]}" if arguments else hashes.uv()
+    uv = f"uv=={arguments[0]}" if arguments else installer.uv()
     FILE.write_text(HEADER + "\n".join(lines(ask([*(f"pyspark=={release}" for release in releases()), uv]))) + "\n")
 
 
@@ -47,7 +47,7 @@ def ask(requirements: Sequence[str], environ: Mapping[str, str] = os.environ) ->
         Path(folder, "wanted.in").write_text(text, encoding="utf-8")
         command = [str(uv_program.find()), "pip", "compile", "--quiet", "--universal", "--no-deps", "--generate-hashes"]
         command += ["--no-header", "--no-annotate", "--config-file", str(settings), "wanted.in"]
-        environ = {**environ, **package_index.for_uv(environ)}
+        environ = {**environ, **installer.for_uv(environ)}
         return subprocess.run(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 

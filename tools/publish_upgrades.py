@@ -17,7 +17,7 @@ from pathlib import Path
 
 from conformance.core.case import Case, Interface, Upgrade
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import (
+from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
     UpgradeStatus,
     VersionPair,

@@ -19,7 +19,7 @@ from conformance.core.spark_types import DataType, Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.versions import SparkVersion
 from conformance.judging.finding import cell
-from conformance.judging.rows import INSTANTS, OutputSchema
+from conformance.judging.step_comparison import INSTANTS, OutputSchema
 from conformance.model.catalogue import catalogue
 from conformance.model.progress import BatchProgress, ComparedRow
 from conformance.oracle.prediction import Prediction

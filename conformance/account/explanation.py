@@ -18,7 +18,7 @@ from conformance.core.values import show
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.judging.finding import cell
-from conformance.judging.rows import OutputSchema, as_written
+from conformance.judging.step_comparison import OutputSchema, as_written
 from conformance.model.catalogue import catalogue
 from conformance.model.columns import Value
 from conformance.model.progress import BatchProgress, ComparedRow, OperatorProgress

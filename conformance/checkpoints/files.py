@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 from conformance.core.errors import WrongUsage
-from conformance.core.redaction import redact
+from conformance.core.wording import redact
 
 MOST_BYTES = 64 * 1024 * 1024
 """No log entry, schema or metadata file is larger; state files are not read."""

@@ -16,15 +16,13 @@ from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines
 from conformance.core.wording import counted
-from conformance.own_job.job_case import Job, write_job
-from conformance.own_job.job_run import Outcome, cells_of_job, run_job
-from conformance.own_job.known import known
+from conformance.own_job.job_run import Job, Outcome, cells_of_job, run_job, write_job
 from conformance.own_job.statements import record, statements, summary
-from conformance.own_job.verdict import JobVerdict, judge_job
+from conformance.own_job.verdict import JobVerdict, judge_job, known
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
-from reports.html.standalone_page import write_verdict
+from reports.html.dossier import write_verdict
 from reports.results.status import Statement, final_style
 
 EXAMPLES = """

@@ -18,7 +18,7 @@ from conformance.cli.engine_options import Needs
 from conformance.cli.options import SELECT_VERSIONS, grouped, option
 from conformance.cli.progress import EngineLines
 from conformance.own_job import resumption
-from conformance.own_job.job_case import Job
+from conformance.own_job.job_run import Job
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 

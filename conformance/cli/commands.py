@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from conformance.cli.streams import flush, safe_streams
+from conformance.cli.console import flush, safe_streams
 from conformance.core.wording import printable
 
 MANY = 11

@@ -17,7 +17,7 @@ from conformance.core.case import Source
 from conformance.core.wording import counted
 from conformance.runner.crash import CrashPoint, CrashRequest, plan_crashes, run_crashes
 from conformance.runner.resources import STEP_TIMEOUT_S, Concurrency
-from harness.targets.target import Target
+from harness.targets.targets import Target
 from reports.results.checkpoint_status import CRASHES
 from reports.results.crash import CrashRecord
 from reports.terminal.crashes import show

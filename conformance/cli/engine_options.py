@@ -21,7 +21,7 @@ from harness.runtimes.kafka import parse_servers
 from harness.runtimes.options import Name as RuntimeName
 from harness.runtimes.options import RuntimeOptions, variables_named
 from harness.runtimes.storage import parse_storage
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 CONNECT, STORAGE = "CONFORMANCE_CONNECT", "CONFORMANCE_STORAGE"
 """Variables that stand for ``--connect`` and ``--storage``."""

@@ -16,8 +16,7 @@ from reports.analysis.change import changes
 from reports.analysis.gate import find_both
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.exports.badge import badge
-from reports.exports.ci_reports import ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.results.reading import Results
 

@@ -18,13 +18,13 @@ from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEE
 from conformance.cli.progress import introduced, said
 from conformance.core.observation import Identity
 from conformance.core.wording import counted
-from conformance.fuzzing.campaign import Tally
-from conformance.fuzzing.fuzz_run import (
+from conformance.fuzzing.campaign import (
     BIGGEST_SEED,
     OUTPUT,
     FuzzDisplay,
     FuzzOptions,
     FuzzOutcome,
+    Tally,
     plan_fuzzing,
     run_fuzzing,
 )
@@ -33,7 +33,7 @@ from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
 from conformance.strategies.families import FAMILIES
 from harness.engine.engine import EngineLocation
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 EXAMPLES = """
 Examples:

@@ -15,8 +15,7 @@ from conformance.cli.engine_options import OWN_CODE, Needs
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.own_job.job_case import MODES
-from conformance.own_job.job_run import JobOptions
+from conformance.own_job.job_run import MODES, JobOptions
 from conformance.own_job.sample import Sample, read_sample, silent
 from reports.results.status import Statement
 

@@ -20,9 +20,8 @@ from conformance.core.observation import Identity
 from conformance.core.wording import printable
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
-from harness.scheduling.cell_run import CellTask
-from harness.scheduling.engine_slot import EngineListener
-from harness.targets.target import Target
+from harness.scheduling.cell_run import CellTask, EngineListener
+from harness.targets.targets import Target
 from reports.results.status import GLYPHS
 
 _LOUD = {"violates", "flaky", "broken", "not-run"}

@@ -18,16 +18,15 @@ from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, output_console, print_json
 from conformance.cli.options import option
 from conformance.core.versions import released_on
-from harness.environments import provision, readiness, removal
+from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
 from harness.environments.environment import Environment
+from harness.environments.provision import Readiness
 from harness.environments.pythons import specifier
-from harness.environments.readiness import Readiness
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
 from harness.targets.installed import NoPyspark, UnusablePyspark
-from harness.targets.target import Target
-from harness.targets.targets import Targets, UnknownTarget
+from harness.targets.targets import Target, Targets, UnknownTarget
 
 EXAMPLES = """
 Examples:
@@ -105,7 +104,7 @@ def targets(
     """
     if context.invoked_subcommand is not None:
         return
-    found = [readiness.check(target) for target in _all()]
+    found = [provision.check(target) for target in _all()]
     if as_json:
         print_json([_record(one) for one in found])
     else:
@@ -188,19 +187,19 @@ def clean(
 
 
 def _remove_leftovers(console: Console, everything: bool) -> None:
-    from harness.runtimes.containers import leftovers
+    from harness.runtimes.containers import daemon
     from harness.runtimes.containers.daemon import connect
 
     client = connect()
     removed, kept = 0, 0
-    for leftover in leftovers.find(client):
+    for leftover in daemon.find(client):
         if not everything and leftover.owner.is_alive() is not False:
             console.print(
                 f"○ kept: {leftover.kind} {leftover.name}, of process {leftover.owner.process} on {leftover.owner.host}"
             )
             kept += 1
             continue
-        leftovers.remove(client, leftover)
+        daemon.remove(client, leftover)
         console.print(f"✓ removed: {leftover.kind} {leftover.name}")
         removed += 1
     console.print(f"{removed} removed" + (f", {kept} kept; --all removes them too" if kept else ""))
@@ -208,10 +207,10 @@ def _remove_leftovers(console: Console, everything: bool) -> None:
 
 def _remove_environments(console: Console) -> None:
     freed = 0
-    for environment in removal.stored(cache_dir()):
+    for environment in cache_directory.stored(cache_dir()):
         archives = f", {_megabytes(environment.archives)} of it class archives" if environment.archives else ""
         what = f"environment {escape(environment.root.name)}"
-        if (why := removal.remove(environment)) is not None:
+        if (why := cache_directory.remove(environment)) is not None:
             console.print(f"○ kept: {what}: {why}", soft_wrap=True)
             continue
         console.print(f"✓ removed: {what}, {_megabytes(environment.size)}{archives}", soft_wrap=True)
@@ -236,7 +235,7 @@ def _megabytes(size: int) -> str:
 
 def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
     try:
-        choice = Targets.load().choose(specs, obstacle=readiness.obstacle)
+        choice = Targets.load().choose(specs, obstacle=provision.obstacle)
     except (UnknownTarget, HarnessError) as error:
         console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from None

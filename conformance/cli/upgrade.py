@@ -15,11 +15,11 @@ from conformance.cli.console import command_line, errors_console, output_console
 from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import Bar, Lines
-from conformance.judging.handoff_verdict import UpgradeVerdict
+from conformance.judging.checkpoint_verdict import UpgradeVerdict
 from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.runtimes.connect import Endpoint
 from harness.scheduling.cell_run import CellTask
-from harness.targets.upgrade_paths import Policy
+from harness.targets.targets import Policy
 from reports.results.checkpoint_status import EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results
 from reports.terminal.upgrades import show

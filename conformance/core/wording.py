@@ -1,9 +1,12 @@
-"""Wording of messages, and untrusted text made safe to print."""
+"""Wording of messages, and text made safe to print: of strangers, and with secrets of the user's options taken out."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from unicodedata import category
+from urllib.parse import unquote
 
 
 def counted(number: int, noun: str) -> str:
@@ -74,3 +77,85 @@ def _escape(char: str) -> str:
 def _json_escape(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
+HIDDEN = "…"
+"""What stands for a secret."""
+_SHORTEST = 6
+
+_SECRET_KEY = re.compile(r"secret|password|token|access[.]?key|account[.]?key|credential", re.IGNORECASE)
+"""Spark's ``spark.redaction.regex`` (ConfigBuilder in core/…/internal/config/package.scala), and the keys of Azure's storage."""
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*"
+_IN_AUTHORITY = re.compile(rf"(?P<scheme>\b{_SCHEME}://)(?P<user>[^\s/?#'\"@]*(?:@[^\s/?#'\"@]*)*)@")
+_KEY = re.compile(r"[A-Za-z0-9_.-]+")
+_PARAMETER = re.compile(r"(?P<key>[A-Za-z0-9_.-]{1,200})=(?P<value>[^\s;&'\"]+)")
+_CONNECT = re.compile(r"(sc://[^\s;]*);\S*")
+
+
+def is_secret(key: str, value: str = "") -> bool:
+    """Whether a Spark setting is a secret: its key or its value matches, as for Spark's own redaction.
+
+    Paths of jars are none: Spark's connector for Kafka has one with ``token`` in its name, and secrets are not known to a JVM when it
+    starts.
+    """
+    if key == "spark.jars" and "@" not in value:
+        return False
+    return _SECRET_KEY.search(key) is not None or _SECRET_KEY.search(value) is not None
+
+
+def redact(text: str) -> str:
+    """The text without the credentials in URLs (``s3a://user:secret@bucket``) and the values of secret keys (``token=…``)."""
+    text = _CONNECT.sub(rf"\1;{HIDDEN}", text)
+    if "://" in text and "@" in text:
+        text = _IN_AUTHORITY.sub(rf"\g<scheme>{HIDDEN}@", text)
+    if "=" in text:
+        text = _PARAMETER.sub(_parameter, text)
+    return text
+
+
+def redact_command(words: Iterable[str]) -> Iterator[str]:
+    """The words of a command line without secrets: a word is redacted as a whole if it assigns a secret key."""
+    for word in words:
+        option, assigns, setting = word.partition("=")
+        # Both `--conf KEY=VALUE` and `--conf=KEY=VALUE`; a value may have spaces.
+        key, again, value = setting.partition("=") if option.startswith("-") else (option, assigns, setting)
+        if again and _KEY.fullmatch(key) and is_secret(key, value):
+            yield f"{option}={key}={HIDDEN}" if option.startswith("-") else f"{key}={HIDDEN}"
+        else:
+            yield redact(word)
+
+
+def secrets_of(settings: Mapping[str, str], urls: Iterable[str] = ()) -> Iterator[str]:
+    """The values of secret keys among Spark's settings, and the credentials in URLs."""
+    yield from (value for key, value in settings.items() if is_secret(key, value))
+    for url in urls:
+        if found := _IN_AUTHORITY.search(url):
+            for part in (found["user"], found["user"].partition(":")[2]):
+                yield part
+                yield unquote(part)
+
+
+def without_secrets(secrets: Iterable[str]) -> Callable[[str], str]:
+    """A function that removes these secrets from a text or a line of JSON, wherever they stand in it.
+
+    Shorter ones than any password would be, and numbers, stay: they stand for other things as well, and a line would not be JSON
+    without them.
+    """
+    forms = {form for secret in secrets if _unmistakable(secret) for form in (secret, json.dumps(secret)[1:-1])}
+    ordered = sorted(forms, key=len, reverse=True)
+
+    def without(text: str) -> str:
+        for form in ordered:
+            text = text.replace(form, HIDDEN)
+        return text
+
+    return without
+
+
+def _unmistakable(secret: str) -> bool:
+    return len(secret) >= _SHORTEST and not secret.isdigit()
+
+
+def _parameter(found: re.Match[str]) -> str:
+    return f"{found['key']}={HIDDEN}" if is_secret(found["key"]) else found[0]

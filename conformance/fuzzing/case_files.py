@@ -11,10 +11,10 @@ from conformance.core.case import Case
 from conformance.core.observation import StepSeen
 from conformance.core.output_file import FileKind, any_content, write_file
 from conformance.fuzzing.comparison import AnswerDifference, Discrepancy, NamedAnswer, RuleNames
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 from conformance.language import case_from
 from conformance.language.printing import inline, printed
-from conformance.language.problem import InvalidCase
+from conformance.language.source import InvalidCase
 from conformance.suite.record_expectations import observed_expectation
 
 Json: TypeAlias = Any

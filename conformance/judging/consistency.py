@@ -11,6 +11,7 @@ of the state while they change; the data source ``statestore``, where it was ask
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -131,3 +132,21 @@ def _reason(case: Case, step: int, stream: str, others: list[str]) -> str:
     if any(operation.name == "call" for operation in case.operations()):
         advice = ". The function that `call` names must build on the DataFrame that it is given"
     return f"step {step} places rows on the stream {stream!r}, but no micro-batch of the query has it as a source{instead}{advice}"
+
+
+_CLOCK = re.compile(r"\b(?:(?:current_timestamp|current_date|localtimestamp)\b|now\(\s*\))", re.IGNORECASE)
+
+
+def reads_the_clock(case: Case) -> bool:
+    """Whether some expression of the case asks for the current time."""
+    return any(_CLOCK.search(repr(operation.arguments)) for operation in case.operations())
+
+
+def behaviour(case: Case, observation: Observation) -> str:
+    """The digest of the observation, without watermarks if the case reads the clock."""
+    return observation.digest(instants=not reads_the_clock(case))
+
+
+def digest_omits_instants(digest: str | None, observation: Observation) -> bool:
+    """Whether a recorded digest was made without watermarks, that is, whether its case reads the clock."""
+    return digest == observation.digest(instants=False) != observation.behaviour_digest

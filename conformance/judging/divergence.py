@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.observation import BatchBehaviour, BatchSeen, Observation, StepBehaviour, StepSeen
 from conformance.core.values import show
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 
 Aspect: TypeAlias = Literal[
     "id",

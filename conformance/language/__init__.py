@@ -6,7 +6,7 @@ the JSON Schema and the values of the model all come from it. ``case_file``, ``s
 other; ``stream_checks`` and ``query_checks`` are rules alone.
 """
 
-from conformance.language.problem import InvalidCase, Problem
 from conformance.language.reader import case_from, read_any, read_case
+from conformance.language.source import InvalidCase, Problem
 
 __all__ = ["InvalidCase", "Problem", "case_from", "read_any", "read_case"]

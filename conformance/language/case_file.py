@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, get_args
 from conformance.core.case import Case, Strength
 from conformance.core.data import Json
 from conformance.language.catalogue import DESCRIPTIONS, check_catalogue_ids
-from conformance.language.compound_shapes import ByKind, Key, ListOf, Record
 from conformance.language.confs import check_confs
 from conformance.language.matrix import Matrix
-from conformance.language.node import Entries, Node, entries_of, items_of
 from conformance.language.permission import needs_code
 from conformance.language.pipelines import FUNCTION, PIPELINE, with_lists
-from conformance.language.problem import InvalidCase, Report
 from conformance.language.query_checks import check_queries
 from conformance.language.rows import check_expected_rows
-from conformance.language.shape import Choice, Converted, Text
+from conformance.language.shape import ByKind, Choice, Converted, Key, ListOf, Record, Text
+from conformance.language.source import Entries, InvalidCase, Node, Report, entries_of, items_of
 from conformance.language.steps import CONF, OUTPUT_MODE, STEPS, TRIGGER, check_errors, check_steps
 from conformance.language.stream_checks import check_memory, check_streams
 from conformance.language.streams import STREAMS, with_sources

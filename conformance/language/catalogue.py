@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from conformance.core.case import Upgrade
-from conformance.language.node import Entries as Nodes
-from conformance.language.node import Node, child, items_of, text_of
-from conformance.language.problem import InvalidCase, Report, nearest
-from conformance.language.source import read_yaml
+from conformance.language.source import Entries as Nodes
+from conformance.language.source import InvalidCase, Node, Report, child, items_of, nearest, read_yaml, text_of
 from conformance.language.version_differences import SHARED_UPGRADES, check_shared_upgrades
 
 DESCRIPTIONS: Mapping[str, str] = {

@@ -9,8 +9,7 @@ from typing import Any
 
 from conformance.core.data import read_data
 from conformance.core.versions import SparkVersion, VersionRange, falling_into, releases
-from conformance.language.node import Entry, Node, child, entries_of, items_of
-from conformance.language.problem import Report, unknown
+from conformance.language.source import Entry, Node, Report, child, entries_of, items_of, unknown
 
 STREAMING = "spark.sql.streaming."
 """What begins like this and is not in the list does not exist."""

@@ -15,9 +15,8 @@ from math import prod
 from typing import TypeAlias
 
 from conformance.core.data import Json
-from conformance.language.node import Entries, Entry, Items, Node, Scalar, SourceLocation, child
-from conformance.language.problem import Report, unknown
 from conformance.language.shape import Definitions, Shape, literal
+from conformance.language.source import Entries, Entry, Items, Node, Report, Scalar, SourceLocation, child, unknown
 
 KEY = "matrix"
 EXCEPT = "except"

@@ -15,11 +15,10 @@ from typing import TypeAlias
 from conformance.core.case import NeedsCode
 from conformance.core.data import Json
 from conformance.language.confs import refusal_of
-from conformance.language.node import Entries, Node, Scalar, SourceLocation, child, inside, items_of
 from conformance.language.pipelines import OTHER_SIDES, nested_pipelines
 from conformance.language.shape import ConfValue
-from conformance.language.sql_functions import calls, functions
-from conformance.language.sql_tokens import NotReadable, Token, closing, tokens_of, words
+from conformance.language.source import Entries, Node, Scalar, SourceLocation, child, inside, items_of
+from conformance.language.sql_expression import NotReadable, Token, calls, closing, functions, tokens_of, words
 
 _STATEMENTS = {
     "insert": "writes a table or a folder",

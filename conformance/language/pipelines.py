@@ -8,10 +8,22 @@ from typing import get_args
 
 from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS, Operation, OutputMode, Pipeline
 from conformance.core.data import Json
-from conformance.language.compound_shapes import Alternatives, Definition, Key, ListOf, MapOf, Record, TupleOf
-from conformance.language.node import Entries, Items, Node, changed, child, entries_of
-from conformance.language.problem import Report
-from conformance.language.shape import Choice, Constant, Definitions, Integer, Shape, Text
+from conformance.language.shape import (
+    Alternatives,
+    Choice,
+    Constant,
+    Definition,
+    Definitions,
+    Integer,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    TupleOf,
+)
+from conformance.language.source import Entries, Items, Node, Report, changed, child, entries_of
 from conformance.language.streams import IDENTIFIER, NAME
 
 JOINS = ("inner", "leftOuter", "rightOuter", "fullOuter", "leftSemi")

@@ -8,19 +8,34 @@ from typing import TYPE_CHECKING, get_args
 from conformance.core.data import Json
 from conformance.language.case_file import CASE, digest
 from conformance.language.catalogue import check_policy_catalogue_ids
-from conformance.language.compound_shapes import (
+from conformance.language.shape import (
     Alternatives,
+    Boolean,
     ByKind,
+    Choice,
     Definition,
     EmptyMapping,
+    Fraction,
+    Integer,
     Key,
     ListOf,
     MapOf,
     Record,
+    Shape,
+    Text,
 )
-from conformance.language.node import Entries, Node, Scalar, child, entries_of, items_of, text_of
-from conformance.language.problem import InvalidCase, Report, unknown
-from conformance.language.shape import Boolean, Choice, Fraction, Integer, Shape, Text
+from conformance.language.source import (
+    Entries,
+    InvalidCase,
+    Node,
+    Report,
+    Scalar,
+    child,
+    entries_of,
+    items_of,
+    text_of,
+    unknown,
+)
 from conformance.policies.case import PolicyCase, PolicyExpectation, PolicyStep
 from conformance.policies.catalogue import POLICIES, rules_for
 from conformance.policies.policy import THROTTLES, InvalidParameter, PolicyParameter

@@ -3,16 +3,338 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
 
 from conformance.core.case import sort_order
-from conformance.language.node import Node, Scalar, child, entries_of, inside, items_of, text_of
+from conformance.core.spark_types import DataType, Schema
 from conformance.language.permission import refusals, sql_texts
 from conformance.language.pipelines import nested_pipelines
-from conformance.language.problem import Report, nearest
-from conformance.language.query_columns import Columns, columns_of
-from conformance.language.sql_expression import UNITS, readable, syntax_mistakes, unknown_functions
+from conformance.language.source import (
+    Node,
+    Report,
+    Scalar,
+    SourceLocation,
+    child,
+    entries_of,
+    inside,
+    items_of,
+    nearest,
+    text_of,
+    unknown,
+)
+from conformance.language.sql_expression import (
+    UNITS,
+    WINDOW,
+    Column,
+    Reference,
+    Token,
+    made_by,
+    made_of,
+    readable,
+    references,
+    references_in,
+    syntax_mistakes,
+    unknown_functions,
+    words,
+)
 from conformance.language.streams import schemas
+
+Columns: TypeAlias = tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a pipeline has made so far."""
+
+    columns: Columns | None
+    """None if unknown."""
+    qualifiers: frozenset[str] = frozenset()
+    below: frozenset[str] = frozenset()
+    """Names that it had before; a filter may still read them."""
+
+    @property
+    def types(self) -> Mapping[str, DataType | None]:
+        """Name in lower case → type."""
+        found: dict[str, DataType | None] = {}
+        for column in self.columns or ():
+            if column.name:
+                found.setdefault(column.name.lower(), column.type)
+        return found
+
+    def making(self, columns: Columns | None) -> Frame:
+        return Frame(columns, self.qualifiers, self.below | frozenset(self.types))
+
+
+def columns_of(query: Node | None, streams: Mapping[str, Schema], report: Report, *, silent: bool) -> Columns | None:
+    """The columns of a query's result; None if unknown.
+
+    Args:
+        query: a pipeline.
+        streams: those whose schemas are valid.
+        report: where names that do not exist go.
+        silent: whether to report nothing, since the case expects the query to be refused.
+    """
+    if query is None or not report.is_valid(query):
+        return None
+    return _Follower(streams, report, silent).pipeline(query).columns
+
+
+class _Follower:
+    def __init__(self, streams: Mapping[str, Schema], report: Report, silent: bool) -> None:
+        self._streams = streams
+        self._report = report
+        self._silent = silent
+
+    def pipeline(self, node: Node) -> Frame:
+        frame = Frame(None)
+        for operation in items_of(node):
+            entry = next(entries_of(operation), None)
+            if entry is None:
+                return Frame(None)
+            frame = self._operation(str(entry.key.value), operation, frame)
+        return frame
+
+    def _operation(self, name: str, node: Node, frame: Frame) -> Frame:
+        value = child(node, name)
+        if name == "from":
+            schema = self._streams.get(text_of(value) or "")
+            return Frame(tuple(Column(field.name, field.type) for field in schema.fields) if schema else None)
+        if name == "alias":
+            return replace(frame, qualifiers=frame.qualifiers | {(text_of(value) or "").lower()})
+        if name == "withWatermark":
+            self._names(items_of(value)[:1], frame)
+            return frame
+        if name == "where":
+            self._check(value, frame, frame.below)
+            return frame
+        if name == "orderBy":
+            for item in items_of(value):
+                self._check(item, frame, frame.below, text=sort_order(text_of(item) or "").expression)
+            return frame
+        if name == "select":
+            return frame.making(self._made(items_of(value), frame))
+        if name == "withColumn":
+            return self._with_column(items_of(value), frame)
+        if name == "drop":
+            gone = {(text_of(item) or "").lower() for item in items_of(value)}
+            kept = tuple(column for column in frame.columns or () if column.name.lower() not in gone)
+            return frame.making(None if frame.columns is None else kept)
+        if name == "groupBy":
+            return frame.making(self._grouped(node, frame))
+        if name in ("join", "union"):
+            return self._combined(name, node, frame)
+        if name in ("dropDuplicates", "dropDuplicatesWithinWatermark"):
+            self._names(items_of(value), frame)
+            return frame
+        if name == "sql":
+            views = {
+                str(entry.key.value).lower(): self.pipeline(entry.value) for entry in entries_of(child(node, "views"))
+            }
+            views[(text_of(child(node, "as")) or "").lower()] = frame
+            return Frame(self._statement(value, views))
+        if name in ("applyInPandasWithState", "transformWithState"):
+            self._names(items_of(child(value, "by")), frame)
+        return frame if name in ("distinct", "limit") else Frame(None)
+
+    def _with_column(self, parts: tuple[Node, ...], frame: Frame) -> Frame:
+        if len(parts) != 2:
+            return Frame(None)
+        self._check(parts[1], frame)
+        name = text_of(parts[0]) or ""
+        made = made_by(text_of(parts[1]) or "", frame.types)
+        if frame.columns is None or made is None or len(made) != 1:
+            return frame.making(None)
+        added = Column(name, made[0].type)
+        if name.lower() in frame.types:
+            return frame.making(
+                tuple(added if column.name.lower() == name.lower() else column for column in frame.columns)
+            )
+        return frame.making((*frame.columns, added))
+
+    def _grouped(self, node: Node, frame: Frame) -> Columns | None:
+        keys = self._made(items_of(child(node, "groupBy")), frame, with_aliases=False)
+        aggregates = self._made(items_of(child(node, "agg")), frame, with_aliases=False)
+        return None if keys is None or aggregates is None else keys + aggregates
+
+    def _combined(self, name: str, node: Node, frame: Frame) -> Frame:
+        nested = child(node, name)
+        other = self.pipeline(nested) if nested is not None else Frame(None)
+        if name == "union":
+            return replace(frame, columns=_in_both(frame.columns, other.columns))
+        both = None if frame.columns is None or other.columns is None else frame.columns + other.columns
+        joined = Frame(both, frame.qualifiers | other.qualifiers, frame.below | other.below)
+        self._check(child(node, "on"), joined)
+        return replace(joined, columns=frame.columns) if text_of(child(node, "how")) == "leftSemi" else joined
+
+    def _made(self, items: Iterable[Node], frame: Frame, *, with_aliases: bool = True) -> Columns | None:
+        """The columns that a list of expressions makes; since 3.4 one may read the aliases of those before it."""
+        made: list[Column] | None = []
+        for item in items:
+            text = text_of(item) or ""
+            aliases = {column.name.lower() for column in made or ()} if with_aliases else ()
+            self._check(item, frame, aliases)
+            known = made_by(text, frame.types) if frame.columns is not None else _of_any(text)
+            columns = frame.columns if text.strip() == "*" else known
+            made = None if made is None or columns is None else [*made, *columns]
+        return None if made is None else tuple(made)
+
+    def _names(self, items: Iterable[Node], frame: Frame) -> None:
+        """Columns by name, where an expression is not allowed."""
+        for item in items:
+            if text_of(item) and len(readable(text_of(item) or "")) % 2 == 1:
+                self._check(item, frame)
+
+    def _check(self, node: Node | None, frame: Frame, also: Iterable[str] = (), text: str | None = None) -> None:
+        """``text``: the expression, if it is only the beginning of the node's text."""
+        if isinstance(node, Scalar) and isinstance(node.value, str) and self._report.is_valid(node):
+            for reference in references(node.value if text is None else text):
+                self._resolve(reference, frame, node.at(reference.offset), also)
+
+    def _resolve(self, reference: Reference, frame: Frame, place: SourceLocation, also: Iterable[str]) -> None:
+        # Spark names what has no name of its own, and a cast after its column.
+        if self._silent or frame.columns is None or not all(column.name for column in frame.columns):
+            return
+        known = frame.types
+        first, *rest = reference.parts
+        if first in known:
+            fields = known[first]
+            if rest and fields is not None and fields.fields and rest[0] not in {f.name.lower() for f in fields.fields}:
+                names = [field.name for field in fields.fields]
+                self._report.add(place, unknown("field", rest[0], names, where=f" of {first!r}"))
+            return
+        if first in also or (rest and first in frame.qualifiers and rest[0] in known):
+            return
+        if rest and first in frame.qualifiers:
+            self._report.add(place, unknown("column", rest[0], _shown(frame), where=f" of {first!r}"))
+        else:
+            self._report.add(place, unknown("column", str(reference), _shown(frame)))
+
+    def _statement(self, node: Node | None, views: Mapping[str, Frame]) -> Columns | None:
+        """The columns of one SELECT … FROM a view, or views that are joined; None of any other statement."""
+        tokens = readable(text_of(node) or "")
+        if not isinstance(node, Scalar) or not _is_simple(tokens):
+            return None
+        begin = next(index for index, token in enumerate(tokens) if token.keyword == "from") + 1
+        end = next((index for index in range(begin, len(tokens)) if tokens[index].keyword in _ENDS), len(tokens))
+        frame = _joined(tokens[begin:end], views)
+        if frame is None or frame.columns is None:
+            return None
+        if not self._report.is_valid(node):
+            return None
+        # A window of GROUP BY is a column of the SELECT.
+        windows = {token.name for token in tokens[:-1] if token.name in ("window", "session_window")}
+        types = {**dict.fromkeys(windows, WINDOW), **frame.types}
+        start = 2 if tokens[1].keyword in ("distinct", "all") else 1
+        made: list[Column] | None = []
+        for item in _parts(tokens[start : begin - 1]):
+            columns = frame.columns if [token.text for token in item] == ["*"] else made_of(item, types)
+            made = None if made is None or columns is None else [*made, *columns]
+        if made is None:
+            return None
+        aliases = windows | {item[-1].name for item in _parts(tokens[start : begin - 1]) if _has_alias(item)}
+        aliases |= {after.name for token, after in pairwise(tokens) if token.keyword == "as" and after.name}
+        inside = replace(frame, qualifiers=frame.qualifiers | aliases)
+        for part in (tokens[start : begin - 1], *_conditions(tokens[begin:end]), tokens[end:]):
+            for item in _parts(part):
+                for reference in references_in(item):
+                    self._resolve(reference, inside, node.at(reference.offset), aliases)
+        return tuple(made)
+
+
+def _in_both(one: Columns | None, other: Columns | None) -> Columns | None:
+    """The columns of a union: names of the first, types where both agree."""
+    if one is None or other is None or len(one) != len(other):
+        return None
+    pairs = zip(one, other, strict=True)
+    return tuple(left if left.type == right.type else Column(left.name) for left, right in pairs)
+
+
+_ENDS = ("where", "group", "order", "having", "limit")
+"""What may follow the relations of a SELECT."""
+_NOT_FOLLOWED = words(
+    "union except intersect watermark lateral over semi anti natural using cross pivot unpivot tablesample"
+)
+"""Words of statements whose columns are not followed."""
+
+
+def _is_simple(tokens: tuple[Token, ...]) -> bool:
+    """Whether a statement has one SELECT, with relations that may be joined ON a condition."""
+    found = [token.keyword for token in tokens]
+    if found[:1] != ["select"] or found.count("select") > 1 or found.count("from") != 1:
+        return False
+    return not _NOT_FOLLOWED & set(found) and not _has_lambda(tokens)
+
+
+def _joined(tokens: tuple[Token, ...], views: Mapping[str, Frame]) -> Frame | None:
+    """The relations behind FROM, together; None if one is not a view, or they are not read here."""
+    joined = Frame(())
+    for relation in _split(tokens, "join"):
+        names = [token for token in _split(relation, "on")[0] if token.keyword not in (*_SIDES, "as")]
+        if not 1 <= len(names) <= 2 or not all(token.name for token in names) or names[0].name not in views:
+            return None
+        view = views[names[0].name]
+        both = None if joined.columns is None or view.columns is None else joined.columns + view.columns
+        joined = Frame(both, joined.qualifiers | {names[-1].name}, joined.below | view.below)
+    return joined
+
+
+_SIDES = ("inner", "left", "right", "full", "outer")
+
+
+def _conditions(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
+    """The conditions of the joins behind FROM, each without the side of the next join."""
+    for relation in _split(tokens, "join"):
+        for condition in _split(relation, "on")[1:]:
+            end = len(condition)
+            while end and condition[end - 1].keyword in _SIDES:
+                end -= 1
+            yield condition[:end]
+
+
+def _split(tokens: tuple[Token, ...], word: str) -> list[tuple[Token, ...]]:
+    """The tokens before, between and after a word."""
+    found: list[tuple[Token, ...]] = [()]
+    for token in tokens:
+        found = [*found, ()] if token.keyword == word else [*found[:-1], (*found[-1], token)]
+    return found
+
+
+def _has_alias(item: tuple[Token, ...]) -> bool:
+    return len(item) > 1 and bool(item[-1].name) and not item[-2].is_mark(".")
+
+
+def _has_lambda(tokens: tuple[Token, ...]) -> bool:
+    return any(token.text in ("->", "=>") for token in tokens)
+
+
+def _parts(tokens: tuple[Token, ...]) -> Iterable[tuple[Token, ...]]:
+    """The items of a list, split at its commas outside brackets."""
+    depth, begin = 0, 0
+    for index, token in enumerate(tokens):
+        if token.kind == "mark":
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            if token.text == "," and depth == 0:
+                yield tokens[begin:index]
+                begin = index + 1
+    yield tokens[begin:]
+
+
+def _of_any(text: str) -> Columns | None:
+    """The columns that an expression makes of unknown ones; None if even their number is unknown."""
+    tokens = readable(text)
+    return (
+        made_of(tokens, {})
+        if tokens and not any(token.is_mark("*") and token is tokens[-1] for token in tokens)
+        else None
+    )
+
+
+def _shown(frame: Frame) -> list[str]:
+    return list(dict.fromkeys(column.name for column in frame.columns or () if column.name))
+
 
 _PLAIN = re.compile(r"\s*(interval\s+)?[\w.+-]+(\s+[\w.+-]+)*\s*", re.IGNORECASE)
 """A duration of numbers and units, without quotes and colons."""

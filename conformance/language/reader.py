@@ -11,11 +11,9 @@ from conformance.core.case import Case
 from conformance.core.data import Json
 from conformance.language.case_file import case_of
 from conformance.language.matrix import Expansion, expansions, has_matrix
-from conformance.language.node import Entries, Entry, Items, Node, Scalar
 from conformance.language.policy_file import is_policy_case, policy_case_of
-from conformance.language.problem import InvalidCase, Problem, Report
 from conformance.language.rows import with_rows
-from conformance.language.source import read_yaml
+from conformance.language.source import Entries, Entry, InvalidCase, Items, Node, Problem, Report, Scalar, read_yaml
 from conformance.policies.case import PolicyCase
 
 if TYPE_CHECKING:

@@ -22,11 +22,15 @@ from conformance.core.data import Json
 from conformance.core.spark_types import DataType, NotAType, Schema, parse_schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.node import (
+from conformance.language.pipelines import nested_pipelines
+from conformance.language.query_checks import Columns
+from conformance.language.shape import literal
+from conformance.language.source import (
     Entries,
     Entry,
     Items,
     Node,
+    Report,
     Scalar,
     SourceLocation,
     changed,
@@ -35,11 +39,8 @@ from conformance.language.node import (
     inside,
     items_of,
     text_of,
+    unknown,
 )
-from conformance.language.pipelines import nested_pipelines
-from conformance.language.problem import Report, unknown
-from conformance.language.query_columns import Columns
-from conformance.language.shape import literal
 from conformance.language.steps import step_number
 from conformance.language.streams import ddl_of
 

@@ -8,14 +8,230 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import yaml
 
-from conformance.language.node import Entries, Entry, Items, Node, Scalar, SourceLocation
-from conformance.language.problem import Problem, Report
+from conformance.core.data import Json
+from conformance.core.errors import WrongUsage
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A position in a file; both numbers start at 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar(SourceLocation):
+    """A text, number, boolean or null, as the YAML 1.2 core schema reads it."""
+
+    value: str | int | float | Decimal | bool | None
+    indent: int | None = 0
+    """Characters (an opening quote) before its text; None if offsets in it do not correspond to columns."""
+
+    def plain(self) -> Json:
+        return self.value
+
+    def at(self, offset: int) -> SourceLocation:
+        """The position of a character of its text, or of the whole scalar if unknown."""
+        return self if self.indent is None else SourceLocation(self.line, self.column + self.indent + offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A key of a mapping and its value."""
+
+    key: Scalar
+    value: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Entries(SourceLocation):
+    """A mapping; keys are distinct."""
+
+    entries: tuple[Entry, ...] = field(repr=False)
+
+    @cached_property
+    def _by_key(self) -> dict[Json, Entry]:
+        return {entry.key.value: entry for entry in self.entries}
+
+    def get(self, key: str) -> Node | None:
+        """The value of the key; None if absent."""
+        entry = self._by_key.get(key)
+        return entry.value if entry else None
+
+    def key(self, key: str) -> SourceLocation:
+        """The position of the key, or of the mapping if absent."""
+        entry = self._by_key.get(key)
+        return entry.key if entry else self
+
+    def plain(self) -> dict[Json, Json]:
+        return {entry.key.value: entry.value.plain() for entry in self.entries}
+
+
+@dataclass(frozen=True, eq=False)
+class Items(SourceLocation):
+    """A list."""
+
+    items: tuple[Node, ...] = field(repr=False)
+
+    def plain(self) -> list[Json]:
+        return [item.plain() for item in self.items]
+
+
+Node: TypeAlias = Scalar | Entries | Items
+
+
+def items_of(node: Node | None) -> tuple[Node, ...]:
+    """The items of a list; empty if it is not a list."""
+    return node.items if isinstance(node, Items) else ()
+
+
+def entries_of(node: Node | None) -> Iterator[Entry]:
+    """The entries of a mapping; empty if it is not a mapping."""
+    return iter(node.entries if isinstance(node, Entries) else ())
+
+
+def child(node: Node | None, key: str) -> Node | None:
+    """The value of a key of a mapping; None if the key is absent or the node is not a mapping."""
+    return node.get(key) if isinstance(node, Entries) else None
+
+
+def text_of(node: Node | None) -> str | None:
+    """The text of a scalar; None if it is not text."""
+    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
+
+
+def changed(node: Node, changes: Mapping[str, Callable[[Node], Node]]) -> Node:
+    """A mapping with the values of some keys changed; any other node as it is."""
+    if not isinstance(node, Entries) or not any(node.get(key) is not None for key in changes):
+        return node
+    entries = (
+        replace(entry, value=changes[str(entry.key.value)](entry.value)) if entry.key.value in changes else entry
+        for entry in node.entries
+    )
+    return replace(node, entries=tuple(entries))
+
+
+def inside(node: Node, path: tuple[str | int, ...]) -> Node:
+    """The node at a path of keys and indices, or its nearest existing ancestor."""
+    for step in path:
+        below: Node | None = None
+        if isinstance(node, Entries):
+            below = node.get(step)  # type: ignore[arg-type]  # a key may be a number
+        elif isinstance(node, Items) and isinstance(step, int) and step < len(node.items):
+            below = node.items[step]
+        if below is None:
+            break
+        node = below
+    return node
+
+
+SHOWN = 30
+"""How many allowed names a message lists."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The most similar known name, ignoring case; None if none is similar."""
+    by_lower = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def similar(word: str, known: Iterable[str]) -> str | None:
+    """The known name that a word is a slip of; None if it may be meant as it stands."""
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=0.8)
+    return found[0] if found else None
+
+
+def unknown(
+    what: str, word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None, *, where: str = ""
+) -> str:
+    """``unknown key 'titel': did you mean 'title'?``, or the allowed names if none is similar.
+
+    Args:
+        what: what the word should have been.
+        word: what was found.
+        known: the allowed words.
+        synonyms: words that are not allowed, each with the allowed one that it means.
+        where: follows the word: ``" in a step"``.
+    """
+    names = list(known)
+    others = synonyms or {}
+    near = nearest(word, [*names, *others])
+    near = others.get(near, near) if near is not None else None
+    found = f"unknown {what} {word!r}{where}"
+    if near is not None:
+        return f"{found}: did you mean {near!r}?"
+    if not names:
+        return f"{found}: none is defined"
+    more = f", … ({len(names)} in total)" if len(names) > SHOWN else ""
+    return f"{found}: expected one of {', '.join(names[:SHOWN])}{more}"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One problem in a file.
+
+    Attributes:
+        path: the file, or the directory that is not a suite.
+        line: from 1; 0 if the problem concerns the whole file.
+        column: from 1; 0 if the problem concerns the whole file.
+        message: what is wrong, with the value found and what is allowed.
+    """
+
+    path: Path
+    line: int
+    column: int
+    message: str
+
+    def render(self, relative_to: Path | None = None) -> str:
+        """``file:line:column: message``, with the path relative to a directory that contains it."""
+        shown = self.path
+        if relative_to is not None and shown.is_relative_to(relative_to):
+            shown = shown.relative_to(relative_to)
+        return f"{shown}:{self.line}:{self.column}: {self.message}" if self.line else f"{shown}: {self.message}"
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class InvalidCase(WrongUsage):
+    """A file that is not a valid case. ``problems`` has all of its problems, sorted by position."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+@dataclass
+class Report:
+    """Collects the problems of one file while it is read."""
+
+    path: Path
+    problems: list[Problem] = field(default_factory=list)
+    _invalid: set[int] = field(default_factory=set)
+
+    def add(self, place: SourceLocation, message: str) -> None:
+        self.problems.append(Problem(self.path, place.line, place.column, message))
+
+    def mark_invalid(self, node: Node) -> None:
+        """Exclude the node from later checks, which expect valid nodes."""
+        self._invalid.add(id(node))
+
+    def is_valid(self, node: Node | None) -> bool:
+        """Whether the node exists and its shape check passed, including everything below it."""
+        return node is not None and id(node) not in self._invalid
+
 
 MAX_BYTES = 2_000_000
 MAX_DEPTH = 60

@@ -20,34 +20,31 @@ from conformance.core.case import (
     Start,
     Trigger,
 )
-from conformance.core.error_classes import GENERIC
-from conformance.language.compound_shapes import (
-    Alternatives,
-    ByKind,
-    Definition,
-    EmptyMapping,
-    Key,
-    ListOf,
-    MapOf,
-    Record,
-    one_or_many,
-)
-from conformance.language.node import Entries, Items, Node, Scalar, child, entries_of, items_of, text_of
+from conformance.core.observation import GENERIC
 from conformance.language.pipelines import PIPELINE
-from conformance.language.problem import Report
 from conformance.language.shape import (
+    Alternatives,
     AnyValue,
+    ByKind,
     Choice,
     ConfValue,
     Constant,
     Converted,
     Count,
+    Definition,
+    EmptyMapping,
     Instant,
     Integer,
+    Key,
+    ListOf,
+    MapOf,
     Nullable,
+    Record,
     Text,
+    one_or_many,
     regular_expression,
 )
+from conformance.language.source import Entries, Items, Node, Report, Scalar, child, entries_of, items_of, text_of
 from conformance.language.streams import ARRIVAL, ARRIVING, NAME, ROWS
 
 _PER_OPERATOR = ListOf(Count(), "a list of counts per operator", at_least=1)

@@ -8,11 +8,13 @@ from conformance.core.data import Json
 from conformance.core.spark_types import Schema
 from conformance.core.values import NotAValue, canonical
 from conformance.core.wording import counted
-from conformance.language.node import (
+from conformance.language.pipelines import nested_pipelines
+from conformance.language.source import (
     Entries,
     Entry,
     Items,
     Node,
+    Report,
     Scalar,
     SourceLocation,
     child,
@@ -20,9 +22,8 @@ from conformance.language.node import (
     inside,
     items_of,
     text_of,
+    unknown,
 )
-from conformance.language.pipelines import nested_pipelines
-from conformance.language.problem import Report, unknown
 from conformance.language.streams import KAFKA, MEMORY, rows_of, schemas
 
 REAL_TIME = "realTime"

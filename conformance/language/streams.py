@@ -9,19 +9,35 @@ from typing import get_args
 from conformance.core.case import Source
 from conformance.core.data import Json
 from conformance.core.spark_types import TYPE_NAMES, DataType, NotAType, Schema, parse_schema
-from conformance.language.compound_shapes import ByKind, Definition, Key, ListOf, MapOf, Record
-from conformance.language.node import (
+from conformance.language.shape import (
+    AnyValue,
+    Boolean,
+    ByKind,
+    Choice,
+    Converted,
+    Definition,
+    Definitions,
+    Integer,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+)
+from conformance.language.source import (
     Entries,
     Items,
     Node,
+    Report,
     Scalar,
     child,
     entries_of,
     items_of,
+    nearest,
     text_of,
+    unknown,
 )
-from conformance.language.problem import Report, nearest, unknown
-from conformance.language.shape import AnyValue, Boolean, Choice, Converted, Definitions, Integer, Shape, Text
 
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]*$"
 

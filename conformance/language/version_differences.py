@@ -13,10 +13,34 @@ from packaging.version import Version
 from conformance.core.case import Interface, Source
 from conformance.core.data import Json
 from conformance.core.versions import NotARange, SparkVersion, VersionRange, falling_into, releases
-from conformance.language.compound_shapes import Definition, Key, ListOf, MapOf, Record, one_or_many
-from conformance.language.node import Entries, Entry, Items, Node, Scalar, child, entries_of, items_of, text_of
-from conformance.language.problem import Report, nearest
-from conformance.language.shape import Choice, Converted, Definitions, Integer, Shape, Text, literal
+from conformance.language.shape import (
+    Choice,
+    Converted,
+    Definition,
+    Definitions,
+    Integer,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    literal,
+    one_or_many,
+)
+from conformance.language.source import (
+    Entries,
+    Entry,
+    Items,
+    Node,
+    Report,
+    Scalar,
+    child,
+    entries_of,
+    items_of,
+    nearest,
+    text_of,
+)
 from conformance.language.steps import CHANGE, ERROR, EXPECTATION, REFUSAL, step_number
 
 

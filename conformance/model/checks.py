@@ -1,10 +1,17 @@
-"""Checks when a query starts, independent of its rows. Sources: `UnsupportedOperationChecker`, SPARK-33259, SPARK-40940."""
+"""Checks when a query starts, independent of its rows: its settings, its operators, its sources, its trigger.
+
+Sources: `UnsupportedOperationChecker`, SPARK-33259, SPARK-40940, SPARK-55121 (named sources), SPARK-53736 (real-time mode).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from conformance.model.aggregates import DISTINCT
+from conformance.model.checkpoint import ModelCheckpoint
 from conformance.model.errors import Unpredictable
 from conformance.model.join_bounds import KeyBound, bounds, is_time_interval, lower_bounds
 from conformance.model.operators import OutputMode
@@ -19,6 +26,7 @@ from conformance.model.plan import (
     Sort,
     StatefulProcessor,
     StateFunction,
+    StreamSource,
     is_streaming,
     stateful,
     walk,
@@ -210,3 +218,209 @@ def _has_bound(node: Join) -> bool:
     left = bool(lower_bounds(node.left.columns, node.right.columns, node, folded=False))
     right = bool(lower_bounds(node.right.columns, node.left.columns, node, folded=False))
     return {"leftOuter": left, "leftSemi": left, "rightOuter": right, "fullOuter": left or right}[node.how]
+
+
+Trigger: TypeAlias = Literal["default", "once", "availableNow", "realTime"]
+
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
+ALLOW_MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
+CHECK_CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
+PARTITIONS = "spark.sql.shuffle.partitions"
+TIME_ZONE = "spark.sql.session.timeZone"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"
+CLEANUP_FACTOR = "spark.sql.streaming.statefulOperator.incrementalCleanupFactor"
+BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+
+WITHOUT_EFFECT = frozenset(
+    {
+        TIME_ZONE,
+        "spark.sql.adaptive.enabled",
+        "spark.sql.codegen.factoryMode",
+        "spark.sql.codegen.wholeStage",
+        "spark.sql.legacy.interval.enabled",
+        "spark.sql.streaming.aggregation.stateFormatVersion",
+        "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition",
+        CLEANUP_FACTOR,
+        PROVIDER,
+        "spark.sql.streaming.stateStore.checkpointFormatVersion",
+        "spark.sql.streaming.stateStore.compression.codec",
+        ENCODING,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+        "spark.sql.streaming.stateStore.rowChecksum.enabled",
+        "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
+        "spark.sql.dropDuplicates.deterministicKeyOrder.enabled",
+    }
+)
+"""Confs that do not change any prediction: where state is kept, and how results are computed."""
+
+KNOWN = (
+    frozenset(
+        {NO_DATA, POLICY, ALLOW_MULTIPLE, CHECK_CORRECTNESS, PARTITIONS, JOIN_FORMAT, BROADCAST, EVOLUTION, OFFSET_LOG}
+    )
+    | WITHOUT_EFFECT
+)
+
+
+@dataclass(frozen=True)
+class QuerySettings:
+    """The settings of a query."""
+
+    mode: OutputMode
+    trigger: Trigger
+    conf: Mapping[str, str]
+
+    def is_on(self, conf: str) -> bool:
+        """Whether a conf that is on by default is on."""
+        return self.conf.get(conf, "true").lower() != "false"
+
+
+def in_rocksdb(settings: QuerySettings) -> bool:
+    """Whether a query keeps its state in RocksDB."""
+    return "RocksDB" in settings.conf.get(PROVIDER, "")
+
+
+Sources: TypeAlias = frozenset[tuple[str, str | None]]
+"""What a query reads: each stream with the name of its source, None without one."""
+
+
+def sources(plan: Plan) -> Sources:
+    return frozenset((node.stream, node.name) for node in walk(plan) if isinstance(node, StreamSource))
+
+
+def check_names(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
+    """
+    Raises:
+        Refused: a name that Spark does not take, or none where it wants one.
+        Unpredictable: source evolution on a version without names.
+    """
+    read = sources(plan)
+    evolves = _evolves(settings)
+    if evolves and "named sources" not in rules.features:
+        raise Unpredictable("source evolution where sources have no names")
+    for stream, name in sorted(read, key=str):
+        if name is None and evolves:
+            raise rules.refusal("source without a name", stream)
+        if name is not None and not re.fullmatch("[A-Za-z0-9_]+", name):
+            raise rules.refusal("name of a source", name)
+        if name is not None and not evolves:
+            raise rules.refusal("named source without source evolution", name)
+    names = [name for _, name in read if name is not None]
+    for name in names:
+        if names.count(name) > 1:
+            raise rules.refusal("two sources of one name", name)
+
+
+def keeps_names(settings: QuerySettings, rules: Rules) -> bool:
+    """Whether a new checkpoint keeps offsets by name."""
+    if not _evolves(settings):
+        return False
+    return settings.conf.get(OFFSET_LOG) == "2" or "offset log by source evolution" in rules.features
+
+
+def check_restart(plan: Plan, settings: QuerySettings, checkpoint: ModelCheckpoint, rules: Rules) -> None:
+    """Compare what the query reads with what the checkpoint has offsets of.
+
+    Raises:
+        Refused: they do not fit.
+        Unpredictable: the model does not know where a source goes on.
+    """
+    if checkpoint.sources is None:
+        return
+    read, evolves = sources(plan), _evolves(settings)
+    if checkpoint.by_name:
+        if not evolves:
+            raise Unpredictable("a checkpoint with names without source evolution")
+        before = {stream for batch in checkpoint.planned for stream in batch.data}
+        if before & {stream for stream, _ in read - checkpoint.sources}:
+            raise Unpredictable("a source that is read from its beginning again")
+        return
+    name = "source evolution on an existing checkpoint"
+    if evolves and not _had_names(checkpoint) and name in rules.refusals:
+        raise rules.refusal(name)
+    now, then = {stream for stream, _ in read}, {stream for stream, _ in checkpoint.sources}
+    if now != then:
+        if len(now) == len(then):
+            raise Unpredictable("a restart with other sources")
+        raise rules.refusal("another number of sources", f"[{len(then)}] sources")
+
+
+def _evolves(settings: QuerySettings) -> bool:
+    return settings.conf.get(EVOLUTION, "false").lower() == "true"
+
+
+def _had_names(checkpoint: ModelCheckpoint) -> bool:
+    return any(name is not None for _, name in checkpoint.sources or ())
+
+
+_TRIGGER = "realTime"
+_MODE = "update"
+
+
+def check_trigger(settings: QuerySettings, rules: Rules) -> None:
+    """Before the query is built.
+
+    Raises:
+        Refused: PySpark has no real-time trigger yet.
+    """
+    if settings.trigger == _TRIGGER and settings.trigger not in rules.features:
+        raise rules.refusal("unknown trigger", settings.trigger)
+
+
+def check_files(settings: QuerySettings, rules: Rules) -> None:
+    """For a query that reads files, which cannot wait for rows.
+
+    Raises:
+        Refused: Spark refuses the source, unless it refuses the output mode before.
+    """
+    if settings.trigger == _TRIGGER and settings.mode == _MODE:
+        raise rules.refusal("real-time source", "FileStreamSource")
+
+
+def check_real_time(plan: Plan, settings: QuerySettings, rules: Rules) -> None:
+    """For a query whose sources can wait for rows.
+
+    Raises:
+        Refused: Spark refuses the query.
+        Unpredictable: it does not; the model does not know in which order the rows of a long micro-batch are emitted.
+    """
+    if settings.trigger != _TRIGGER:
+        return
+    if settings.mode != _MODE:
+        raise rules.refusal("real-time output mode", settings.mode.capitalize())
+    for operator in stateful(plan):
+        name = _physical_name(operator)
+        if name is not None and not (_runs_since_4_3(operator) and "state in real time" in rules.features):
+            raise rules.refusal("real-time operator", name)
+    raise Unpredictable("a query in real-time mode")
+
+
+def _runs_since_4_3(operator: Plan) -> bool:
+    match operator:
+        case Aggregate():
+            return True
+        case Deduplicate():
+            return not operator.within_watermark
+        case _:
+            return False
+
+
+def _physical_name(operator: Plan) -> str | None:
+    """The part that releases share of the name that Spark refuses; None for an operator of which the model does not know it."""
+    match operator:
+        case Aggregate(session=None):
+            return "HashAggregateExec"
+        case Deduplicate():
+            return (
+                "StreamingDeduplicateWithinWatermarkExec" if operator.within_watermark else "StreamingDeduplicateExec"
+            )
+        case Join():
+            return "StreamingSymmetricHashJoinExec"
+        case StateFunction():
+            return "FlatMapGroupsInPandasWithStateExec"
+        case _:
+            return None

@@ -12,12 +12,31 @@ from dataclasses import replace
 from conformance.model.aggregation import check_functions
 from conformance.model.catalyst.spark_plan import SparkPlan, WrittenState
 from conformance.model.checkpoint import CommitLogEntry, ModelCheckpoint, OffsetLogEntry
-from conformance.model.checks import check_start
+from conformance.model.checks import (
+    ALLOW_MULTIPLE,
+    BROADCAST,
+    CHECK_CORRECTNESS,
+    CLEANUP_FACTOR,
+    ENCODING,
+    JOIN_FORMAT,
+    KNOWN,
+    NO_DATA,
+    PARTITIONS,
+    POLICY,
+    TIME_ZONE,
+    QuerySettings,
+    check_names,
+    check_real_time,
+    check_restart,
+    check_start,
+    in_rocksdb,
+    keeps_names,
+    sources,
+)
 from conformance.model.errors import Unpredictable
 from conformance.model.execution import BatchData, MicroBatch, States, execute, initial
 from conformance.model.functions import BY_TIME_ZONE
 from conformance.model.joins import can_evict
-from conformance.model.named_sources import check_names, check_restart, keeps_names, sources
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -36,23 +55,7 @@ from conformance.model.plan import (
     walk,
 )
 from conformance.model.progress import BatchProgress
-from conformance.model.real_time import check_real_time
 from conformance.model.rules import Rules
-from conformance.model.settings import (
-    ALLOW_MULTIPLE,
-    BROADCAST,
-    CHECK_CORRECTNESS,
-    CLEANUP_FACTOR,
-    ENCODING,
-    JOIN_FORMAT,
-    KNOWN,
-    NO_DATA,
-    PARTITIONS,
-    POLICY,
-    TIME_ZONE,
-    QuerySettings,
-    in_rocksdb,
-)
 from conformance.model.watermark import Policy, WatermarkTracker, input_watermarks, policy_named
 
 

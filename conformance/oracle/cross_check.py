@@ -11,11 +11,12 @@ from conformance.core.values import show
 from conformance.core.versions import SparkVersion
 from conformance.judging.divergence import equivalent
 from conformance.judging.finding import cell
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import AS_THE_CASE_SAYS, Verdict, not_applicable
-from conformance.model.catalogue import Rule, catalogue, other_readings, rules_of
+from conformance.model.catalogue import Rule, WrongModel, catalogue, other_readings, rules_of
 from conformance.model.errors import Unpredictable
 from conformance.model.rules import Rules
+from conformance.model.wrong_models import WRONG_MODELS
 from conformance.oracle.prediction import CasePredictions, Prediction, predict, verdict_on
 
 AGREEING = AS_THE_CASE_SAYS
@@ -192,3 +193,27 @@ def _said(step: StepSeen, schema: OutputSchema) -> Iterator[str]:
         yield f"dropped {sum(dropped)}"
     if step.batches:
         yield f"state {cell(list(step.batches[-1].state))}"
+
+
+def detects(case: Case, wrong: WrongModel) -> bool:
+    """Whether the expectations of a case contradict a wrong model."""
+    version = wrong.version
+    if not_applicable(case, version) is not None:
+        return False
+    try:
+        return verdict_on(case, predict(case, version, wrong.of(rules_of(version)))).status not in AGREEING
+    except Unpredictable:
+        return False
+
+
+def detected(cases: Mapping[str, Case]) -> tuple[WrongModel, ...]:
+    """The wrong models that their named case detects.
+
+    Other cases may detect more of them, but checking every case against every model takes minutes.
+
+    Args:
+        cases: id → case.
+    """
+    return tuple(
+        wrong for wrong in WRONG_MODELS if (case := cases.get(wrong.detected_by)) is not None and detects(case, wrong)
+    )

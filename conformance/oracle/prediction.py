@@ -18,8 +18,7 @@ from conformance.judging.verdict import Verdict, judge
 from conformance.model.aggregates import BY_ORDER
 from conformance.model.catalogue import rules_of
 from conformance.model.errors import ModelDefect, Unpredictable
-from conformance.model.rules import Rules
-from conformance.model.rules_read import RulesRead, WatchedRules
+from conformance.model.rules import Rules, RulesRead, WatchedRules
 from conformance.oracle.simulation import CaseSimulation, StepProgress, without_metrics
 from conformance.query.reading import QueryReading, read_query
 

@@ -10,21 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from conformance.checkpoints.awaiting import AwaitingChange, awaiting
-from conformance.checkpoints.checkpoint import Checkpoint, read
-from conformance.checkpoints.detached_copy import copy_detached
+from conformance.checkpoints.checkpoint import Checkpoint, copy_detached, read
 from conformance.checkpoints.files import open_files
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import Observation
 from conformance.core.values import show_in_full
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
-from conformance.own_job.job_case import Job, write_resumption
-from conformance.own_job.job_run import JobOptions, Outcome, outcomes
+from conformance.own_job.job_run import Job, JobOptions, Outcome, outcomes, write_resumption
 from conformance.own_job.sample import Sample
 from conformance.own_job.statements import why
 from conformance.runner.execution import Display
 from harness.scheduling.cell_run import CellTask
-from harness.targets.target import Target
+from harness.targets.targets import Target
 from reports.results.checkpoint_status import exit_code, statement
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements

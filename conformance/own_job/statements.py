@@ -7,8 +7,7 @@ from typing import Any
 
 from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.own_job.known import Known, KnownHere
-from conformance.own_job.verdict import Handoffs, JobVerdict
+from conformance.own_job.verdict import Handoffs, JobVerdict, Known, KnownHere
 from reports.analysis.change import MEANINGS, Change
 from reports.results.checkpoint_status import met, phrase, statement
 from reports.results.status import Statement

@@ -1,4 +1,4 @@
-"""The verdict on a job: whether both versions give the same rows, and whether the checkpoint of one resumes on the other."""
+"""The verdict on a job: whether both versions give the same rows, whether the checkpoint of one resumes on the other, and why."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from conformance.core.case import Case
+from conformance.core.observation import ErrorSeen
+from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.verdict import Verdict
-from conformance.own_job.job_case import with_expectations
-from conformance.own_job.job_run import JobRun, Outcome
+from conformance.own_job.job_run import JobRun, Outcome, with_expectations
 from conformance.runner.cases import JudgeCases, cell_record
-from reports.analysis.change import Change, change
+from conformance.suite.discovery import Suite
+from reports.analysis.change import Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
-from reports.analysis.features import features_of_job
+from reports.analysis.features import UNSEEN, features_of_job, needs, relevance
+from reports.analysis.gate import NoSuchVersion, find
+from reports.analysis.matrix import Matrix
 from reports.results.checkpoint_status import combined, exit_code, met, severity
-from reports.results.records import Cell, Header
+from reports.results.known_bug import KnownBug
+from reports.results.reading import Results
+from reports.results.records import Cell, DocumentedUpgrade, Header, Target
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter
 
@@ -158,3 +164,93 @@ def _failure(cell: Cell) -> str | None:
     error = seen.error
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     return f"step {seen.steps[-1].number} ends with {error.name or 'an error'} at {error.stage}: {line}"
+
+
+@dataclass(frozen=True)
+class KnownHere:
+    """A known bug of one of the versions."""
+
+    spark: tuple[str, ...]
+    """The versions that have it, of the two."""
+    because: str
+    bug: KnownBug
+    cases: tuple[str, ...]
+    """Cases of the suite that show it, all of whose features the query has."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is published about both versions."""
+
+    before: Target
+    after: Target
+    """Each the version itself or, if that has no published results, the newest of its line that has."""
+    bugs: tuple[KnownHere, ...]
+    changes: tuple[Change, ...]
+    """Worst first; of cases all of whose features the query has."""
+    refusals: Mapping[str, DocumentedUpgrade]
+    """Class of an error → what cases document where a checkpoint is refused with it between these versions."""
+
+    def documented(self, error: ErrorSeen | None) -> DocumentedUpgrade | None:
+        """Why a checkpoint is refused with this error, and the workaround."""
+        return self.refusals.get(error.name) if error is not None else None
+
+
+def known(
+    results: Results, suite: Suite, before: SparkVersion, after: SparkVersion, uses: tuple[str, ...]
+) -> Known | None:
+    """What concerns a query that uses these features.
+
+    Args:
+        results: the published ones.
+        suite: its cases say which features they need.
+
+    Returns:
+        None if one of the lines has no published results.
+    """
+    a, b = _published(results, before), _published(results, after)
+    if a is None or b is None:
+        return None
+    ran = frozenset(results.header.cases)
+    cases = sorted(concerned((case for case in suite.cases if case.id in ran), frozenset(uses)))
+    matrix = replace(Matrix.of(results), cases=tuple(cases))
+    found = () if a == b else changes(matrix, a, b).changes
+    refusals = {
+        cell.error.name: cell.entry
+        for cell in results.upgrades
+        if (cell.origin, cell.to) == (a.name, b.name) and cell.error is not None and cell.entry is not None
+    }
+    return Known(
+        a,
+        b,
+        tuple(_bugs(matrix, (a, b))),
+        tuple(change for change in found if change.met_by_running_queries),
+        refusals,
+    )
+
+
+def _published(results: Results, version: SparkVersion) -> Target | None:
+    for asked in (str(version), version.line):
+        try:
+            return find(results, asked)
+        except NoSuchVersion:
+            continue
+    return None
+
+
+def concerned(cases: Iterable[Case], uses: frozenset[str]) -> Iterator[str]:
+    """The cases all of whose features the query has; of a query without a plan nothing is known."""
+    for case, features in needs(cases).items() if uses else ():
+        if relevance(set(features).difference(UNSEEN), uses) == "all":
+            yield case
+
+
+def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]:
+    """The known bugs that cases of the matrix show on these versions, as every page counts them."""
+    by_name = {target.name: target for target in targets}
+    for cells in matrix.known_bugs(by_name.values()).values():
+        case, shown_on = [*cells][-1]
+        bug, differs = matrix.known_bug(case, by_name[shown_on]), cells[case, shown_on].differs
+        if bug is not None and differs is not None:
+            versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
+            yield KnownHere(versions, differs.because or "", bug, tuple(dict.fromkeys(case for case, _ in cells)))

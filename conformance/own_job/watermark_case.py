@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.language.problem import InvalidCase
 from conformance.language.reader import case_from
+from conformance.language.source import InvalidCase
 from conformance.own_job.case_run import CaseResult, run_case
 
 Json: TypeAlias = Any

@@ -14,8 +14,7 @@ from typing import Any
 from conformance.core.case import Frozen, Mirror, Strength
 from conformance.core.data import Json
 from conformance.policies.engine_rules import EngineRules
-from conformance.policies.question import PolicyAnswer, PolicyQuestion, answer_of
-from conformance.policies.replay import replay
+from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.policies.trace import Trace, TraceEntry
 
 TARGET = "model"

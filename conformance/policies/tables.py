@@ -19,8 +19,7 @@ from conformance.policies.case import PolicyCase, PolicyMismatch
 from conformance.policies.catalogue import POLICIES, comparable, delay_of
 from conformance.policies.engine_rules import EngineRules
 from conformance.policies.from_case import trace_of
-from conformance.policies.question import as_expectation
-from conformance.policies.replay import Replay, ReplayStep, replay
+from conformance.policies.replay import Replay, ReplayStep, as_expectation, replay
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
 
 _STEPS = 20

@@ -38,14 +38,13 @@ from conformance.runner.resources import (
 from conformance.suite import discovery
 from conformance.suite.discovery import Suite
 from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since, only_tagged
-from conformance.variants.catalogue import KAFKA, varied
-from conformance.variants.variant import VariedCase
+from conformance.variants.catalogue import KAFKA, VariedCase, varied
 from harness.engine.request import READ_STATE
-from harness.environments import readiness
+from harness.environments import provision
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
-from harness.targets.target import Target
+from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
 from reports.analysis.gate import find
 from reports.analysis.policy_columns import MODEL, engine_target
@@ -190,7 +189,7 @@ def plan_run(options: RunOptions) -> RunPlan:
         spark_home=options.spark_home,
     )
     if options.runtime.uses_java_here:
-        readiness.check_those_by_name(choice.targets)
+        provision.check_those_by_name(choice.targets)
     targets = _labelled(choice.targets, options.label)
     targets = having_store(options.store, targets) if options.store else targets
     notes = (*choice.notes, *chosen.notes, *not_confined(options.runtime, cases))

@@ -10,16 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from conformance.checkpoints.crash_images import CrashImage, Fault, Recording, crash_images, images_between
-from conformance.checkpoints.file_operations import FolderContent
+from conformance.checkpoints.crash_images import (
+    CrashImage,
+    Fault,
+    FolderContent,
+    Recording,
+    crash_images,
+    images_between,
+)
 from conformance.core.case import Add, Backlog, Case, Restart, Source, Start, Step
 from conformance.core.errors import WrongUsage
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.output_file import OutputFile
 from conformance.core.versions import StateStore
 from conformance.core.wording import counted
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, judge_crash
-from conformance.judging.checkpoint_verdict import Restart as Restarted
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, Emitted, Reference, Restarted, judge_crash
 from conformance.judging.expected import Steps, expected
 from conformance.runner.execution import Engines
 from conformance.runner.resources import (
@@ -38,15 +43,11 @@ from harness.engine.alignment import MisalignedBatches, check_alignment
 from harness.engine.engine import Engine, EngineDied, EngineFailed, EngineNeeds, TooBusy
 from harness.engine.file_recorder import FileRecorder, RecordingIncomplete
 from harness.engine.protocol import CaseRequest
-from harness.engine.request import broker_for, request_for
-from harness.engine.segments import Segment, join_segments
+from harness.engine.request import Segment, broker_for, join_segments, request_for
 from harness.errors import HarnessError
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT
-from harness.scheduling.cell_run import Limits
-from harness.scheduling.engine_slot import EngineListener
-from harness.targets.target import Target
-from harness.targets.targets import having
-from harness.targets.tuning import tuning
+from harness.scheduling.cell_run import EngineListener, Limits
+from harness.targets.targets import Target, having, tuning
 from reports.results.crash import CRASH_RECORDS, CrashHeader, CrashRecord, CrashRecords
 
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"

@@ -21,12 +21,10 @@ from conformance.runner.resources import SessionOptions, interruptible, open_run
 from harness.engine.engine import EngineLocation, EngineNeeds, Runtime
 from harness.environments.cache_directory import answers_file
 from harness.runtimes.options import RuntimeOptions
-from harness.scheduling.answer_cache import AnswerCache, CachedAnswer
-from harness.scheduling.cache_key import answer_key, expects_progress, question_digest
-from harness.scheduling.cell_run import CellKey, CellRun, CellTask, Limits, run_cell
-from harness.scheduling.engine_slot import EngineListener, EngineSlot
+from harness.scheduling.answer_cache import AnswerCache, CachedAnswer, answer_key, expects_progress, question_digest
+from harness.scheduling.cell_run import CellKey, CellRun, CellTask, EngineListener, EngineSlot, Limits, run_cell
 from harness.scheduling.scheduler import Scheduler
-from harness.targets.target import Target
+from harness.targets.targets import Target
 from reports.results.records import Cell, Header, UpgradeCell
 from reports.results.records import Target as TargetRecord
 from reports.results.writing import ResultsWriter

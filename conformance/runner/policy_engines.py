@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from conformance.policies.case import PolicyCase
-from conformance.policies.question import PolicyAnswer
+from conformance.policies.replay import PolicyAnswer
 from harness.environments.jars import NoJar
 from harness.policy_engines import running
-from harness.policy_engines.catalogue import ALL, PolicyEngine, select
+from harness.policy_engines.running import ALL, PolicyEngine, select
 from reports.analysis.policy_columns import PolicyColumn, engine_target
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.errors import WrongUsage
-from conformance.language.problem import unknown
+from conformance.language.source import unknown
 from harness.runtimes.job_needs import JarPackage, requirements_in
 from harness.runtimes.own_code import OwnCode
 

@@ -16,7 +16,7 @@ from conformance.core.versions import StateStore, StoreName
 from conformance.suite.discovery import shipped
 from conformance.variants.catalogue import KAFKA, varied
 from harness.engine.engine import Runtime
-from harness.environments import readiness
+from harness.environments import provision
 from harness.errors import HarnessError
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.options import RuntimeOptions
@@ -24,8 +24,7 @@ from harness.runtimes.options import runtime as runtime_for
 from harness.runtimes.storage import Storage, StorageUrl
 from harness.scheduling.budget import ENGINE_MEMORY_LIMIT, MAX_IN_A_CLUSTER, Budget, Machine, budget
 from harness.scheduling.cell_run import Limits
-from harness.targets.target import Target
-from harness.targets.targets import Choice, Targets
+from harness.targets.targets import Choice, Target, Targets
 
 STEP_TIMEOUT_S = 120.0
 """Default time limit of one step."""
@@ -196,7 +195,7 @@ def choose_targets(specs: Sequence[str], *, spark_home: Path | None = None) -> C
     Raises:
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark: see `Targets.choose`.
     """
-    return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=readiness.obstacle)
+    return replace(Targets.load(), spark_home=spark_home).choose(specs, obstacle=provision.obstacle)
 
 
 def single_target(

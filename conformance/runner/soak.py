@@ -14,14 +14,12 @@ from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
 from conformance.invariants.catalogue import INVARIANTS, STREAM_TOTALS, Invariant, InvariantVerdict, StreamTotals, judge
 from conformance.model.catalogue import rules_of
-from conformance.model.settings import ALLOW_MULTIPLE
+from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
 from harness.engine.protocol import Rows
 from harness.runtimes.cluster import Cluster
-from harness.soak.engine import SoakEngine, SoakOptions
-from harness.soak.messages import Ask, InvariantQuery, Late, Stream
-from harness.soak.soak import Soak, SoakRun, Watcher
-from harness.targets.target import Target
+from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, SoakOptions, SoakRun, Stream, Watcher
+from harness.targets.targets import Target
 from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
 
 MAX_ROWS = 5

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Source
 from conformance.core.wording import counted
-from conformance.judging.handoff_verdict import (
+from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
     UpgradeVerdict,
     VersionPair,
@@ -23,13 +23,11 @@ from conformance.runner.execution import Display, Plan, ResultsSink, Reuse, exec
 from conformance.runner.resources import OptionsClash, SessionOptions, choose_targets, not_confined
 from conformance.suite import discovery
 from conformance.suite.selection import only_tagged
-from harness.environments import readiness
+from harness.environments import provision
 from harness.runtimes.connect import NoConnect
 from harness.scheduling.cell_run import CellRun, CellTask
-from harness.targets.target import Target
-from harness.targets.targets import Choice, Targets, runs_anywhere
+from harness.targets.targets import Choice, Policy, Target, TargetPair, Targets, between, pairs, runs_anywhere
 from harness.targets.targets import having as having_store
-from harness.targets.upgrade_paths import Policy, TargetPair, between, pairs
 from reports.results.records import Header, UpgradeCell
 
 Cuts: TypeAlias = Literal["first", "each"]
@@ -182,7 +180,7 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
     before, after = (choose_targets(specs) if specs else None for specs in (options.before, options.after))
     here = options.runtime.uses_java_here
     if here:
-        readiness.check_those_by_name(target for choice in (before, after) if choice for target in choice.targets)
+        provision.check_those_by_name(target for choice in (before, after) if choice for target in choice.targets)
     notes = (*(before.notes if before else ()), *(after.notes if after else ()))
     if options.connect_side is not None:
         return _pairs_with_connect(options.connect_side, before, after, options.policy), notes
@@ -190,7 +188,7 @@ def _pairs(options: UpgradeOptions) -> tuple[tuple[TargetPair, ...], tuple[str, 
         return between(before.targets, after.targets), notes
     fitting = tuple(
         pair
-        for pair in pairs(Targets.load(), options.policy, obstacle=readiness.obstacle if here else runs_anywhere)
+        for pair in pairs(Targets.load(), options.policy, obstacle=provision.obstacle if here else runs_anywhere)
         if (before is None or pair[0] in before.targets) and (after is None or pair[1] in after.targets)
     )
     return fitting, notes

@@ -20,8 +20,7 @@ from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import FILES, Catalogue
-from conformance.language.problem import unknown
-from conformance.language.source import MAX_BYTES
+from conformance.language.source import MAX_BYTES, unknown
 from conformance.policies.case import PolicyCase
 
 SUFFIXES = (".yaml", ".yml")

@@ -15,11 +15,10 @@ import yaml
 
 from conformance.core.case import Case
 from conformance.core.data import Json
-from conformance.core.error_classes import GENERIC
 from conformance.core.errors import WrongUsage
-from conformance.core.observation import ErrorSeen, Observation, StepSeen
+from conformance.core.observation import GENERIC, ErrorSeen, Observation, StepSeen
 from conformance.core.values import show
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 from conformance.language.printing import inline
 
 STRENGTH = "strength: observed"

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -28,7 +28,6 @@ from harness.engine.engine import (
     StepTimedOut,
     TooBusy,
 )
-from harness.engine.path_redaction import redact_paths
 from harness.engine.protocol import (
     ANSWERS,
     VERSION,
@@ -45,6 +44,29 @@ from harness.engine.protocol import (
 )
 from harness.engine.transport import Transport, TransportClosed
 from harness.errors import HarnessError
+
+_DELIMITERS = re.compile(r"""([\s"'(\[{,=])""")
+_LIBRARIES = re.compile(r"/lib/(?=python3\.\d+/)")
+
+
+def redact_paths(step: StepSeen, names: Mapping[str, str]) -> StepSeen:
+    """Replace directories in a step's error and plan.
+
+    The path of a Python environment is removed from those of its modules, which then begin with ``python3.11/``.
+
+    Args:
+        step: as the driver sent it.
+        names: absolute directory → its replacement, ``{"/tmp/x/cases/7-a": "<case>"}``; a nested directory before its parent.
+    """
+
+    def redacted(text: str) -> str:
+        for directory, name in names.items():
+            text = text.replace(directory, name)
+        # One pattern for the whole path would take quadratic time on hostile text.
+        return "".join(_LIBRARIES.split(word)[-1] for word in _DELIMITERS.split(text))
+
+    error = step.error and step.error.model_copy(update={"message": redacted(step.error.message)})
+    return step.model_copy(update={"error": error, "plan": step.plan and redacted(step.plan)})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from conformance.core.observation import Identity, Interrupted, Observation, Ste
 from harness.engine.protocol import CaseRequest, FailureReason
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from conformance.checkpoints.file_operations import FileContent, FileOperation, Kind
+from conformance.checkpoints.crash_images import FileContent, FileOperation, Kind
 from harness.errors import HarnessError
 
 _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x08, 0x40, 0x80, 0x100, 0x200

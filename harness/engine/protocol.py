@@ -7,7 +7,7 @@ step's answer and ``Done``, and the host kills it.
 
 A request may hold only some of a case's steps, from step ``first`` on: another process ran the earlier ones and left the directory.
 
-A soak (``harness/soak/messages.py``) uses the same protocol with requests of its own, answered by ``Emitted``, ``Progressed``, ``Rows`` and
+A soak (``harness/soak/soak.py``) uses the same protocol with requests of its own, answered by ``Emitted``, ``Progressed``, ``Rows`` and
 ``Done``.
 """
 

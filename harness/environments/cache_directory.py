@@ -1,11 +1,17 @@
-"""Directories for environments and cached answers."""
+"""Directories for environments and cached answers: where they are, which there are, and their removal."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 
@@ -21,3 +27,71 @@ def answers_file(environ: Mapping[str, str] = os.environ) -> Path:
     if chosen := environ.get("CONFORMANCE_ANSWERS"):
         return Path(chosen).expanduser().resolve()
     return cache_dir(environ) / "answers.sqlite"
+
+
+_OURS = re.compile(r"\d+\.\d+\.\d+-[0-9a-f]{12}")
+_REMOVED = re.compile(r"\.removed-[0-9a-f]{8}")
+"""What an interrupted removal left."""
+_FILES = ("pyvenv.cfg", "environment.json")
+"""An environment has one of them as soon as anything is installed in it."""
+
+
+@dataclass(frozen=True)
+class StoredEnvironment:
+    """An environment on disk, complete or not."""
+
+    root: Path
+    size: int
+    """Bytes, with those of its class archives."""
+    archives: int
+    """Bytes of its class archives."""
+
+
+def stored(cache: Path) -> Iterator[StoredEnvironment]:
+    """The environments in a cache directory, by name.
+
+    Only folders that have the name and the files of one: ``CONFORMANCE_CACHE`` may be a folder with others of the user. A link is none.
+    """
+    for root in sorted((cache / "environments").glob("*/")):
+        if not root.is_symlink() and _is_ours(root):
+            yield StoredEnvironment(root, _size(root), _size(root / "class-archives"))
+
+
+def remove(environment: StoredEnvironment) -> str | None:
+    """Remove an environment and its class archives.
+
+    Returns:
+        Why it is kept: an engine runs in it, or another process makes it; None if it is gone.
+    """
+    lock = FileLock(f"{environment.root}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return "another process makes it"
+    try:
+        if (process := _user(environment.root)) is not None:
+            return f"process {process} runs in it"
+        # Renamed first: another process must not find an environment of which half is removed.
+        gone = environment.root.with_name(f".removed-{uuid.uuid4().hex[:8]}")
+        environment.root.rename(gone)
+        shutil.rmtree(gone)
+    finally:
+        lock.release()
+    return None
+
+
+def _is_ours(root: Path) -> bool:
+    made = _OURS.fullmatch(root.name) and any((root / name).is_file() for name in _FILES)
+    return bool(made or _REMOVED.fullmatch(root.name))
+
+
+def _user(root: Path) -> int | None:
+    """A process whose program, or whose jars, are in a directory."""
+    for process in psutil.process_iter(["cmdline"]):
+        if any(f"{root}/" in argument for argument in (process.info["cmdline"] or ())[:4]):
+            return int(process.pid)
+    return None
+
+
+def _size(directory: Path) -> int:
+    return sum(file.lstat().st_size for file in directory.rglob("*"))

@@ -1,11 +1,16 @@
-"""uv: it makes virtual environments, installs into them, and finds and downloads Pythons."""
+"""uv as the installer of environments: which package index and which hashes it uses, and which Pythons it finds and downloads."""
 
 from __future__ import annotations
 
+import configparser
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +20,118 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, run_streaming
-from harness.environments import hashes, package_index
 from harness.environments.pythons import Python, search_path, specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
+
+FILE = "hashes.txt"
+"""Beside this module; ``tools/package_hashes.py`` writes it."""
+
+
+@cache
+def known() -> Mapping[str, str]:
+    """Each requirement, such as ``pyspark==3.5.9``, with its line of a requirements file: it and the hashes of its files."""
+    lines = (files("harness.environments") / FILE).read_text(encoding="utf-8").splitlines()
+    return {line.partition(" ")[0]: line for line in lines if not line.startswith("#")}
+
+
+def uv() -> str:
+    """The requirement of the uv that is installed where there is none: ``uv==0.13.9``."""
+    return next(requirement for requirement in known() if requirement.startswith("uv=="))
+
+
+@contextmanager
+def with_hashes(requirements: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The requirements as arguments of uv or pip; those with known hashes are in a file, which is the only place for hashes."""
+    hashed = [known()[requirement] for requirement in requirements if requirement in known()]
+    if not hashed:
+        yield tuple(requirements)
+        return
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        file = Path(folder, "requirements.txt")
+        file.write_text("\n".join(hashed) + "\n", encoding="utf-8")
+        yield ("-r", str(file), *(requirement for requirement in requirements if requirement not in known()))
+
+
+_PIP_TO_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
+# uv's own variables with their older names: if one is set, pip's setting is not needed.
+_ALSO = {
+    "UV_DEFAULT_INDEX": ("UV_INDEX_URL",),
+    "UV_INDEX": ("UV_EXTRA_INDEX_URL",),
+}
+_SECTIONS = ("global", "install")
+
+
+def for_uv(environ: Mapping[str, str]) -> dict[str, str]:
+    """uv's variables for what pip's variables and files tell pip; those that are already set for uv are left out."""
+    configured = settings(environ)
+    variables: dict[str, str] = {}
+    for setting, variable in _PIP_TO_UV.items():
+        value = configured.get(setting, "").strip()
+        if not value or any(environ.get(name) for name in (variable, *_ALSO.get(variable, ()))):
+            continue
+        if setting == "find-links":
+            # pip ignores a missing folder, uv fails.
+            value = ",".join(place for place in value.split() if "://" in place or _exists(place))
+        elif setting == "no-index":
+            value = "1" if value.lower() in {"1", "true", "yes", "on"} else ""
+        else:
+            value = " ".join(value.split())
+        if value:
+            variables[variable] = value
+    return variables
+
+
+def _exists(place: str) -> bool:
+    """Whether a folder exists; a relative one would be of the checkout."""
+    folder = Path(place).expanduser()
+    return folder.is_absolute() and folder.exists()
+
+
+def settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """pip's settings for package sources, from its variables and files, under the names that its files use."""
+    found: dict[str, str] = {}
+    for path in _files(environ):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+        for section in _SECTIONS:
+            if parser.has_section(section):
+                found |= {name.replace("_", "-"): value for name, value in parser.items(section) if value}
+    for setting in _PIP_TO_UV:
+        if value := environ.get("PIP_" + setting.upper().replace("-", "_")):
+            found[setting] = value
+    return found
+
+
+def _files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """pip's configuration files, lowest priority first."""
+    chosen = environ.get("PIP_CONFIG_FILE")
+    if chosen == os.devnull:
+        return
+    yield Path("/etc/pip.conf")
+    for folder in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep):
+        yield Path(folder, "pip", "pip.conf")
+    if home := environ.get("HOME"):
+        yield Path(home, ".pip", "pip.conf")
+        yield Path(home, "Library", "Application Support", "pip", "pip.conf")
+    if config := environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config"):
+        yield Path(config, "pip", "pip.conf")
+    if appdata := environ.get("APPDATA"):
+        yield Path(appdata, "pip", "pip.ini")
+    yield Path(sys.prefix, "pip.conf")
+    if chosen:
+        yield Path(chosen)
+
 
 _TAIL_LINES = 25
 # A user's own project, environment or interpreter must not affect our environments.
@@ -88,7 +201,7 @@ class Uv:
         self._binary = binary
         environ = as_seen_from_here(environ)
         self._environ = {name: value for name, value in environ.items() if name not in _REMOVED_VARIABLES}
-        self._environ |= package_index.for_uv(environ)
+        self._environ |= for_uv(environ)
         self._environ |= {"NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
         # A pyspark is 300 MB and more; behind a slow mirror uv's timeout of 30 s is too short.
         self._environ.setdefault("UV_HTTP_TIMEOUT", "300")
@@ -107,7 +220,7 @@ class Uv:
         with (
             as_file(ours / "setuptools.cfg") as stored,
             as_file(ours / "build-constraints.txt") as constraints,
-            hashes.arguments(requirements) as arguments,
+            with_hashes(requirements) as arguments,
         ):
             # PyPI has the sources of pyspark only, of which uv makes a wheel.
             self._run(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, run, which
 from harness.errors import HarnessError
-from harness.targets.target import JavaRequirement
+from harness.targets.targets import JavaRequirement
 
 _SECONDS_TO_ANSWER = 60
 OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")

@@ -1,4 +1,4 @@
-"""Makes the environment of a target, once for all processes."""
+"""Makes the environment of a target, once for all processes; and tells beforehand, without installing, whether it can be made."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from conformance.core.child_process import OUTSIDE, run
-from harness.environments import hashes, manifest, pythons, uv_program
+from harness.environments import environment as manifest
+from harness.environments import installer as hashes
 from harness.environments import java as javas
-from harness.environments.bytecode import compile_imported
+from harness.environments import pythons, uv_program
 from harness.environments.cache_directory import cache_dir
-from harness.environments.environment import Environment
+from harness.environments.class_archive import compile_imported
+from harness.environments.environment import Environment, EnvironmentSpec, Manifest
 from harness.environments.installer import Installer, Uv, download
 from harness.environments.java import Java, NoSuchJava
-from harness.environments.manifest import EnvironmentSpec, Manifest
 from harness.environments.pythons import NoSuchPython, Python
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 # Run by the new environment's own interpreter, CPython 3.7 or newer. It finds the packages without importing them.
 _INSPECTION = """\
@@ -242,3 +244,72 @@ def _installed(target: Target, environ: Mapping[str, str]) -> Environment:
         java_version=java.version,
         python_path=target.installed.python_path,
     )
+
+
+class CannotRunHere(HarnessError):
+    """This machine cannot run a target that was chosen by name."""
+
+    def __init__(self, target: Target) -> None:
+        major = target.java.majors[-1]
+        super().__init__(
+            f"{target} needs {target.java}, and this machine has none that fits: install a JDK {major} (a package such as"
+            f" openjdk-{major}-jdk, or sdkman) and set JAVA_HOME_{major} to its folder,"
+            f" or use an image: --runtime container --image {target.version.line}=IMAGE"
+        )
+        self.target = target
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What a target uses, or would use, on this machine."""
+
+    target: Target
+    prepared: Environment | None
+    """Its environment; None if it has to be made first."""
+    python: Python | None
+    """The interpreter for a new environment; None if uv would download one, or if the environment exists."""
+    java: Java | None
+    """The Java of this machine that it uses; None if there is none."""
+    embedded: str | None
+    """The JDK from PyPI that it uses instead; None if it needs none, or if there is none."""
+    obstacle: str | None
+    """Why it cannot run here; None if it can."""
+
+
+def check(target: Target, environ: Mapping[str, str] = os.environ) -> Readiness:
+    """Find out, without changing anything."""
+    environment = prepared(target, environ=environ)
+    java, embedded, obstacle = _java(target, environ)
+    python = None if environment else pythons.newest(_pythons(environ), target.python)
+    return Readiness(target, environment, python, java, embedded, obstacle)
+
+
+def obstacle(target: Target) -> str | None:
+    """Why the target cannot run on this machine; None if it can.
+
+    A missing Python does not matter, since uv downloads it. A missing Java is one, unless a JDK from PyPI replaces it.
+    """
+    return _java(target, os.environ)[2]
+
+
+def check_those_by_name(targets: Iterable[Target]) -> None:
+    """Before anything runs: few machines can run a target that is chosen by name.
+
+    Raises:
+        CannotRunHere: this one cannot.
+    """
+    for target in targets:
+        if target.by_name and obstacle(target) is not None:
+            raise CannotRunHere(target)
+
+
+def _java(target: Target, environ: Mapping[str, str]) -> tuple[Java | None, str | None, str | None]:
+    try:
+        return javas.find(target.java, environ), None, None
+    except NoSuchJava as error:
+        return (None, target.java.embedded, None) if embeddable(target) else (None, None, str(error))
+
+
+def _pythons(environ: Mapping[str, str]) -> tuple[Python, ...]:
+    uv = uv_program.find(environ)
+    return () if uv is None else Uv(uv, environ).pythons()

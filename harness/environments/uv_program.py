@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, run, which
-from harness.environments import hashes
+from harness.environments import installer
 from harness.environments.cache_directory import cache_dir
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
@@ -71,14 +71,14 @@ def _install(place: Path, environ: Mapping[str, str]) -> None:
         settings = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
         if index := environ.get("UV_DEFAULT_INDEX"):
             settings |= {"PIP_INDEX_URL": environ.get("PIP_INDEX_URL", index)}
-        with hashes.arguments([hashes.uv()]) as arguments:
+        with installer.with_hashes([installer.uv()]) as arguments:
             done = run(
                 [*command, "--target", str(made), "--require-hashes", *arguments],
                 cwd=OUTSIDE,
                 environ=as_seen_from_here(environ) | settings,
             )
         if "DO NOT MATCH THE HASHES" in done.stderr:
-            raise NoUv(f"the index has another file of {hashes.uv()} than PyPI has, which was not installed")
+            raise NoUv(f"the index has another file of {installer.uv()} than PyPI has, which was not installed")
         if done.returncode != 0:
             last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "no reason given")
             raise NoUv(f"pip could not download it ({last.strip().removeprefix('ERROR: ')})")

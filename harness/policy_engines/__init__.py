@@ -2,5 +2,5 @@
 
 ``catalogue`` says which engines there are and what each needs; ``running`` runs one. An engine is a JVM that runs one Java source file
 of ``java/`` with the engine's jars; it reads a trace as a line of JSON and writes the answers as another, so one JVM answers any number
-of traces. The questions and answers are those of ``conformance.policies.question``, which the model answers too.
+of traces. The questions and answers are those of ``conformance.policies.replay``, which the model answers too.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance.core.errors import WrongUsage
-from conformance.core.redaction import redact
+from conformance.core.wording import redact
 from harness.errors import HarnessError
 
 _MASTERS = re.compile(r"spark://\S+|k8s://\S+|yarn|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]")

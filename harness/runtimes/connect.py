@@ -9,22 +9,27 @@ from pathlib import Path
 
 from conformance.core.case import Case
 from conformance.core.errors import WrongUsage
-from conformance.core.redaction import without_secrets
 from conformance.core.versions import NotAVersion, SparkVersion
+from conformance.core.wording import without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds, EngineNotStarted, Runtime
 from harness.engine.protocol import FailureReason
-from harness.engine.request import alters_its_checkpoint, has_operation, looks_at_plans, repartitions_its_state
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import (
+    alters_its_checkpoint,
+    has_operation,
+    kills_its_engine,
+    looks_at_plans,
+    repartitions_its_state,
+)
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import program
+from harness.runtimes import own_code as program
 from harness.runtimes.cluster import is_loopback
 from harness.runtimes.job_needs import with_requirements
 from harness.runtimes.own_code import OwnCode
 from harness.runtimes.storage import StorageUrl
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 _URL = re.compile(r"sc://[^\s/;]+(/?|/;\S*)")
 

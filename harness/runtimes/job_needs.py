@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 JARS = "spark.jars.packages"
 """https://spark.apache.org/docs/latest/configuration.html#runtime-environment"""

@@ -9,24 +9,23 @@ from functools import partial
 from pathlib import Path
 
 from conformance.core.case import Case
-from conformance.core.redaction import secrets_of, without_secrets
+from conformance.core.wording import secrets_of, without_secrets
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, Engine, EngineLocation, EngineNeeds
-from harness.engine.subprocess_transport import SubprocessTransport
+from harness.engine.transport import SubprocessTransport
 from harness.environments.class_archive import ClassArchive, Recording, use, write
 from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import program
+from harness.runtimes import own_code as program
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
 from harness.runtimes.kafka import JARS as KAFKA_JARS
 from harness.runtimes.kafka import Kafka, KafkaAccess
 from harness.runtimes.own_code import OwnCode, worker_settings
 from harness.runtimes.storage import StorageUrl
-from harness.targets.target import Target
-from harness.targets.tuning import tuning
+from harness.targets.targets import Target, tuning
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _MANY_TASKS = {"spark.master": "local[16]"}

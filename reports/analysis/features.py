@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from conformance.core.case import Case, Restart
 from conformance.core.errors import WrongUsage
-from conformance.language.problem import unknown
+from conformance.language.source import unknown
 from conformance.query.plan import read_plan
 from conformance.query.reading import JoinKind, QueryReading, read_query
 

@@ -18,9 +18,7 @@ from conformance.core.errors import WrongUsage
 from conformance.core.output_file import LOOKED_AT, FileKind
 from conformance.core.versions import named
 from conformance.core.wording import counted
-from conformance.language.node import Entries, Items, Node, Scalar
-from conformance.language.problem import InvalidCase, Report, unknown
-from conformance.language.source import read_yaml
+from conformance.language.source import Entries, InvalidCase, Items, Node, Report, Scalar, read_yaml, unknown
 from reports.analysis.change import MEANINGS, Change, Changes, changes
 from reports.analysis.checkpoints import Checkpoints, checkpoints
 from reports.analysis.equivalence import same_behaviour

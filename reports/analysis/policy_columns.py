@@ -12,7 +12,7 @@ from conformance.core.case import Case
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
 from conformance.policies.case import REAL_ENGINE, TARGET, PolicyCase, check, compared, expectations, mismatches
-from conformance.policies.question import PolicyAnswer
+from conformance.policies.replay import PolicyAnswer
 from reports.results.records import Cell, Target
 
 MODEL = Target(name=TARGET, spark=TARGET, runtime=TARGET)

@@ -12,7 +12,7 @@ from conformance.language.catalogue import Catalogue
 from conformance.policies.case import PolicyCase
 from conformance.suite.coverage import Category, coverage
 from conformance.suite.discovery import Suite
-from conformance.variants.variant import MARK
+from conformance.variants.catalogue import MARK
 from reports.analysis.change import Changes, Turn, changes, turns
 from reports.analysis.columns import BesideApache, Column, beside_apache
 from reports.analysis.equivalence import Behaviour

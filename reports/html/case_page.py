@@ -19,8 +19,7 @@ from reports.analysis.equivalence import first_difference, same_behaviour
 from reports.analysis.report import Report
 from reports.analysis.step_table import StepTable, observed_only, step_table
 from reports.html.addresses import SourceLink
-from reports.html.checkpoints import CaseCheckpoint, checkpoints_of_case
-from reports.html.comparison import readable
+from reports.html.comparison import CaseCheckpoint, checkpoints_of_case, readable
 from reports.html.pyspark_script import pyspark, pyspark_script
 from reports.html.ribbon import CellSign, Ribbon, ribbon
 from reports.html.texts import TimeNotation, cut, duration, visible

@@ -1,9 +1,10 @@
-"""The dossier of one upgrade: a page to print, a picture for a slide, and a file of changes to accept."""
+"""Pages that need no other file, and the dossier of one upgrade: such a page, a picture for a slide, and a file of changes to accept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from markupsafe import Markup
@@ -13,11 +14,50 @@ from reports.analysis.gate import DRAFT, Gate, draft, gate
 from reports.analysis.releases import Route, RouteRelease, fewest_bugs, releases_between, routes, with_checkpoints
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink, upgrade_files
-from reports.html.checkpoints import CheckpointSection, checkpoint_section
-from reports.html.comparison import Comparison, comparison
+from reports.html.comparison import CheckpointSection, Comparison, checkpoint_section, comparison
 from reports.html.pages import templates
-from reports.html.standalone_page import write_standalone
 from reports.results.records import Target
+from reports.results.status import Statement
+
+
+def asset(name: str) -> str:
+    """A file that pages use: ``report.css``, ``report.js``."""
+    return (files("reports.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+def write_standalone(path: Path, kind: str, template: str, title: str, **values: object) -> None:
+    """Write a page.
+
+    Args:
+        kind: what it is, for messages: ``a dossier``.
+        template: its file name.
+        title: of the page.
+        values: what else the template shows.
+
+    Raises:
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    text = templates().get_template(template).render(title=title, style=Markup(asset("report.css")), **values)
+    write_file(path, text, page_kind(kind))
+
+
+def page_kind(name: str) -> FileKind:
+    """A file that only another page of ours may replace."""
+    return FileKind(name, lambda start: b"Watermark conformance</title>" in start)
+
+
+def write_verdict(path: Path, title: str, about: Sequence[str], statements: Sequence[Statement]) -> None:
+    """Write the page.
+
+    Args:
+        title: the verdict in one line.
+        about: what was tried, a line each.
+
+    Raises:
+        CannotWriteFile, OtherContent: see `conformance.core.output_file`.
+    """
+    write_standalone(path, "a page with a verdict", "verdict.html", title, about=about, statements=statements)
+
 
 _PICTURE = FileKind("a picture", lambda start: start.startswith(b"<svg"))
 _BAR = 380.0

@@ -19,7 +19,7 @@ from reports.analysis.equivalence import Behaviour
 from reports.analysis.matrix import CellTotal
 from reports.analysis.report import Report
 from reports.html.addresses import SourceLink
-from reports.html.checkpoints import checkpoint_section
+from reports.html.comparison import checkpoint_section
 from reports.html.ribbon import WORDS, CellSign, Ribbon, ribbon
 from reports.html.texts import duration
 from reports.results.records import Target

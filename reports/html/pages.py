@@ -18,8 +18,7 @@ from reports.analysis.report import Report
 from reports.html.addresses import Addresses, SourceLink, case_key, compare_key, short, slug, upgrade_files
 from reports.html.bugs_page import bugs_page
 from reports.html.case_page import case_page
-from reports.html.checkpoints import checkpoint_section
-from reports.html.comparison import comparison
+from reports.html.comparison import checkpoint_section, comparison
 from reports.html.guides import causes, understand_page
 from reports.html.overview_pages import about_page, behaviours_page, headline, matrix_page, own_result
 from reports.html.texts import cut, visible

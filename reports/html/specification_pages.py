@@ -29,7 +29,7 @@ from reports.analysis.specification import (
     Variation,
 )
 from reports.html.addresses import InAFolder, case_key
-from reports.html.standalone_page import write_standalone
+from reports.html.dossier import write_standalone
 from reports.html.texts import block, code, link, sources, text
 from reports.results.status import MARKS
 

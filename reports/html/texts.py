@@ -14,8 +14,7 @@ from markupsafe import Markup
 from conformance.core.case import Case
 from conformance.core.spark_types import DataType
 from conformance.core.values import NotAValue, canonical, show
-from reports.analysis.step_lines import Line
-from reports.analysis.step_table import Block, StepTable
+from reports.analysis.step_table import Block, Line, StepTable
 from reports.html.addresses import SourceLink
 
 _SPECIAL = re.compile(r"([\\*_\[\]#|~])")

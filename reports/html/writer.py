@@ -16,9 +16,8 @@ from reports.analysis.divided_work import divide
 from reports.analysis.report import Report
 from reports.html.addresses import InAFolder, InOneFile
 from reports.html.bugs_page import feed
-from reports.html.dossier import write_dossier
+from reports.html.dossier import asset, page_kind, write_dossier
 from reports.html.pages import TABS, Page, pages, renderings, templates
-from reports.html.standalone_page import asset, page_kind
 
 ASSETS = ("report.css", "report.js")
 ONE_FILE = "report.html"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from conformance.judging.checkpoint_verdict import CheckpointVerdict, Outcome
-from conformance.judging.handoff_verdict import UpgradeStatus
+from conformance.judging.checkpoint_verdict import CheckpointVerdict, Outcome, UpgradeStatus
 from reports.results.status import MARKS as OF_A_CELL
 from reports.results.status import Mark, Statement
 

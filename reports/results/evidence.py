@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from conformance.core.observation import Observation
+from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.verdict import AS_THE_CASE_SAYS
-from conformance.judging.wall_clock import digest_omits_instants
 from conformance.policies.case import REAL_ENGINE
 from conformance.policies.case import TARGET as MODEL
 from reports.results.errors import UnusableResults

@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from conformance.core.redaction import redact
+from conformance.core.wording import redact
 from reports.results.compression import is_compressed, open_results
 from reports.results.errors import (
     CellKey,

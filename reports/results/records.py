@@ -18,10 +18,10 @@ from conformance.core.case import Upgrade as UpgradesEntry
 from conformance.core.observation import ErrorSeen, Observation
 from conformance.core.versions import NotAVersion, SparkVersion
 from conformance.core.wording import printable, ticket
+from conformance.judging.checkpoint_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.finding import Finding
-from conformance.judging.handoff_verdict import UpgradeStatus, UpgradeVerdict
 from conformance.judging.verdict import Status, Verdict
-from conformance.variants.variant import MARK, VariedCase
+from conformance.variants.catalogue import MARK, VariedCase
 from reports.results.errors import CellKey
 
 FORMAT = 3

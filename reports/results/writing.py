@@ -10,7 +10,7 @@ from threading import Lock
 from types import TracebackType
 
 from conformance.core.output_file import FileKind, OutputFile
-from conformance.judging.handoff_verdict import UpgradeStatus
+from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.verdict import Status
 from reports.results.compression import compressed, is_compressed, plain_end, plain_start
 from reports.results.errors import CellKey, NotDecompressed

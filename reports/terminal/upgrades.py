@@ -10,8 +10,8 @@ from rich.text import Text
 
 from conformance.core.versions import SparkVersion
 from conformance.core.wording import counted
+from conformance.judging.checkpoint_verdict import UpgradeStatus
 from conformance.judging.finding import INDENT, described
-from conformance.judging.handoff_verdict import UpgradeStatus
 from reports.analysis.checkpoints import CheckpointGroup, groups_of
 from reports.results.checkpoint_status import BUG, EXPECTED, UPGRADES, of_upgrades
 from reports.results.reading import Results

@@ -11,7 +11,7 @@ from harness.engine.engine import DriverFailed
 from harness.engine.protocol import StepRequest
 from harness.engine.request import request_for
 from harness.progress import ignore_progress
-from harness.runtimes.containers import leftovers
+from harness.runtimes.containers import daemon as leftovers
 from harness.runtimes.containers.confinement import WORK, Confinement
 from harness.runtimes.containers.images import Images
 from harness.runtimes.containers.runtime import ContainerRuntime

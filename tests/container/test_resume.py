@@ -9,8 +9,7 @@ import pytest
 
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
-from harness.engine.request import request_for
-from harness.engine.segments import Segment, join_segments
+from harness.engine.request import Segment, join_segments, request_for
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.containers.confinement import Confinement

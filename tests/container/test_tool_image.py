@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import package_index
+from harness.environments import installer
 from harness.runtimes.containers.builder import Builder
 from reports.results.reading import Results
 from tests.support.effort import full_run_only
@@ -24,7 +24,7 @@ def image(daemon, tmp_path_factory):
             pytest.fail(f"no image {BASE}")
         pytest.skip(f"no image {BASE} here: .ci/run makes it")
     builder = Builder.find()
-    settings = package_index.settings(os.environ)
+    settings = installer.settings(os.environ)
     index = [f"{name} = {settings[name]}\n" for name in ("index-url", "trusted-host") if name in settings]
     secret = tmp_path_factory.mktemp("secrets") / "pip.conf"
     secret.write_text("[global]\n" + "".join(index))

@@ -11,8 +11,7 @@ import pytest
 from harness.environments import java as javas
 from harness.environments import provision
 from harness.environments.environment import Environment
-from harness.targets.target import Target
-from harness.targets.targets import Targets
+from harness.targets.targets import Target, Targets
 from tests.support.effort import full_run_only
 
 _COUNT = """\

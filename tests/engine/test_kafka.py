@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 from conformance.suite.selection import SMOKE, only_tagged
-from harness.environments import readiness
+from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes.kafka_broker import OwnBroker
+from harness.runtimes.kafka import OwnBroker
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.typed import ROOT, conformance
@@ -23,7 +23,7 @@ ENDED = """
 import sys, time
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.runtimes.kafka_broker import OwnBroker
+from harness.runtimes.kafka import OwnBroker
 from harness.targets.targets import Targets
 (target,) = Targets.load().select([sys.argv[1]])
 broker = OwnBroker(prepare(target), ignore_progress)
@@ -34,7 +34,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def newest():
-    (target,) = Targets.load().select(["newest"], obstacle=readiness.obstacle)
+    (target,) = Targets.load().select(["newest"], obstacle=provision.obstacle)
     return target
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import kills_its_engine
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.cluster import Cluster

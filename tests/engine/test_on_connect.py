@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.engine.engine import EngineDied
-from harness.environments import readiness
+from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
 from harness.runtimes.connect import ConnectRuntime, Endpoint, EndpointFailed, OtherVersion, client_of
@@ -32,7 +32,7 @@ CASE = ROOT / "cases" / "late-drops" / "window-still-open.yaml"
 
 @pytest.fixture(scope="module")
 def newest():
-    return Targets.load().select(["newest"], obstacle=readiness.obstacle)[0]
+    return Targets.load().select(["newest"], obstacle=provision.obstacle)[0]
 
 
 @pytest.fixture(scope="module")

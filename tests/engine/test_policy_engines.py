@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.policies.case import compared, mismatches
-from conformance.policies.question import disagreements
-from harness.policy_engines.catalogue import ENGINES
-from harness.policy_engines.running import started
+from conformance.policies.replay import disagreements
+from harness.policy_engines.running import ENGINES, started
 from reports.results.reading import Results
 from tests.support.effort import number
 from tests.support.policy_traces import questions

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from conformance.core.case import Expectation, Restart
 from conformance.core.observation import BatchSeen, Column, Observation, StepSeen
+from conformance.judging.consistency import reads_the_clock
 from conformance.judging.expected import Steps, expected
 from conformance.judging.verdict import judge
-from conformance.judging.wall_clock import reads_the_clock
 from harness.environments.provision import prepare
 from harness.progress import ignore_progress
-from harness.targets.tuning import tuning
+from harness.targets.targets import tuning
 from reports.html.pyspark_script import pyspark_script
 from tests.support.effort import FULL
 from tests.support.whole_suite import whole_suite

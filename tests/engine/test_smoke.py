@@ -10,8 +10,8 @@ import pytest
 from conformance.core.case import Restart
 from conformance.suite import discovery
 from conformance.suite.selection import SMOKE, only_tagged
-from harness.engine.segments import kills_its_engine
-from harness.environments import readiness
+from harness.engine.request import kills_its_engine
+from harness.environments import provision
 from harness.targets.targets import Targets
 from reports.results.reading import Results
 from tests.engine.typed import conformance
@@ -23,7 +23,7 @@ SECRET = "hunter2hunter2"
 
 @pytest.fixture(scope="module")
 def newest():
-    (target,) = Targets.load().select(["newest"], obstacle=readiness.obstacle)
+    (target,) = Targets.load().select(["newest"], obstacle=provision.obstacle)
     return target
 
 

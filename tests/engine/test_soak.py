@@ -15,7 +15,7 @@ import pytest
 from conformance.invariants.catalogue import INVARIANTS
 from conformance.runner.soak import ask, late_by, settings, stream
 from harness.progress import ignore_progress
-from harness.soak.engine import SoakEngine, SoakOptions
+from harness.soak.soak import SoakEngine, SoakOptions
 from tests.engine.typed import conformance
 from tests.support.effort import sample
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import readiness
+from harness.environments import provision
 from harness.targets.targets import Targets
 
 CASES = Path(__file__).parents[2] / "cases"
 (TARGET,) = Targets.load().select(["2.4"])
-OBSTACLE = readiness.obstacle(TARGET)
+OBSTACLE = provision.obstacle(TARGET)
 pytestmark = pytest.mark.skipif(OBSTACLE is not None, reason=f"{TARGET}: {OBSTACLE}")
 
 

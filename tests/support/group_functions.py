@@ -4,10 +4,10 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import QuerySettings
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.settings import QuerySettings
 from conformance.model.sql import run as sql
 
 NEWEST = SparkVersion.parse("4.3.0")

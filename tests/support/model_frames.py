@@ -4,10 +4,10 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import QuerySettings
 from conformance.model.columns import Ids
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.settings import QuerySettings
 
 SECOND = 1_000_000
 VERSIONS = ("3.0.3", "3.5.9", "4.3.0")

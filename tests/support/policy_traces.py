@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from conformance.policies.policy import MAX, MIN
-from conformance.policies.question import PolicyQuestion
+from conformance.policies.replay import PolicyQuestion
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace, TraceEntry
-from harness.policy_engines.catalogue import PolicyEngine
+from harness.policy_engines.running import PolicyEngine
 
 SMALL = st.integers(-50, 500)
 EXTREME = st.one_of(

@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from conformance.cli.main import app
-from harness.environments import hashes
+from harness.environments import installer
 from tests.support.environments import script
 
 ROOT = Path(__file__).parents[2]
@@ -230,7 +230,7 @@ def test_the_lockfile_is_installed_by_a_uv_with_a_known_hash(fails, tmp_path):
     done = subprocess.run(program, cwd=ROOT, env=environ, check=False)
     called = (tmp_path / "called").read_text().splitlines()
     assert re.fullmatch(rf"pip install .*--require-hashes -r {tmp_path}/uv\.txt", called[0])
-    assert (tmp_path / "uv.txt").read_text() == hashes.known()[hashes.uv()] + "\n"
+    assert (tmp_path / "uv.txt").read_text() == installer.known()[installer.uv()] + "\n"
     assert called[1:] == (
         [] if fails == "pip" else ["uv sync --locked --no-python-downloads --python /opt/python --extra dev"]
     )

@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from conformance.model.catalyst.optimizer import constant_of, is_empty, optimized, with_empty_sides
-from conformance.model.catalyst.pruning import (
+from conformance.model.catalyst.optimizer import (
     RequiredColumns,
     check_aggregations,
     check_event_times,
+    constant_of,
+    is_empty,
+    optimized,
     required_columns,
+    with_empty_sides,
 )
 from conformance.model.catalyst.state_format import NotNull, not_null_in_state, opens_store_of_another, schema_of
 from conformance.model.plan import Deduplicate, EmptySide, Plan, stateful, walk

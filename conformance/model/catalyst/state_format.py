@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from conformance.model.catalyst.optimizer import vanishes
-from conformance.model.catalyst.pruning import RequiredColumns
+from conformance.model.catalyst.optimizer import RequiredColumns, vanishes
 from conformance.model.expressions import Expression, must_not_be_null
 from conformance.model.join_bounds import equalities
 from conformance.model.plan import (

@@ -19,7 +19,7 @@ from harness.runtimes.containers.client import (
     frames_iter,
     requests,
 )
-from harness.runtimes.containers.leftovers import remove_container
+from harness.runtimes.containers.daemon import remove_container
 
 _ENDING_SECONDS = 60
 """For the daemon to notice that a container has ended: on a busy machine that takes its time."""

@@ -13,12 +13,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from conformance.core.child_process import OUTSIDE, as_seen_from_here, every, run, run_streaming, which
-from harness.environments import package_index
+from harness.environments import installer
 from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback, ignore_progress
 from harness.runtimes.containers.images import built
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 _TAIL_LINES = 12
 _LINE_WIDTH = 200
@@ -188,7 +188,7 @@ def _bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def _pip_settings(environ: Mapping[str, str], index_url: str | None) -> str:
-    configured = {name: value for name, value in package_index.settings(environ).items() if name in _INDEX_SETTINGS}
+    configured = {name: value for name, value in installer.settings(environ).items() if name in _INDEX_SETTINGS}
     if index_url:
         configured["index-url"] = index_url
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in configured.items()) if configured else ""

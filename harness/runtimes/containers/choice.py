@@ -10,11 +10,8 @@ from pathlib import Path
 from conformance.core.data import Json
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import NotAVersion, SparkVersion
-from conformance.language.compound_shapes import Key, MapOf, Record
-from conformance.language.node import Entries, entries_of
-from conformance.language.problem import InvalidCase, Report
-from conformance.language.shape import Text
-from conformance.language.source import read_yaml
+from conformance.language.shape import Key, MapOf, Record, Text
+from conformance.language.source import Entries, InvalidCase, Report, entries_of, read_yaml
 from harness.targets.targets import Targets
 
 EVERY = "all"

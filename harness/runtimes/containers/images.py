@@ -12,7 +12,7 @@ from harness.progress import ProgressCallback
 from harness.runtimes.containers.choice import EVERY
 from harness.runtimes.containers.client import APIError, DockerClient, ImageNotFound
 from harness.runtimes.containers.daemon import DaemonRefused, explained
-from harness.targets.target import Target
+from harness.targets.targets import Target
 
 _BUILT = "watermark-conformance/spark"
 """The repository of the images that ``conformance targets build`` makes."""

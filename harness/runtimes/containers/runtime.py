@@ -18,18 +18,16 @@ from harness.engine.protocol import FailureReason
 from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import program
-from harness.runtimes.containers import leftovers
+from harness.runtimes import own_code as program
+from harness.runtimes.containers import daemon
 from harness.runtimes.containers.attached import AttachedTransport
 from harness.runtimes.containers.client import APIError, LogConfig, NotFound
 from harness.runtimes.containers.confinement import WORK, Confinement
-from harness.runtimes.containers.daemon import DaemonRefused, abilities, connect, explained
+from harness.runtimes.containers.daemon import DaemonRefused, Owner, abilities, connect, explained
 from harness.runtimes.containers.images import Account, Image, Images, choose_account
-from harness.runtimes.containers.leftovers import Owner
 from harness.runtimes.containers.volume import Volume, packed
 from harness.runtimes.own_code import OwnCode, worker_settings
-from harness.targets.target import Target
-from harness.targets.tuning import tuning
+from harness.targets.targets import Target, tuning
 
 
 class UnusableImage(HarnessError):
@@ -108,7 +106,7 @@ class ContainerRuntime:
             self._copied_through = image
             transport = AttachedTransport(container, memory=self._confinement.memory)
         except BaseException:
-            leftovers.remove_container(self._client.client.api, container.id)
+            daemon.remove_container(self._client.client.api, container.id)
             raise
         try:
             transport.start()
@@ -136,9 +134,9 @@ class ContainerRuntime:
     def close(self) -> None:
         """Remove every container of this run, copy the working files if requested, remove the volume."""
         try:
-            for leftover in leftovers.find(self._client, self._owner):
+            for leftover in daemon.find(self._client, self._owner):
                 if leftover.kind == "container":
-                    leftovers.remove(self._client, leftover)
+                    daemon.remove(self._client, leftover)
             with self._lock:
                 volume, self._volume = self._volume, None
             if volume is not None:
@@ -153,7 +151,7 @@ class ContainerRuntime:
                 try:
                     volume.fetch(through, self._keep)
                 finally:
-                    leftovers.remove_container(self._client.client.api, through.id)
+                    daemon.remove_container(self._client.client.api, through.id)
         finally:
             volume.remove()
 
@@ -246,7 +244,7 @@ class ContainerRuntime:
         except NotFound:
             return ""
         finally:
-            leftovers.remove_container(self._client.client.api, container.id)
+            daemon.remove_container(self._client.client.api, container.id)
 
     def _files(self, work: str) -> bytes:
         with as_file(files("harness") / "driver") as driver:

@@ -15,8 +15,7 @@ from typing import Any
 
 from harness.runtimes.containers.client import APIError, DockerClient, NotFound
 from harness.runtimes.containers.confinement import WORK
-from harness.runtimes.containers.daemon import DaemonRefused
-from harness.runtimes.containers.leftovers import Owner
+from harness.runtimes.containers.daemon import DaemonRefused, Owner
 
 _ANYBODY = 0o777
 """Containers of several images share the volume, and their users have different ids."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, EngineLocation
-from harness.engine.subprocess_transport import SubprocessTransport
+from harness.engine.transport import SubprocessTransport
 
 PROGRAM = Path(__file__).with_name("engine.py")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from conformance.core.versions import SparkVersion
 from harness.engine.driver_engine import DriverEngine
 from harness.engine.engine import NOTHING_ELSE, EngineLocation
-from harness.engine.subprocess_transport import SubprocessTransport
+from harness.engine.transport import SubprocessTransport
 from tests.support.miniature.runtime import PROGRAM
 from tests.support.miniature.target import SPARK_359
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.environments import hashes
+from harness.environments import installer
 from tools import package_hashes
 
 ANSWER = f"""\
@@ -26,4 +26,4 @@ def test_a_line_has_the_version_and_all_its_hashes() -> None:
 
 def test_the_file_is_what_it_writes() -> None:
     text = package_hashes.FILE.read_text(encoding="utf-8")
-    assert text == package_hashes.HEADER + "\n".join(hashes.known().values()) + "\n"
+    assert text == package_hashes.HEADER + "\n".join(installer.known().values()) + "\n"

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.case import Case, ExpectedError, Operation, Pipeline, Upgrade
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from reports.results.errors import UnusableResults
 from reports.results.reading import Results
 from reports.results.records import Footer, Header, Target, UpgradeCell

@@ -2,8 +2,16 @@
 
 import pytest
 
-from conformance.checkpoints.crash_images import FAULTS, NoSuchBatch, Recording, crash_images, images_between
-from conformance.checkpoints.file_operations import FileContent, FileOperation, FolderContent
+from conformance.checkpoints.crash_images import (
+    FAULTS,
+    FileContent,
+    FileOperation,
+    FolderContent,
+    NoSuchBatch,
+    Recording,
+    crash_images,
+    images_between,
+)
 
 STATE, COMMIT = "checkpoint/state/0/0/2.delta", "checkpoint/commits/1"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checkpoints.checkpoint import Checkpoint, read
-from conformance.checkpoints.detached_copy import NO_FILE_READ, NothingCommitted, copy_detached
+from conformance.checkpoints.checkpoint import NO_FILE_READ, Checkpoint, NothingCommitted, copy_detached, read
 from conformance.checkpoints.files import open_files
 from tests.support.checkpoints import releases_with, small, written_by
 

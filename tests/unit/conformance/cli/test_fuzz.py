@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from conformance.cli.fuzz import seconds
 from conformance.cli.main import app, main
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing import fuzz_run
+from conformance.fuzzing import campaign
 from conformance.fuzzing.oracle import ModelOracle
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
@@ -32,7 +32,7 @@ def run(*arguments):
 @pytest.fixture
 def two_versions(monkeypatch):
     versions = [SparkVersion.parse(text) for text in ("3.3.4", "3.4.4")]
-    monkeypatch.setattr(fuzz_run, "_newest_of_lines", lambda: versions)
+    monkeypatch.setattr(campaign, "_newest_of_lines", lambda: versions)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def one_of_them_wrong(monkeypatch, two_versions):
         rules = rules_of(version)
         return ModelOracle(version, WRONG.of(rules) if version.line == "3.4" else rules)
 
-    monkeypatch.setattr(fuzz_run, "ModelOracle", oracle)
+    monkeypatch.setattr(campaign, "ModelOracle", oracle)
 
 
 def test_where_all_is_known_nothing_is_found(two_versions, tmp_path):
@@ -94,7 +94,7 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
                 os.kill(os.getpid(), request.param)
             return super().answers(cases)
 
-    monkeypatch.setattr(fuzz_run, "ModelOracle", Stopping)
+    monkeypatch.setattr(campaign, "ModelOracle", Stopping)
 
 
 @pytest.mark.parametrize("stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM], indirect=True)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.console import SafeConsole, print_commands, print_error
+from conformance.cli.console import SafeConsole, SafeStream, print_commands, print_error, safe_streams
 from conformance.cli.main import main
-from conformance.cli.streams import SafeStream, safe_streams
 from tests.support.runs import written
 
 ROOT = Path(__file__).parents[4]

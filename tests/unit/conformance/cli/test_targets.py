@@ -21,8 +21,7 @@ from harness.environments import provision
 from harness.environments.provision import prepare
 from harness.targets import targets as all_targets
 from harness.targets.installed import NoPyspark
-from harness.targets.target import JavaRequirement
-from harness.targets.targets import Targets
+from harness.targets.targets import JavaRequirement, Targets
 from tests.support.environments import TARGET, FakeInstaller
 
 Run = Callable[..., Result]

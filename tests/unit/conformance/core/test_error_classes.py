@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.error_classes import GENERIC, WRAPPERS, most_specific
+from conformance.core.observation import GENERIC, WRAPPERS, most_specific
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from conformance.core.redaction import is_secret, redact, redact_command, secrets_of, without_secrets
+from conformance.core.wording import is_secret, redact, redact_command, secrets_of, without_secrets
 
 
 @pytest.mark.parametrize(

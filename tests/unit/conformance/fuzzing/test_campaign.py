@@ -11,8 +11,7 @@ from conformance.fuzzing import oracle
 from conformance.fuzzing.campaign import Campaign, CampaignListener
 from conformance.fuzzing.case_files import as_case, written_into
 from conformance.fuzzing.comparison import ByTheModel
-from conformance.fuzzing.coverage import coverage_of
-from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.coverage import Drawing, coverage_of
 from conformance.fuzzing.oracle import ModelOracle, OracleAnswer, cached_prediction
 from conformance.judging.divergence import divergence
 from conformance.judging.verdict import AS_THE_CASE_SAYS

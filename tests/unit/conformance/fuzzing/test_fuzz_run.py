@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.fuzzing.campaign import EngineOracle
 from conformance.fuzzing.comparison import ByTheModel
-from conformance.fuzzing.fuzz_run import EngineOracle
 from conformance.language import case_from
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.fuzzing.generation import Drawing
-from conformance.fuzzing.reductions import REDUCTIONS, cost
-from conformance.fuzzing.shrinking import shrunk
+from conformance.fuzzing.coverage import Drawing
+from conformance.fuzzing.shrinking import REDUCTIONS, cost, shrunk
 from conformance.language import case_from
 from conformance.model.catalogue import rules_of
 from conformance.model.errors import Unpredictable

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.core.observation import ErrorSeen, Interrupted, Observation, OwnCodeError
-from conformance.judging.checkpoint_verdict import Reference, Restart, is_named, judge_crash, resumed_at
+from conformance.judging.checkpoint_verdict import Reference, Restarted, is_named, judge_crash, resumed_at
 from tests.support import observations
 from tests.support.observations import COLUMNS, step, window
 
@@ -24,7 +24,7 @@ def seen(*batches, **keys):
 
 
 def judged(before, observation, *more):
-    return judge_crash(Restart(before, observation), [Reference(REFERENCE), *more])
+    return judge_crash(Restarted(before, observation), [Reference(REFERENCE), *more])
 
 
 def test_a_replay_with_the_same_rows_continues():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.core.observation import Column, Observation
 from conformance.judging.divergence import divergence
 from conformance.judging.finding import NotOfTheType
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 from conformance.judging.verdict import judge
 from conformance.suite.record_expectations import observed_expectation
 from tests.support.observations import COLUMNS, NEWEST, batch, case, expect, observed, step, window

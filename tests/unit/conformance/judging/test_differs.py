@@ -8,9 +8,9 @@ import pytest
 
 from conformance.core.case import Case, ExpectedError
 from conformance.core.versions import VersionRange
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, UpgradeVerdict, VersionPair, judge_upgrade
 from conformance.judging.expected import NotApplicable, Steps, Unsupported, expected
 from conformance.judging.finding import ErrorDiffers, StaleEntry
-from conformance.judging.handoff_verdict import CheckpointHandoff, UpgradeVerdict, VersionPair, judge_upgrade
 from conformance.judging.verdict import judge
 from tests.support.observations import (
     NEWEST,

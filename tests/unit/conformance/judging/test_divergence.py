@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from conformance.core.observation import BatchBehaviour, BatchSeen, Column, Observation, StepSeen
 from conformance.judging import divergence as module
+from conformance.judging.consistency import digest_omits_instants
 from conformance.judging.divergence import divergence, divergences, equivalent
-from conformance.judging.wall_clock import digest_omits_instants
 from reports.results.reading import Results
 from tests.support.observations import COLUMNS, batch, failed, observed, step, window
 

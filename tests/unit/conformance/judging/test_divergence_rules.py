@@ -13,7 +13,7 @@ from conformance.judging.divergence import (
     equivalent,
     steps_equivalent,
 )
-from conformance.judging.rows import OutputSchema
+from conformance.judging.step_comparison import OutputSchema
 from tests.support.observations import COLUMNS, batch, failed, observed, step, window
 
 DECIMALS = OutputSchema.of((Column(name="total", type="decimal(10,2)"),))

@@ -20,7 +20,7 @@ from conformance.core.case import (
 )
 from conformance.core.observation import StepSeen
 from conformance.core.versions import SparkVersion, VersionRange
-from conformance.judging.handoff_verdict import (
+from conformance.judging.checkpoint_verdict import (
     CheckpointHandoff,
     UpgradeVerdict,
     VersionPair,

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from conformance.core import patterns
 from conformance.core.case import ExpectedError, Upgrade
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
-from conformance.judging.judgement import _classes_in
-from conformance.judging.verdict import judge
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from conformance.judging.verdict import _classes_in, judge
 from tests.support.observations import NEWEST, batch, case, differs, expect, failed, observed, step
 
 V359 = SparkVersion.parse("3.5.9")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.core.observation import ErrorSeen, OwnCodeError
-from conformance.judging.handoff_verdict import CheckpointHandoff, VersionPair, judge_upgrade
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, VersionPair, judge_upgrade
 from conformance.judging.verdict import judge
 from tests.support.observations import NEWEST, OLD, batch, case, differs, expect, observed, step
 

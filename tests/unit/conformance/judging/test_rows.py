@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.observation import Column
 from conformance.core.spark_types import parse_type
-from conformance.judging.rows import NotARow, OutputSchema, as_written, difference
+from conformance.judging.step_comparison import NotARow, OutputSchema, as_written, difference
 from tests.support.observations import batch
 
 COLUMNS = OutputSchema.of((Column(name="city", type="string"), Column(name="n", type="bigint")))

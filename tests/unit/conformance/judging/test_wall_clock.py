@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.judging.wall_clock import behaviour, digest_omits_instants, reads_the_clock
+from conformance.judging.consistency import behaviour, digest_omits_instants, reads_the_clock
 from conformance.language.pipelines import pipeline
 from tests.support.observations import batch, case, expect, observed, step, window
 

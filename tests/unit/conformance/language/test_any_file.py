@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from conformance.language import InvalidCase, Problem, read_any
 from conformance.language.catalogue import Catalogue
-from conformance.language.node import Node
-from conformance.language.problem import Report
-from conformance.language.source import read_yaml
+from conformance.language.source import Node, Report, read_yaml
 
 HERE = Path(__file__).parent
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted((HERE / "valid").glob("*.yaml"))]

@@ -10,9 +10,8 @@ from conformance.core.case import STATE_FUNCTIONS, STATEFUL_PROCESSORS
 from conformance.judging.verdict import Status
 from conformance.language.catalogue import DESCRIPTIONS
 from conformance.language.json_schema import json_schema
-from conformance.language.problem import Report
 from conformance.language.reader import read_any
-from conformance.language.source import read_yaml
+from conformance.language.source import Report, read_yaml
 from conformance.language.version_differences import DIFFERS
 
 DOCS = Path(__file__).parents[4] / "docs"

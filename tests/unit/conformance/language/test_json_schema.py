@@ -16,9 +16,7 @@ from pydantic import BaseModel
 from conformance.core import case as models
 from conformance.language.case_file import CASE
 from conformance.language.json_schema import ADDRESS, json_schema, rendered
-from conformance.language.node import Node
-from conformance.language.problem import Report
-from conformance.language.source import read_yaml
+from conformance.language.source import Node, Report, read_yaml
 from conformance.policies.case import PolicyCase, PolicyExpectation
 from conformance.suite.discovery import shipped
 

@@ -12,7 +12,7 @@ from conformance.language import case_from
 from conformance.language.confs import other_confs, refusal_of, streaming_confs
 from conformance.language.permission import refusals
 from conformance.language.reader import read_case
-from conformance.language.sql_functions import functions
+from conformance.language.sql_expression import functions
 from tests.support.whole_suite import whole_suite
 
 CLASS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

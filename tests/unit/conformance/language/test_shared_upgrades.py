@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import VersionPair, handoffs, not_applicable
+from conformance.judging.checkpoint_verdict import VersionPair, handoffs, not_applicable
 from conformance.language import InvalidCase
 from conformance.suite import discovery
 from tests.support.whole_suite import whole_suite

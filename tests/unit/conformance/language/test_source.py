@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conformance.language.node import Entries, Items, Node, Scalar
-from conformance.language.problem import Report
-from conformance.language.source import MAX_BYTES, read_yaml, resolve
+from conformance.language.source import MAX_BYTES, Entries, Items, Node, Report, Scalar, read_yaml, resolve
 
 HERE = Path(__file__).parent
 

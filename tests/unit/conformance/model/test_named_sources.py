@@ -8,11 +8,11 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import EVOLUTION, OFFSET_LOG, QuerySettings
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.settings import EVOLUTION, OFFSET_LOG, QuerySettings
 
 NAMED = {EVOLUTION: "true", OFFSET_LOG: "2"}
 

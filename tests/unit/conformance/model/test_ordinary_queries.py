@@ -7,11 +7,11 @@ from conformance.core.versions import SparkVersion
 from conformance.model import sql
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import QuerySettings
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.settings import QuerySettings
 from tests.support.model_frames import SECOND, VERSIONS, events, played, two_views, watermarked
 
 IN_2052 = 30_000 * 86_400

@@ -10,11 +10,11 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion, releases
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import QuerySettings
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.settings import QuerySettings
 
 SECOND = 1_000_000
 SCHEMA = parse_schema("t TIMESTAMP, id STRING")

@@ -8,12 +8,11 @@ from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
 from conformance.model.checkpoint import ModelCheckpoint
+from conformance.model.checks import QuerySettings, check_files, check_trigger
 from conformance.model.columns import Ids
 from conformance.model.errors import Refused, Unpredictable
 from conformance.model.frame import Frame
 from conformance.model.query import Query
-from conformance.model.real_time import check_files, check_trigger
-from conformance.model.settings import QuerySettings
 
 
 def stream(rules, name="events"):

@@ -10,7 +10,7 @@ from conformance.account.explanation import explanation_lines
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import other_readings, rules_of
 from conformance.model.errors import Unpredictable
-from conformance.model.rules_read import RulesRead, WatchedRules
+from conformance.model.rules import RulesRead, WatchedRules
 from conformance.oracle import prediction
 from conformance.oracle.prediction import CasePredictions, predict
 from tests.support.whole_suite import whole_suite

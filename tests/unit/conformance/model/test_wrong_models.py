@@ -5,7 +5,7 @@ import pytest
 from conformance.model.catalogue import catalogue, rules_of
 from conformance.model.rules import differing
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.mutation_score import detected, detects
+from conformance.oracle.cross_check import detected, detects
 from tests.support.whole_suite import whole_suite
 
 CASES = {case.id: case for case in whole_suite().cases}

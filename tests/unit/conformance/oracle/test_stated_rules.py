@@ -8,7 +8,7 @@ import pytest
 from conformance.core.versions import VersionRange, releases
 from conformance.model.catalogue import WrongModel, catalogue, rules_of
 from conformance.model.wrong_models import WRONG_MODELS
-from conformance.oracle.mutation_score import detects
+from conformance.oracle.cross_check import detects
 from tests.support.whole_suite import whole_suite
 
 (BEHAVIOURS,) = (one.behaviours for one in whole_suite().catalogues.values())

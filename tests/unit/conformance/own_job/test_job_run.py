@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.own_job.job_case import Job, write_job
-from conformance.own_job.job_run import JobOptions, run_job
+from conformance.own_job.job_run import Job, JobOptions, run_job, write_job
 from conformance.own_job.sample import read_sample
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.verdict import judge_job
 from conformance.runner import execution
 from harness.runtimes.options import RuntimeOptions
-from reports.html.standalone_page import write_verdict
+from reports.html.dossier import write_verdict
 from reports.results.reading import Results
 from tests.support.miniature.two_versions import NEW, OLD, TwoVersions
 

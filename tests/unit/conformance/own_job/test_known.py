@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
-from conformance.own_job.known import Known, concerned, known
+from conformance.own_job.verdict import Known, concerned, known
 from reports.analysis.features import features
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite

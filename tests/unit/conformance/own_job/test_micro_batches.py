@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from conformance.core.spark_types import parse_schema
 from conformance.core.values import canonical
-from conformance.own_job.micro_batches import FAR_AHEAD, arrivals
-from conformance.own_job.sample import Sample
+from conformance.own_job.sample import FAR_AHEAD, Sample, arrivals
 
 SCHEMA = parse_schema("t TIMESTAMP, n INT")
 EPOCH = 1_772_366_400

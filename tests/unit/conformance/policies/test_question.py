@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from conformance.policies.policy import MAX
-from conformance.policies.question import Disagreement, PolicyAnswer, PolicyQuestion, answer_of, disagreements
-from conformance.policies.replay import replay
+from conformance.policies.replay import Disagreement, PolicyAnswer, PolicyQuestion, answer_of, disagreements, replay
 from conformance.policies.trace import Event, Trace
 
 QUESTION = PolicyQuestion("with-fixed-lag", {"lag": 3}, Trace((Event(10), Event(5))))

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.observation import OwnCodeError
-from conformance.language.problem import Report
 from conformance.language.reader import case_from
-from conformance.language.source import read_yaml
+from conformance.language.source import Report, read_yaml
 from conformance.own_job.case_run import run_on
 from conformance.runner import resources
 from conformance.runner.cases import JudgeCases, NoObservation, cells_of, observation_in, observe

@@ -24,7 +24,7 @@ from conformance.runner.resources import Interrupted, OptionsClash
 from harness.engine.engine import EngineDied, TooBusy
 from harness.engine.file_recorder import RecordingIncomplete
 from harness.errors import HarnessError
-from harness.scheduling.engine_slot import EngineSlot
+from harness.scheduling.cell_run import EngineSlot
 from reports.results.checkpoint_status import OF_A_CRASH
 from reports.results.crash import CrashRecords
 from tests.support import observations

@@ -12,9 +12,8 @@ import pytest
 from conformance.runner.cases import JudgeCases, cells_of
 from conformance.runner.execution import run_cells
 from conformance.suite import discovery
-from harness.scheduling import cache_key
-from harness.scheduling.answer_cache import AnswerCache
-from harness.scheduling.cache_key import answer_key, question_digest
+from harness.scheduling import answer_cache
+from harness.scheduling.answer_cache import AnswerCache, answer_key, question_digest
 from harness.scheduling.cell_run import Limits
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359
@@ -119,14 +118,14 @@ def test_engine_driver_settings_and_cut_change_the_key(tmp_path, monkeypatch):
         answer_key(question_digest(case, {"spark.sql.shuffle.partitions": "4"}), ["an engine"]),
         answer_key(question_digest(case, cut=2), ["an engine"]),
     }
-    monkeypatch.setattr(cache_key, "driver_digest", lambda state_functions: "another driver")
+    monkeypatch.setattr(answer_cache, "driver_digest", lambda state_functions: "another driver")
     keys.add(answer_key(question_digest(case), ["an engine"]))
     assert len(keys) == 6
 
 
 def test_state_functions_are_part_of_the_key_only_if_they_run():
-    assert cache_key.driver_digest(True) != cache_key.driver_digest(False)
-    running = {case.id for case in whole_suite().cases if cache_key._runs_state_functions(case)}
+    assert answer_cache.driver_digest(True) != answer_cache.driver_digest(False)
+    running = {case.id for case in whole_suite().cases if answer_cache._runs_state_functions(case)}
     assert "arbitrary-state/null-key-comes-out" in running
     assert len(running) < len(whole_suite().cases) / 4
 

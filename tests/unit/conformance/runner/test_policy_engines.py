@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.policies.question import PolicyAnswer, PolicyQuestion, answer_of
-from conformance.policies.replay import replay
+from conformance.policies.replay import PolicyAnswer, PolicyQuestion, answer_of, replay
 from conformance.runner.policy_engines import ChosenEngines, choose, columns
 from conformance.suite.discovery import load
 from harness.environments.jars import Jar, NoJar
 from harness.environments.java import Java, NoSuchJava
 from harness.policy_engines import running
-from harness.policy_engines.catalogue import ENGINES, PolicyEngine, select
-from harness.policy_engines.running import JDK, PolicyEngineFailed
+from harness.policy_engines.running import ENGINES, JDK, PolicyEngine, PolicyEngineFailed, select
 
 CASES = Path(__file__).parents[4] / "cases" / "policies"
 

@@ -5,9 +5,7 @@ import threading
 import pytest
 
 from harness.engine.engine import DriverFailed, EngineDied, ProtocolBroken, StepTimedOut
-from harness.soak.engine import SoakEngine
-from harness.soak.messages import Generate, Stream
-from harness.soak.soak import Soak, kill_moments
+from harness.soak.soak import Generate, Soak, SoakEngine, Stream, kill_moments
 from tests.support.soak_engines import FakeEngines, FakeTransport, Watching
 
 STREAM = Stream(rows=200, seed=1, batches=20, files=1)

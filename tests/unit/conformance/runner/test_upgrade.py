@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from conformance.cli.main import app
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import CheckpointHandoff, cuts, handoffs
+from conformance.judging.checkpoint_verdict import CheckpointHandoff, cuts, handoffs
 from conformance.runner import resources
 from conformance.runner.execution import run_cells
 from conformance.runner.upgrade import JudgeUpgrades, handoff_cells

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conformance.core.case import Add, Backlog, Idle, Restart
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
-from conformance.fuzzing.generation import Drawing
+from conformance.fuzzing.coverage import Drawing
 from conformance.language import case_from, read_case
 from conformance.language.pipelines import OPERATIONS
 from conformance.language.printing import printed

@@ -14,9 +14,8 @@ from conformance.cli.new import Kind
 from conformance.core.case import ExpectedError
 from conformance.core.errors import WrongUsage
 from conformance.core.versions import SparkVersion
-from conformance.judging.judgement import mismatching
-from conformance.judging.rows import OutputSchema
-from conformance.judging.verdict import judge
+from conformance.judging.step_comparison import OutputSchema
+from conformance.judging.verdict import judge, mismatching
 from conformance.language.json_schema import ADDRESS
 from conformance.suite import discovery
 from conformance.suite.record_expectations import fill_in_expectations, observed_expectation

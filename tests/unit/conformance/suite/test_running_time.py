@@ -2,7 +2,7 @@
 
 from conformance.runner.cases import cells_of
 from conformance.suite.selection import estimated_batches
-from harness.engine.segments import kills_its_engine
+from harness.engine.request import kills_its_engine
 from harness.scheduling.scheduler import queues
 from tests.support.miniature.target import SPARK_359
 from tests.support.whole_suite import whole_suite

@@ -17,8 +17,7 @@ from conformance.model.errors import Unpredictable
 from conformance.oracle.prediction import predict
 from conformance.runner.cases import JudgeCases
 from conformance.suite import discovery
-from conformance.variants.catalogue import SHIFT_MS, variants, varied
-from conformance.variants.variant import VariedCase
+from conformance.variants.catalogue import SHIFT_MS, VariedCase, variants, varied
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Targets
 from reports.results.records import Cell

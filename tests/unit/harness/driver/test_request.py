@@ -5,8 +5,7 @@ import json
 import pytest
 
 from harness.driver.request import CaseRequest, Change, Step, Stream
-from harness.engine.request import request_for
-from harness.engine.segments import segments_of
+from harness.engine.request import request_for, segments_of
 from tests.support.whole_suite import whole_suite
 
 

@@ -136,7 +136,7 @@ def test_a_line_without_an_end_is_cut_and_no_message(start, monkeypatch):
 
 
 def test_a_driver_that_closes_its_output_and_lives_on_is_ended(start, monkeypatch):
-    monkeypatch.setattr("harness.engine.subprocess_transport._ENDING_SECONDS", 0.5)
+    monkeypatch.setattr("harness.engine.transport._ENDING_SECONDS", 0.5)
     engine = start("closes-its-output")
     with pytest.raises(EngineDied, match="its output closed although it still runs at step 2 of late-drops/windows"):
         observe(engine)

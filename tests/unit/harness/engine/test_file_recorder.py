@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from conformance.checkpoints.file_operations import FolderContent
+from conformance.checkpoints.crash_images import FolderContent
 from harness.engine import file_recorder
 from harness.engine.file_recorder import CannotRecord, FileRecorder, RecordingIncomplete
 

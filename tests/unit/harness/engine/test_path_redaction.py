@@ -1,7 +1,7 @@
 """Results that say nothing of the machine they came from."""
 
 from conformance.core.observation import ErrorSeen, StepSeen
-from harness.engine.path_redaction import redact_paths
+from harness.engine.driver_engine import redact_paths
 
 PLACES = {"/tmp/x/spark-3.5.9-a/cases/7-late-drops": "<case>", "/tmp/x/spark-3.5.9-a": "<engine>"}
 

@@ -1,7 +1,7 @@
 """Observations of the segments of a run, joined."""
 
 from conformance.core.observation import Column
-from harness.engine.segments import join_segments
+from harness.engine.request import join_segments
 from tests.support.observations import COLUMNS, batch, observed, step
 
 LABELS = (Column(name="label", type="string"),)

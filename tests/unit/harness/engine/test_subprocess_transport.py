@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.subprocess_transport import SubprocessTransport
+from harness.engine.transport import SubprocessTransport
 
 AT_REST = "import sys; sys.stdin.read()"
 CHILD_WRITES_LATER = """
@@ -63,7 +63,7 @@ def test_one_that_takes_its_time_to_end_was_killed_all_the_same(monkeypatch: pyt
     transport = started(AT_REST)
     with monkeypatch.context() as patched:
         patched.setattr(transport, "_process", EndsAfterHalfAMinute())
-        patched.setattr("harness.engine.subprocess_transport.os.killpg", lambda group, signal: None)
+        patched.setattr("harness.engine.transport.os.killpg", lambda group, signal: None)
         transport.kill()
         assert transport.ending() == "signal SIGKILL"
     transport.close()

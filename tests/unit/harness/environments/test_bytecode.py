@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.environments.bytecode import compile_imported
-from harness.environments.manifest import interpreter
+from harness.environments.class_archive import compile_imported
+from harness.environments.environment import interpreter
 
 
 def test_what_engines_import_is_compiled_and_nothing_else(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from conformance.core.versions import releases
-from harness.environments import hashes, provision
+from harness.environments import installer as hashes
+from harness.environments import provision
+from harness.environments.environment import interpreter
 from harness.environments.installer import InstallFailed, Uv
-from harness.environments.manifest import interpreter
 from harness.progress import ignore_progress
 from harness.targets.targets import Targets
 from tests.support import environments as fakes

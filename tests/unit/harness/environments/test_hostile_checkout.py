@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import hashes, uv_program
-from harness.environments.bytecode import compile_imported
+from harness.environments import installer as hashes
+from harness.environments import uv_program
+from harness.environments.class_archive import compile_imported
+from harness.environments.environment import interpreter
 from harness.environments.installer import InstallFailed, Uv
-from harness.environments.manifest import interpreter
 from harness.progress import ignore_progress
 from tests.support.hostile_checkout import hostile_checkout, pyspark_wheel
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.environments import java as javas
-from harness.environments import readiness
+from harness.environments import provision
 from harness.environments.java import BadJavaOptions, NoSuchJava
-from harness.targets.target import JavaRequirement
-from harness.targets.targets import Targets
+from harness.targets.targets import JavaRequirement, Targets
 from tests.support import environments as fakes
 
 SPARK_3 = JavaRequirement(majors=(8, 11, 17))
@@ -142,4 +141,4 @@ class TestOptionsOfTheEnvironment:
             monkeypatch.setenv(name, value)
         for target in Targets.load().entries:
             with pytest.raises(BadJavaOptions):
-                readiness.obstacle(target)
+                provision.obstacle(target)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import package_index
+from harness.environments import installer
 
 
 @pytest.fixture(autouse=True)
 def _no_file_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = package_index._files
+    files = installer._files
     monkeypatch.setattr(
-        package_index,
+        installer,
         "_files",
         lambda environ: (path for path in files(environ) if "home" in path.parts or "chosen" in path.name),
     )
@@ -27,7 +27,7 @@ def _conf(path: Path, text: str) -> Path:
 
 
 def test_variables_of_pip() -> None:
-    told = package_index.for_uv(
+    told = installer.for_uv(
         {
             "PIP_INDEX_URL": "https://mirror.test/simple",
             "PIP_EXTRA_INDEX_URL": "https://a.test/simple\nhttps://b.test/simple",
@@ -46,7 +46,7 @@ def test_variables_of_pip() -> None:
 
 @pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
 def test_what_uv_was_told_stays(name: str) -> None:
-    assert package_index.for_uv({"PIP_INDEX_URL": "https://pip.test/simple", name: "https://uv.test/simple"}) == {}
+    assert installer.for_uv({"PIP_INDEX_URL": "https://pip.test/simple", name: "https://uv.test/simple"}) == {}
 
 
 def test_files_of_pip_the_weightier_over_the_lighter_and_variables_over_all(tmp_path: Path) -> None:
@@ -54,25 +54,22 @@ def test_files_of_pip_the_weightier_over_the_lighter_and_variables_over_all(tmp_
     _conf(home / ".pip" / "pip.conf", "[global]\nindex-url = https://old.test\ncert = /ca.pem\n")
     _conf(home / ".config" / "pip" / "pip.conf", "[global]\nindex_url = https://new.test\n[install]\nno-index = true\n")
     environ = {"HOME": str(home)}
-    assert package_index.for_uv(environ) == {
+    assert installer.for_uv(environ) == {
         "UV_DEFAULT_INDEX": "https://new.test",
         "SSL_CERT_FILE": "/ca.pem",
         "UV_NO_INDEX": "1",
     }
     chosen = _conf(tmp_path / "chosen.conf", "[global]\nindex-url = https://chosen.test\n")
-    assert package_index.for_uv(environ | {"PIP_CONFIG_FILE": str(chosen)})["UV_DEFAULT_INDEX"] == "https://chosen.test"
-    assert package_index.for_uv(environ | {"PIP_CONFIG_FILE": os.devnull}) == {}
-    assert (
-        package_index.for_uv(environ | {"PIP_INDEX_URL": "https://said.test"})["UV_DEFAULT_INDEX"]
-        == "https://said.test"
-    )
+    assert installer.for_uv(environ | {"PIP_CONFIG_FILE": str(chosen)})["UV_DEFAULT_INDEX"] == "https://chosen.test"
+    assert installer.for_uv(environ | {"PIP_CONFIG_FILE": os.devnull}) == {}
+    assert installer.for_uv(environ | {"PIP_INDEX_URL": "https://said.test"})["UV_DEFAULT_INDEX"] == "https://said.test"
 
 
 def test_a_folder_of_wheels_that_is_not_there_is_passed_over(tmp_path: Path) -> None:
     environ = {"PIP_FIND_LINKS": f"{tmp_path} /not/there https://wheels.test"}
-    assert package_index.for_uv(environ) == {"UV_FIND_LINKS": f"{tmp_path},https://wheels.test"}
+    assert installer.for_uv(environ) == {"UV_FIND_LINKS": f"{tmp_path},https://wheels.test"}
 
 
 def test_a_file_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     _conf(tmp_path / "home" / ".pip" / "pip.conf", "index-url without a section")
-    assert package_index.for_uv({"HOME": str(tmp_path / "home")}) == {}
+    assert installer.for_uv({"HOME": str(tmp_path / "home")}) == {}

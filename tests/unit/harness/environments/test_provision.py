@@ -23,7 +23,7 @@ from harness.environments.java import NoSuchJava
 from harness.environments.provision import prepare, prepared
 from harness.environments.pythons import NoSuchPython, Python
 from harness.targets.installed import InstalledSpark
-from harness.targets.target import JavaRequirement
+from harness.targets.targets import JavaRequirement
 from tests.support.environments import PYTHON, TARGET, FakeInstaller, java
 
 

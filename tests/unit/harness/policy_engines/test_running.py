@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.policies.question import PolicyAnswer, PolicyQuestion
+from conformance.policies.replay import PolicyAnswer, PolicyQuestion
 from conformance.policies.trace import Boundary, ClockReading, Event, IdlePoll, Trace
 from harness.environments.jars import Jar, NoJar
 from harness.environments.java import NoSuchJava
-from harness.policy_engines.catalogue import PolicyEngine
-from harness.policy_engines.running import PolicyEngineFailed, obstacle, started
+from harness.policy_engines.running import PolicyEngine, PolicyEngineFailed, obstacle, started
 from tests.support import environments as fakes
 
 CLASSES = b"classes"

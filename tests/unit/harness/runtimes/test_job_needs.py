@@ -18,8 +18,7 @@ from harness.runtimes.job_needs import (
 )
 from harness.runtimes.local import LocalRuntime
 from harness.runtimes.own_code import OwnCode
-from harness.targets.targets import Targets
-from harness.targets.tuning import tuning
+from harness.targets.targets import Targets, tuning
 
 V359, V430 = SparkVersion.parse("3.5.9"), SparkVersion.parse("4.3.0")
 DELTA = JarPackage("3.5", "io.delta:delta-spark_2.12:3.2.0")

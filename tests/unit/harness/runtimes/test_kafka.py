@@ -17,10 +17,18 @@ import pytest
 from conformance.core.versions import SparkVersion
 from harness.environments.environment import Environment
 from harness.environments.jars import JarsNotFetched
-from harness.runtimes import kafka, kafka_broker, kafka_connector, kafka_guard
-from harness.runtimes.kafka import BrokerUnreachable, Kafka, NotABroker, parse_servers
-from harness.runtimes.kafka_broker import BrokerNotStarted, OwnBroker
-from harness.runtimes.kafka_connector import Connector, NoConnector, connector
+from harness.runtimes import kafka, kafka_guard
+from harness.runtimes.kafka import (
+    BrokerNotStarted,
+    BrokerUnreachable,
+    Connector,
+    Kafka,
+    NoConnector,
+    NotABroker,
+    OwnBroker,
+    connector,
+    parse_servers,
+)
 
 SPARK = SparkVersion.parse("3.5.9")
 
@@ -68,7 +76,7 @@ class TestConnector:
             names = (f"{wanted.artifact}-{has[wanted.version]}.jar", "kafka-clients-3.4.1.jar", "snappy-java-1.1.8.jar")
             return tuple(folder / name for name in names)
 
-        monkeypatch.setattr(kafka_connector, "fetch_with_dependencies", fetch)
+        monkeypatch.setattr(kafka, "fetch_with_dependencies", fetch)
         return asked, lambda version=SPARK: connector(version, environment, told)
 
     def test_it_is_that_of_the_release_without_what_spark_ships(self, monkeypatch, environment):
@@ -171,7 +179,7 @@ time.sleep(600)
 
     @pytest.fixture
     def start(self, monkeypatch, environment):
-        monkeypatch.setattr(kafka_broker, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
+        monkeypatch.setattr(kafka, "fetch_with_dependencies", lambda *_, **__: (Path("/jars/kafka.jar"),))
 
         def start(script):
             java = environment.java_home / "bin" / "java"
@@ -185,19 +193,19 @@ time.sleep(600)
     def test_it_listens_and_its_data_is_removed(self, start):
         broker = start(f'case "$*" in *format*) exit 0;; esac\nexec {sys.executable} -c "{self.LISTEN}" "$last"')
         host, port = broker.servers.split(":")
-        assert kafka_broker.listens(host, int(port))
+        assert kafka.listens(host, int(port))
         assert "process.roles=broker,controller" in (broker._folder / "server.properties").read_text()
         broker.close()
         broker.close()
         assert not broker._folder.exists()
-        assert not kafka_broker.listens(host, int(port))
+        assert not kafka.listens(host, int(port))
 
     def test_a_cluster_whose_id_begins_with_a_dash_starts(self, start, monkeypatch):
-        monkeypatch.setattr(kafka_broker.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120))
+        monkeypatch.setattr(kafka.uuid, "uuid4", lambda: uuid.UUID(int=0xF8 << 120))
         listen = f'exec {sys.executable} -c "{self.LISTEN}" "$last"'
         broker = start(f'case "$*" in *format*--cluster-id=-*) exit 0;; *format*) exit 2;; esac\n{listen}')
         host, port = broker.servers.split(":")
-        assert kafka_broker.listens(host, int(port))
+        assert kafka.listens(host, int(port))
         broker.close()
 
     def test_one_that_ends_is_told_with_its_last_words(self, start):

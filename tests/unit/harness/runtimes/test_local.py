@@ -7,10 +7,9 @@ import pytest
 
 from harness.environments.class_archive import ClassArchive
 from harness.environments.environment import Environment
-from harness.runtimes import local, program
+from harness.runtimes import local, own_code
 from harness.runtimes.local import LocalRuntime
-from harness.targets.targets import Targets
-from harness.targets.tuning import tuning
+from harness.targets.targets import Targets, tuning
 
 (TARGET,) = Targets.load().select(["3.5.9"])
 
@@ -45,7 +44,7 @@ def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, mo
         raise Started(env)
 
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    monkeypatch.setattr(program, "SubprocessTransport", started)
+    monkeypatch.setattr(own_code, "SubprocessTransport", started)
     with pytest.raises(Started) as end:
         LocalRuntime(tmp_path, variables={"A": "1"}).start(TARGET, on_progress=lambda _: None)
     (env,) = end.value.args
@@ -70,7 +69,7 @@ class TestClassArchive:
 
         (tmp_path / "lib").mkdir()
         (tmp_path / "lib" / "modules").write_bytes(b"modules")
-        monkeypatch.setattr(program, "start", started)
+        monkeypatch.setattr(own_code, "start", started)
 
         def options(**named):
             with pytest.raises(Started) as end:
@@ -133,7 +132,7 @@ class TestClassArchive:
             (archive.directory / f"{archive.key}.partial").write_bytes(b"classes")
             return ended
 
-        monkeypatch.setattr(program, "start", lambda *_, **__: SimpleNamespace(finish=finish))
+        monkeypatch.setattr(own_code, "start", lambda *_, **__: SimpleNamespace(finish=finish))
         monkeypatch.setattr(local, "DriverEngine", lambda _, finish, **__: finishing.append(finish))
         LocalRuntime(tmp_path).start(TARGET, on_progress=said.append)
         finishing[0]()

@@ -8,7 +8,7 @@ import pytest
 from conformance.core.observation import Identity
 from harness.engine.engine import NOTHING_ELSE, EngineLocation
 from harness.errors import HarnessError
-from harness.scheduling.engine_slot import EngineSlot, SlotClosed
+from harness.scheduling.cell_run import EngineSlot, SlotClosed
 from tests.support.miniature.target import SPARK_359
 
 

@@ -10,8 +10,7 @@ from conformance.core.case import NeedsCode, Operation, Pipeline
 from conformance.core.versions import SparkVersion
 from conformance.suite import discovery
 from harness.engine.engine import NOTHING_ELSE, EngineDied
-from harness.scheduling.cell_run import CellTask, Limits, completed, run_cell
-from harness.scheduling.engine_slot import EngineSlot
+from harness.scheduling.cell_run import CellTask, EngineSlot, Limits, completed, run_cell
 from harness.scheduling.scheduler import Scheduler
 from tests.support.miniature.runtime import MiniatureRuntime
 from tests.support.miniature.target import SPARK_359

@@ -11,8 +11,7 @@ from packaging.specifiers import SpecifierSet
 from conformance.core.versions import SparkVersion
 from harness.targets import targets as all_targets
 from harness.targets.installed import InstalledSpark
-from harness.targets.target import JavaRequirement, Target
-from harness.targets.targets import NothingRuns, Targets, UnknownTarget
+from harness.targets.targets import JavaRequirement, NothingRuns, Target, Targets, UnknownTarget
 
 TARGETS = Targets(
     tuple(

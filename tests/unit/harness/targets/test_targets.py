@@ -10,8 +10,7 @@ import yaml
 from packaging.version import Version
 
 from conformance.core.versions import released_on, releases
-from harness.targets.target import Target
-from harness.targets.targets import Targets
+from harness.targets.targets import Target, Targets
 
 CATALOGUE = Targets.load().entries
 

@@ -3,8 +3,7 @@
 import pytest
 
 from conformance.core.versions import StateStore
-from harness.targets.targets import NoSuchStore, Targets, having
-from harness.targets.upgrade_paths import POLICIES, between, pairs
+from harness.targets.targets import POLICIES, NoSuchStore, Targets, between, having, pairs
 
 TARGETS = Targets.load()
 LINES = TARGETS.lines()

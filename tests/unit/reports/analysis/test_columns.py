@@ -23,7 +23,7 @@ from reports.analysis.columns import (
 from reports.analysis.matrix import summary
 from reports.analysis.published import published_results
 from reports.analysis.report import Report
-from reports.exports.badge import badge
+from reports.exports.ci_reports import badge
 from reports.html.addresses import InAFolder
 from reports.html.pages import pages
 from reports.results.reading import Results

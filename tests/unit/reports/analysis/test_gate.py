@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import main
-from conformance.language.problem import InvalidCase
+from conformance.language.source import InvalidCase
 from conformance.suite import discovery
 from reports.analysis.change import Change, changes
 from reports.analysis.gate import Acceptance, draft, read_accepted

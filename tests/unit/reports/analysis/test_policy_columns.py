@@ -13,7 +13,7 @@ from rich.console import Console
 
 from conformance.core.observation import Observation
 from conformance.judging.verdict import Status
-from conformance.policies.question import PolicyAnswer
+from conformance.policies.replay import PolicyAnswer
 from conformance.suite.discovery import Suite, load
 from reports.analysis.matrix import Matrix
 from reports.analysis.policy_columns import MODEL, PolicyColumn, cells, engine_target

@@ -17,8 +17,7 @@ from conformance.suite import discovery
 from reports.analysis.change import changes
 from reports.analysis.matrix import Matrix
 from reports.analysis.report import Report
-from reports.exports.badge import badge
-from reports.exports.ci_reports import MOST_BYTES, ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import MOST_BYTES, badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything, json_schema
 from reports.results.reading import Results
 from tests.support import cells as a

@@ -25,8 +25,7 @@ from reports.analysis.gate import gate
 from reports.analysis.matrix import Matrix
 from reports.analysis.published import UPGRADES
 from reports.analysis.report import Report
-from reports.exports.badge import badge
-from reports.exports.ci_reports import ctrf, junit, step_summary, workflow_commands
+from reports.exports.ci_reports import badge, ctrf, junit, step_summary, workflow_commands
 from reports.exports.everything import everything
 from reports.html.writer import write_one_file
 from reports.results.compression import open_results

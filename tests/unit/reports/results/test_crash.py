@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from conformance.checkpoints.crash_images import CrashImage
-from conformance.checkpoints.file_operations import FolderContent
+from conformance.checkpoints.crash_images import CrashImage, FolderContent
 from conformance.core.observation import ErrorSeen
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
 from reports.results.crash import CRASH_RECORDS, CrashHeader, CrashRecord, CrashRecords

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 import reports.results.records as records
 from conformance.core.case import Upgrade
 from conformance.core.versions import SparkVersion
-from conformance.judging.handoff_verdict import UpgradeVerdict, VersionPair
+from conformance.judging.checkpoint_verdict import UpgradeVerdict, VersionPair
 from conformance.judging.verdict import combine, judge
 from reports.results.records import (
     FORMAT,

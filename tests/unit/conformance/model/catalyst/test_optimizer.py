@@ -9,8 +9,7 @@ import pytest
 from conformance.core.spark_types import parse_schema
 from conformance.core.versions import SparkVersion
 from conformance.model.catalogue import rules_of
-from conformance.model.catalyst.optimizer import optimized
-from conformance.model.catalyst.pruning import check_aggregations, check_event_times
+from conformance.model.catalyst.optimizer import check_aggregations, check_event_times, optimized
 from conformance.model.columns import Ids
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from harness.runtimes.containers.leftovers import Owner
+from harness.runtimes.containers.daemon import Owner
 
 
 def test_labels_tell_the_owner_again():
