@@ -366,6 +366,8 @@ class Case(Frozen):
     """Path under the root of the suite without the suffix: ``late-drops/window-still-open``, followed by ``.left-outer`` if that
     is its ``expansion``."""
     path: Path
+    row_files: frozenset[Path] = frozenset()
+    """The files beside it whose rows it reads, links resolved."""
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from conformance.core.case import Case, Strength
@@ -149,7 +148,7 @@ def case_of(node: Node | None, report: Report, id: str, catalogue: Catalogue | N
             check_errors(node, report)
     if node is None or report.problems:
         raise InvalidCase(report.problems)
-    case = _case(node, report.path, id)
+    case = _case(node, report, id)
     shared = catalogue.upgrades_of(id) if catalogue is not None else ()
     return case.model_copy(update={"upgrades": (*case.upgrades, *shared)}) if shared else case
 
@@ -166,13 +165,20 @@ def _text_keys(content: Json) -> Json:
     return [_text_keys(item) for item in content] if isinstance(content, list) else content
 
 
-def _case(node: Node, path: Path, id: str) -> Case:
+def _case(node: Node, report: Report, id: str) -> Case:
     written: Json = node.plain()
     values = with_sources(CASE.value(written))
     numbers = {step["name"]: step["number"] for step in values["steps"] if "name" in step}
     for key in ("differs", "upgrades"):
         values[key] = with_step_numbers(values.get(key, ()), numbers)
-    of_file = {"id": id, "path": path, "digest": digest(written), "lines": _lines(node), "needs_code": needs_code(node)}
+    of_file = {
+        "id": id,
+        "path": report.path,
+        "row_files": frozenset(report.row_files),
+        "digest": digest(written),
+        "lines": _lines(node),
+        "needs_code": needs_code(node),
+    }
     return Case.model_validate({**values, **of_file})
 
 

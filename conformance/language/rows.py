@@ -207,18 +207,25 @@ class _Reader:
         except NotAType:
             return node  # what is wrong with the stream is reported elsewhere
         try:
-            rows = tuple(_read(self._report.path.parent, text_of(name) or "", schema))
+            file = _row_file(self._report.path.parent, text_of(name) or "")
+            self._report.row_files.add(file)
+            rows = tuple(_read(file, text_of(name) or "", schema))
         except NotRows as why:
             self._report.add(name, str(why))
             rows = ()
         return Items(name.line, name.column, tuple(_node(row, name) for row in rows))
 
 
-def _read(folder: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:
-    """The rows of a file, with every column of the schema."""
+def _row_file(folder: Path, name: str) -> Path:
+    """The file that the case names, links resolved."""
     path = (folder / name).resolve()
     if not name or not path.is_relative_to(folder.resolve()):
         raise NotRows(f"{name!r} is not a file in the folder of the case or below it")
+    return path
+
+
+def _read(path: Path, name: str, schema: Schema) -> Iterator[Mapping[str, Json]]:
+    """The rows of a file, with every column of the schema; ``name``: of the file, as the case writes it."""
     if path.suffix.lower() not in FORMATS:
         raise NotRows(f"{name!r} has no rows that are known: expected a file ending in {', '.join(FORMATS)}")
     try:

@@ -111,22 +111,40 @@ class Shard:
 def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
     """The cases affected by changes since a revision, committed or not.
 
-    A change of its file affects a case. A change of the driver, the targets or the engine settings affects all cases, if these
-    are in a repository with history; those of an installed suite do not change.
+    A change of its file or of a file whose rows it reads affects a case, and so does a file that git does not track. A case that
+    runs code of its author is affected by every change that is not of a case: the code may read any file. A change of the
+    driver, the targets or the engine settings affects all cases, if these are in a repository with history; those of an
+    installed suite do not change. Changes outside the repository of the cases are not seen.
 
     Args:
-        revision: any that git accepts: ``main``, ``HEAD~3``, a tag.
+        revision: one that names a single commit: ``main``, ``HEAD~3``, a tag.
         cases: the selected cases.
 
     Raises:
-        WrongUsage: git is not installed, the cases are not in a repository, or the revision does not exist.
+        WrongUsage: git is not installed, the cases are not in a repository, or the revision names no single commit.
     """
     changed: set[Path] = set()
+    tracked: set[Path] = set()
     for top in sorted({_top(case.path.parent.resolve(), revision) for case in cases}):
         changed |= _changed(top, revision)
+        tracked |= _files(top, revision, "ls-files", "-z")
     if any(path.is_relative_to(part) for path in changed for part in _AFFECTS_ALL):
         return tuple(cases)
-    return tuple(case for case in cases if case.path.resolve() in changed)
+    read = {case.path: _files_read(case) for case in cases}
+    of_cases = {path.resolve() for path in read}
+    return tuple(
+        case
+        for case in cases
+        if read[case.path] & changed or read[case.path] - tracked or (_runs_code(case) and changed - of_cases)
+    )
+
+
+def _files_read(case: Case | PolicyCase) -> frozenset[Path]:
+    return frozenset({case.path.resolve()}) | (case.row_files if isinstance(case, Case) else frozenset())
+
+
+def _runs_code(case: Case | PolicyCase) -> bool:
+    return isinstance(case, Case) and bool(case.needs_code)
 
 
 def _duration(case: Case | PolicyCase) -> int:
@@ -145,10 +163,19 @@ def _top(folder: Path, revision: str) -> Path:
 
 
 def _changed(top: Path, revision: str) -> set[Path]:
-    _git(top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    listed = _git(top, revision, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "-z", revision, "--")
-    listed += _git(top, revision, "ls-files", "--others", "--exclude-standard", "-z")
-    return {top / name for name in listed.split("\0") if name}
+    commit = _git(
+        top, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    ).strip()
+    if not re.fullmatch("[0-9a-f]+", commit):  # for ``^HEAD``, git answers with an exclusion
+        raise _no_history(revision, top, "it names no single commit")
+    return _files(
+        top, revision, "diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--name-only", "-z", commit, "--"
+    ) | (_files(top, revision, "ls-files", "--others", "--exclude-standard", "-z"))
+
+
+def _files(top: Path, revision: str, *arguments: str) -> set[Path]:
+    """The files that a command of git lists, separated by zero bytes."""
+    return {top / name for name in _git(top, revision, *arguments).split("\0") if name}
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> str:

@@ -171,13 +171,13 @@ def test_it_has_the_keys_of_the_model(model: type[BaseModel], properties: tuple[
 
 
 def test_a_case_has_the_keys_of_the_model() -> None:
-    of_the_file = {"id", "path", "digest", "lines", "expansion", "needsCode"}
+    of_the_file = {"id", "path", "rowFiles", "digest", "lines", "expansion", "needsCode"}
     in_the_streams = {"topics", "inMemory"}
     assert set(CASE.keys) == aliases(models.Case) - of_the_file - in_the_streams
 
 
 def test_a_case_on_a_policy_has_the_keys_of_its_model() -> None:
-    of_the_file = {"id", "path", "digest", "lines"}
+    of_the_file = {"id", "path", "rowFiles", "digest", "lines"}
     in_the_trace = {"inputs", "clockUnit", "window"}
     assert set(defined("then", "properties")) == aliases(PolicyCase) - of_the_file - {"given", "steps"} | in_the_trace
     entry = defined("definitions", "entry")["oneOf"][0]["properties"]["expect"]["properties"]

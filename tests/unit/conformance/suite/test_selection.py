@@ -1,9 +1,12 @@
 """Parts of a suite: the smoke cases, shards for several machines, and the cases that a change affects."""
 
+import shutil
 import subprocess
 from itertools import combinations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from conformance.core.errors import WrongUsage
 from conformance.suite import discovery, selection
@@ -117,8 +120,108 @@ def test_the_paths_that_affect_all_cases_exist():
     assert all(path.exists() for path in selection._AFFECTS_ALL)
 
 
-@pytest.mark.parametrize("revision", ["no-such-branch", "--output=x", ""])
-def test_an_unknown_revision(repository, revision):
+WITH_ROWS = """\
+title: Rows in a file
+strength: observed
+behaviour: [late-predicate]
+streams: {s: "event_time TIMESTAMP"}
+query: [from: s]
+steps:
+  - {add: {s: {file: rows/a.jsonl}}, expect: {watermark: "12:00"}}
+"""
+WITH_CODE = """\
+title: A function of one's own
+strength: observed
+behaviour: [late-predicate]
+streams: {s: "event_time TIMESTAMP"}
+query: {call: "jobs:mine", with: [s]}
+steps:
+  - {add: {s: [["12:00:00"]]}, expect: {watermark: "12:00"}}
+"""
+
+
+@pytest.fixture
+def reading(repository):
+    """A repository whose cases read a file of rows and a module."""
+    folder = repository / "cases"
+    (folder / "rows").mkdir()
+    (folder / "rows" / "a.jsonl").write_text('{"event_time": "12:00:00"}\n')
+    (folder / "with-rows.yaml").write_text(WITH_ROWS)
+    (folder / "with-code.yaml").write_text(WITH_CODE)
+    (repository / "jobs.py").write_text("def mine(s): return s\n")
+    commit(repository)
+    return repository
+
+
+def test_a_changed_file_of_rows_affects_the_case_that_reads_it(reading):
+    assert affected_since("HEAD", cases_of(reading)) == ()
+    (reading / "cases" / "rows" / "a.jsonl").write_text('{"event_time": "12:01:00"}\n')
+    assert "with-rows.yaml" in names(affected_since("HEAD", cases_of(reading)))
+
+
+@pytest.mark.parametrize("file", ["jobs.py", "helpers.py", "data.csv"])
+def test_a_change_of_anything_but_a_case_affects_a_case_that_runs_code(reading, file):
+    (reading / file).write_text("changed = 1\n")
+    assert names(affected_since("HEAD", cases_of(reading))) == ["with-code.yaml"]
+
+
+def test_a_change_of_another_case_does_not_affect_a_case_that_runs_code(reading):
+    first = cases_of(reading)[0].path
+    first.write_text(first.read_text() + "# changed\n")
+    assert names(affected_since("HEAD", cases_of(reading))) == [first.name]
+
+
+@pytest.mark.parametrize("ignored", ["zz-new.yaml", "rows"])
+def test_a_file_that_git_ignores_is_never_unchanged(reading, ignored):
+    git(reading, "rm", "-q", "-r", "--cached", "cases/rows")
+    (reading / ".gitignore").write_text("zz-new.yaml\nrows\n")
+    (reading / "cases" / "with-code.yaml").unlink()
+    commit(reading)
+    (reading / "cases" / "zz-new.yaml").write_text((reading / "cases" / "with-rows.yaml").read_text())
+    assert names(affected_since("HEAD", cases_of(reading))) == ["with-rows.yaml", "zz-new.yaml"]
+
+
+def test_a_renamed_case_is_affected(reading):
+    (reading / "cases" / "with-rows.yaml").rename(reading / "cases" / "renamed.yaml")
+    git(reading, "add", "-A")
+    assert "renamed.yaml" in names(affected_since("HEAD", cases_of(reading)))
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_case_whose_files_changed_is_selected(reading, data):
+    """For any change to any file that a case reads: what is not selected is read from the same bytes as before."""
+    git(reading, "checkout", "-q", "-f", "HEAD")
+    git(reading, "clean", "-qfdx")
+    before = {case.id: content_of(case) for case in cases_of(reading)}
+    files = sorted(path for path in (reading / "cases").rglob("*") if path.is_file())
+    for file in data.draw(st.lists(st.sampled_from(files), unique=True, max_size=3)):
+        how = data.draw(st.sampled_from(["append", "touch", "replace", "copy"]))
+        if how == "touch":
+            file.touch()
+        elif how == "copy":
+            shutil.copy(file, file.with_name(f"copy-{file.name}"))
+        elif file.suffix == ".jsonl":
+            second = data.draw(st.integers(0, 59))
+            text = f'{{"event_time": "12:00:{second:02}"}}\n'
+            file.write_text(file.read_text() + text if how == "append" else text)
+        else:
+            file.write_text(file.read_text() + f"# {data.draw(st.integers())}\n")
+    if data.draw(st.booleans()):
+        git(reading, "add", "-A")
+    cases = cases_of(reading)
+    selected = {case.id for case in affected_since("HEAD", cases)}
+    assert {case.id for case in cases if before.get(case.id) != content_of(case)} <= selected
+
+
+def content_of(case):
+    return {path: path.read_bytes() for path in (case.path, *case.row_files)}
+
+
+@pytest.mark.parametrize(
+    "revision", ["no-such-branch", "--output=x", "", "^HEAD", "HEAD^@", "HEAD..HEAD", "HEAD~0..", "@{u}"]
+)
+def test_a_revision_that_names_no_single_commit(repository, revision):
     with pytest.raises(WrongUsage, match="git cannot list the changes"):
         affected_since(revision, cases_of(repository))
 
