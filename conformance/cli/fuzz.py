@@ -106,7 +106,7 @@ def fuzz(
     Every find is shrunk and written to a folder as a case, with each answer and the commands to reproduce it. Differences
     between versions that a rule of the model explains are counted, but not reported as finds.
 
-    Exits with 0 without a find, else with 1.
+    Exits with 0 without a find, else with 1; with 3 without a find if answers are missing.
     """
     plan = plan_fuzzing(
         FuzzOptions(
@@ -131,7 +131,9 @@ def fuzz(
     _print_outcome(outcome, plan.seed)
     if outcome.interrupted:
         raise Interrupted(f"run it again with the same seed: {plan.command}")
-    raise typer.Exit(1 if outcome.tally.finds else 0)
+    if outcome.tally.finds:
+        raise typer.Exit(1)
+    outcome.raise_for_missing_answers()
 
 
 def seconds(text: str) -> float:

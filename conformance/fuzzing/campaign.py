@@ -177,9 +177,11 @@ class Campaign:
         if judgement.not_predicted:
             tally.not_predicted[judgement.not_predicted] += 1
         for name, answer in answers.items():
-            if answer.observation is None and not judgement.not_predicted:
+            if answer.observation is None and not answer.not_predicted:
                 tally.unanswered[name] += 1
                 tally.last_unanswered = answer.why
+            elif answer.not_predicted and not judgement.not_predicted:
+                tally.not_predicted[answer.why] += 1
         for rules in judgement.known:
             if rules not in tally.known:
                 self._drawing.remember(self._drawn[case.id])
@@ -270,11 +272,11 @@ OUTPUT = Path("found")
 BIGGEST_SEED = 100_000
 
 
-class NothingAnswered(HarnessError):
-    """No engine answered any case."""
+class Unanswered(HarnessError):
+    """Engines did not answer all cases, so that no find does not mean no difference."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"no engine answered any case: {why}")
+    def __init__(self, missing: int, of: int, why: str) -> None:
+        super().__init__(f"{missing} of {of} answers are missing, so these cases were not compared; the last: {why}")
 
 
 @dataclass(frozen=True)
@@ -337,6 +339,17 @@ class FuzzOutcome:
     tally: Tally
     seconds: float
     interrupted: bool
+    asked: int
+    """Answers that were asked for: each case, of each oracle."""
+
+    def raise_for_missing_answers(self) -> None:
+        """
+        Raises:
+            Unanswered: an answer is missing.
+        """
+        missing = self.tally.unanswered.total()
+        if missing:
+            raise Unanswered(missing, self.asked, self.tally.last_unanswered)
 
 
 def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
@@ -360,7 +373,6 @@ def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
 
     Raises:
         NoSuchFamily: there is no such family of cases.
-        NothingAnswered: no engine answered any case.
     """
     options = plan.options
     drawing = Drawing(options.families, plan.seed)
@@ -392,9 +404,7 @@ def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
             for find in tally.finds[written:]:
                 write(find)
         seconds = time.monotonic() - began
-    if not interrupted and tally.cases and sum(tally.unanswered.values()) >= tally.cases * len(oracles):
-        raise NothingAnswered(tally.last_unanswered)
-    return FuzzOutcome(tally, seconds, interrupted)
+    return FuzzOutcome(tally, seconds, interrupted, tally.cases * len(oracles))
 
 
 def _oracles(plan: FuzzPlan, display: FuzzDisplay, stack: ExitStack) -> Sequence[Oracle]:

@@ -22,6 +22,8 @@ class OracleAnswer:
     observation: Observation | None
     why: str = ""
     """Why there is no observation; empty if there is one."""
+    not_predicted: bool = False
+    """Whether the model does not know the case; an engine without an observation has failed."""
 
 
 class Oracle(Protocol):
@@ -81,7 +83,7 @@ class ModelOracle:
         try:
             return OracleAnswer(cached_prediction(with_conf(case, self.conf), self.version, self.rules).observation)
         except Unpredictable as unknown:
-            return OracleAnswer(None, str(unknown))
+            return OracleAnswer(None, str(unknown), not_predicted=True)
 
     def close(self) -> None:
         pass

@@ -13,7 +13,7 @@ from conformance.model.deduplication import deduplicate
 from conformance.model.errors import Unpredictable
 from conformance.model.expressions import Expression, NamedExpression, evaluate
 from conformance.model.joins import EMPTY, check_runs, join
-from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State
+from conformance.model.operators import OperatorContext, OperatorResult, OutputMode, State, bounded
 from conformance.model.plan import (
     Aggregate,
     Deduplicate,
@@ -247,12 +247,14 @@ class _BatchRun:
         if node.how != "inner":
             raise Unpredictable(f"a {node.how} join with static rows")
         right = self.rows(node.right)
-        return [
-            {**mine, **theirs}
-            for mine in self.rows(node.left)
-            for theirs in right
-            if evaluate(node.condition, {**mine, **theirs})
-        ]
+        return list(
+            bounded(
+                {**mine, **theirs}
+                for mine in self.rows(node.left)
+                for theirs in right
+                if evaluate(node.condition, {**mine, **theirs})
+            )
+        )
 
 
 def _filtered(rows: Iterable[Row], condition: Expression) -> Iterator[Row]:
@@ -282,7 +284,15 @@ def _keyed(rows: Sequence[Row], node: Aggregate, rules: Rules) -> list[Row]:
 
 
 def _with_named(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
-    """The rows with these columns added: one row per window, and none for a null event time."""
+    """The rows with these columns added: one row per window, and none for a null event time.
+
+    Raises:
+        Unpredictable: session windows or several time windows, or too many rows.
+    """
+    return bounded(_per_window(rows, named, rules))
+
+
+def _per_window(rows: Iterable[Row], named: Sequence[NamedExpression], rules: Rules) -> Iterator[Row]:
     windows = [one for one in named if one.expression.kind == "window"]
     plain = [one for one in named if one.expression.kind != "window"]
     if any(one.expression.kind == "session" for one in plain):

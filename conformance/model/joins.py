@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from conformance.model.catalyst.spark_plan import constant_of
 from conformance.model.columns import Attribute, Row, Value
@@ -13,6 +14,7 @@ from conformance.model.join_bounds import PRESERVED, Bound, Equality, KeyBound, 
 from conformance.model.operators import (
     OperatorContext,
     OperatorResult,
+    bounded,
     compared_row,
     event_time_among,
     is_evicted,
@@ -75,16 +77,17 @@ def join(
         visible: ids of the columns of both sides that the plan keeps.
     """
     run = _JoinRun(node, state, context)
-    fresh = {}
+    fresh: dict[str, list[Row]] = {}
     late = []
     for name, plan, rows in (("left", node.left, left), ("right", node.right, right)):
         time = event_time_among([one for one in plan.columns if one.id in visible], context.rules)
-        behind = [
-            row for row in rows if time is not None and is_late(row[time.id], time, context.late_ms, context.rules)
-        ]
-        late += [compared_row(row, plan.columns, time, context.late_ms) for row in behind]
-        fresh[name] = [row for row in rows if row not in behind]
-    emitted = [*run.arrive("left", fresh["left"]), *run.arrive("right", fresh["right"])]
+        fresh[name] = []
+        for row in rows:
+            if time is not None and is_late(row[time.id], time, context.late_ms, context.rules):
+                late.append(compared_row(row, plan.columns, time, context.late_ms))
+            else:
+                fresh[name].append(row)
+    emitted = list(bounded(chain(run.arrive("left", fresh["left"]), run.arrive("right", fresh["right"]))))
     if context.rules.outer_emits_null_row == "once, if no partner is in the state":
         run.match_with_what_is_stored()
     gone = []
@@ -200,7 +203,7 @@ class _JoinRun:
                     self._store(name, self._key(name, row), row, matched=False)
                 continue
             key = self._key(name, row)
-            pairs = list(self._matches(name, key, row))
+            pairs = list(bounded(self._matches(name, key, row)))
             yield from pairs
             semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
             if not semi_is_done and (not self._is_evicted(name, key, row) or self._rules.stores_rows_that_go_at_once):

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from conformance.model.columns import WINDOW_MADE, Attribute, Origin, Row, Value, origins
+from conformance.model.errors import Unpredictable
 from conformance.model.progress import ComparedRow, TimerCounts
 from conformance.model.rules import Rules
+
+MOST_ROWS = 500_000
+"""The rows of an operator in one micro-batch up to which the model predicts: a case of a few lines can ask for any number."""
 
 OutputMode: TypeAlias = Literal["append", "update", "complete"]
 State: TypeAlias = Any
 """The state of an operator; immutable."""
+
+
+def bounded(rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows that an operator makes.
+
+    Raises:
+        Unpredictable: they are more than ``MOST_ROWS``.
+    """
+    left = iter(rows)
+    yield from islice(left, MOST_ROWS)
+    if next(left, None) is not None:
+        raise Unpredictable(f"a micro-batch in which an operator makes more than {MOST_ROWS:,} rows")
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,8 @@ CASTS: Mapping[str, str] = {
 
 
 _TO_SECOND = re.compile(r"(HOUR|MINUTE) TO SECOND", re.IGNORECASE)
+MOST_WINDOWS = 1_000
+"""Sliding windows that contain one instant, up to which the model predicts."""
 _NEED = frozenset({"timestamp_seconds", "timestamp_millis", "make_dt_interval"})
 """Functions that some versions lack, each a feature of its name."""
 
@@ -384,6 +386,8 @@ class _ExpressionParser:
         start = sizes[2] if len(sizes) > 2 else 0
         if not 0 < slide <= size:
             raise Unpredictable(f"the lengths in {tree.sql('spark')}")
+        if -(-size // slide) > MOST_WINDOWS:
+            raise Unpredictable(f"sliding windows of which more than {MOST_WINDOWS:,} contain each row")
         return Expression("window", _window_over(time.type), (time,), "window", (size, slide, start))
 
     def _session_window(self, tree: exp.Anonymous) -> Expression:

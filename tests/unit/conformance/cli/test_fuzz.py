@@ -17,7 +17,7 @@ from conformance.cli.fuzz import seconds
 from conformance.cli.main import app, main
 from conformance.core.versions import SparkVersion
 from conformance.fuzzing import campaign
-from conformance.fuzzing.oracle import ModelOracle
+from conformance.fuzzing.oracle import ModelOracle, OracleAnswer
 from conformance.language import read_case
 from conformance.model.catalogue import rules_of
 from conformance.model.wrong_models import WRONG_MODELS
@@ -95,6 +95,21 @@ def stopped_at_the_third_batch(monkeypatch, two_versions, request):
             return super().answers(cases)
 
     monkeypatch.setattr(campaign, "ModelOracle", Stopping)
+
+
+def test_a_campaign_whose_engine_dies_is_not_a_campaign_without_finds(two_versions, monkeypatch, tmp_path):
+    """After some answers the engine does not start any more, also for cases that the model does not predict."""
+
+    class Dying(ModelOracle):
+        def answers(self, cases):
+            said = super().answers(cases)
+            return [said[0], *(OracleAnswer(None, "the engine ended with signal 9") for _ in cases[1:])]
+
+    monkeypatch.setattr(campaign, "ModelOracle", Dying)
+    done = run("--model", "--max-cases", "4", "--seed", "3", "--output", str(tmp_path / "found"))
+    assert "4 cases in" in done.output
+    assert done.exit_code == 3
+    assert "6 of 8 answers are missing, so these cases were not compared; the last: the engine" in done.output
 
 
 @pytest.mark.parametrize("stopped_at_the_third_batch", [signal.SIGINT, signal.SIGTERM], indirect=True)

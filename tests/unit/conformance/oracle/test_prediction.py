@@ -61,6 +61,43 @@ def test_what_the_model_cannot_read_is_not_predicted(operation, version):
     assert not isinstance(none.value, ModelDefect)
 
 
+@pytest.mark.parametrize(
+    "windows",
+    ["window(event_time, '1000 days', '1 microsecond')", "window(event_time, '1001 seconds', '1 second')"],
+)
+def test_windows_without_number_are_not_built(windows):
+    """A case of one row would otherwise take all memory."""
+    with pytest.raises(Unpredictable, match="windows of which more than 1,000 contain each row"):
+        predict(case_of(counted(windows)), VERSIONS[1])
+
+
+def test_as_many_windows_as_the_model_predicts():
+    case = case_of(counted("window(event_time, '1000 seconds', '1 second')"), mode="complete")
+    assert sum(len(batch.behaviour.rows) for batch in predict(case, VERSIONS[1]).observation.steps[0].batches) >= 1000
+
+
+def test_an_operator_that_makes_too_many_rows_is_not_predicted(monkeypatch):
+    monkeypatch.setattr("conformance.model.operators.MOST_ROWS", 10)
+    with pytest.raises(Unpredictable, match="an operator makes more than 10 rows"):
+        predict(case_of(counted("window(event_time, '10 seconds', '1 second')"), mode="complete"), VERSIONS[1])
+
+
+def test_a_join_that_makes_too_many_rows_is_not_predicted(monkeypatch):
+    monkeypatch.setattr("conformance.model.operators.MOST_ROWS", 8)
+    rows = [["12:00", 1]] * 3
+    case = case_from(
+        {
+            "title": "t",
+            "streams": {"a": "event_time TIMESTAMP, id INT", "b": "time TIMESTAMP, other INT"},
+            "query": [{"from": "a"}, {"join": [{"from": "b"}], "on": "id = other"}],
+            "steps": [{"add": {"a": rows, "b": rows}}],
+        },
+        "hostile/b",
+    )
+    with pytest.raises(Unpredictable, match="an operator makes more than 8 rows"):
+        predict(case, VERSIONS[1])
+
+
 @pytest.mark.parametrize("text", ["`id = 1", "id`", "id + ", "(id", "'"])
 def test_text_that_is_not_an_expression_is_not_predicted(text):
     with pytest.raises(Unpredictable):
