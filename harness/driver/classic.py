@@ -71,11 +71,11 @@ class Classic:
         return frozenset(ids.split())
 
     def is_alive(self) -> bool:
+        """Whether the JVM answers and its SparkContext still runs: code of a case may have stopped it, for all later cases."""
         try:
-            self.spark.sparkContext._jvm.System.currentTimeMillis()
-        except Exception:  # py4j raises various classes when the connection is gone
+            return not self.spark.sparkContext._jsc.sc().isStopped()
+        except Exception:  # py4j raises various classes when the connection is gone; a stopped context has no `_jsc`
             return False
-        return True
 
     def _is_local(self) -> bool:
         return bool(self.spark.sparkContext.master.startswith("local["))

@@ -166,6 +166,29 @@ def test_spark_itself_says_what_only_permission_runs(engine, tmp_path, operation
     assert not ran.exists()
 
 
+@pytest.mark.parametrize(
+    "stop", ["spark.stop()", "spark.sparkContext._jsc.sc().stop()"], ids=["by Python", "in the JVM"]
+)
+def test_an_engine_whose_context_was_stopped_is_dead_and_not_judged(target, tmp_path, stop):
+    """The JVM still answers, but no later case could run in it."""
+    (tmp_path / "stopping_job.py").write_text(f"def stopping(spark, frame):\n    {stop}\n    return frame\n")
+    case = case_of(
+        tmp_path,
+        """
+        title: x
+        streams: {a: "n INT"}
+        query: [{from: a}, {call: "stopping_job:stopping"}]
+        steps: [{add: {a: [[4]]}}]
+        """,
+    )
+    engine = LocalRuntime(tmp_path).start(target, on_progress=ignore_progress)
+    try:
+        with pytest.raises(EngineDied, match="the engine's JVM stopped answering at"):
+            observe(engine, case, str(tmp_path))
+    finally:
+        engine.close()
+
+
 def test_an_engine_whose_jvm_is_killed_is_dead_and_not_judged(target, tmp_path):
     engine = LocalRuntime(tmp_path).start(target, on_progress=ignore_progress)
     try:
