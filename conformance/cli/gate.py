@@ -133,7 +133,7 @@ def _lines(answer: Gate, left_out: Sequence[str]) -> Iterator[Text]:
     for entry in answer.stale:
         yield Text(f"stale: {entry}: no such change any more, remove the entry", style="bold red")
     for silent in answer.compared.missing:
-        yield Text(f"no answer: {silent.case} on {silent.target} ({silent.status})", style="bold yellow")
+        yield Text(f"no answer: {silent.case} on {silent.target} ({silent.why})", style="bold yellow")
     if left_out:
         yield Text(f"{counted(len(left_out), 'case')} left out: {_unpublished(answer)}", style="yellow")
     yield Text(answer.summary(), style=final_style(answer.exit_code))
@@ -197,7 +197,10 @@ def _record(answer: Gate, left_out: Sequence[str]) -> dict[str, Any]:
         ],
         "checkpoints": _checkpoint_records(answer.checkpoints),
         "stale": [str(entry) for entry in answer.stale],
-        "silent": [{"case": one.case, "target": one.target, "status": one.status} for one in answer.compared.missing],
+        "silent": [
+            {"case": one.case, "target": one.target, "status": one.status, "why": one.why}
+            for one in answer.compared.missing
+        ],
         "outside": list(answer.compared.outside),
         "left_out": list(left_out),
     }

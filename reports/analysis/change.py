@@ -99,11 +99,20 @@ class Change:
 
 @dataclass(frozen=True)
 class MissingAnswer:
-    """A cell without a result, so its case cannot be compared."""
+    """A cell without a result, or with one of another text of the case, so its case cannot be compared."""
 
     case: str
     target: str
     status: Status
+    other_text: bool = False
+    """Whether the case was changed between the runs on both targets."""
+
+    @property
+    def why(self) -> str:
+        """``broken``; or that the results are of two texts of the case, and what to do."""
+        return (
+            "it ran another text of the case than the other version; run both again" if self.other_text else self.status
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class Changes:
     outside: tuple[str, ...]
     """Cases that do not apply to one of the two."""
     missing: tuple[MissingAnswer, ...]
-    """Cells without a result."""
+    """Cells without a result, or with one of another text of the case."""
 
     def of(self, meaning: Meaning) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.meaning == meaning)
@@ -153,6 +162,8 @@ def _changes(matrix: Matrix, before: Target, after: Target) -> Changes:
             ]
         elif open_ or a is None or b is None:
             outside.append(case)
+        elif a.case_digest != b.case_digest:
+            missing.append(MissingAnswer(case, before.name, a.status, other_text=True))
         elif same_behaviour(a, b):
             same.append(case)
         else:

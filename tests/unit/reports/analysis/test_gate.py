@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -309,6 +310,25 @@ class TestExitCodes:
         found = self.of(tmp_path, open_)
         assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
         assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
+
+    def test_two_texts_of_a_case_are_not_compared(self, tmp_path) -> None:
+        same = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
+        results = a.results(tmp_path / "y.jsonl", same)
+        assert self.of(tmp_path, same).exit_code == 0
+        cells = [
+            cell.model_copy(update={"case_digest": "1" * 64})
+            if (cell.case, cell.target) == ("f/a", "spark-4.3.0")
+            else cell
+            for cell in results.cells
+        ]
+        from reports.analysis.gate import gate as decide
+
+        found = decide(replace(results, cells=tuple(cells)), "3.5.9", "4.3.0")
+        assert (found.exit_code, [(one.case, one.target) for one in found.compared.missing]) == (
+            3,
+            [("f/a", "spark-3.5.9")],
+        )
+        assert found.compared.missing[0].why == "it ran another text of the case than the other version; run both again"
 
     def test_a_change_is_certain_even_if_something_is_missing(self, tmp_path) -> None:
         both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
