@@ -1,8 +1,8 @@
 """Generated cases: draw a case, ask several oracles, compare their answers, and shrink and save each discrepancy.
 
-``oracle`` is the protocol, and the reference model behind it; ``fuzz_run`` puts real Sparks behind it. ``generation`` draws cases,
-``coverage`` finds those that cover something new in the model, and ``comparison`` judges answers and explains differences by rules.
-``campaign`` is the loop, ``shrinking`` makes a case smaller, and ``case_files`` writes it.
+``oracle`` is the protocol, and the reference model behind it. ``coverage`` draws cases and keeps those that cover something new in
+the model, and ``comparison`` judges answers and explains differences by rules. ``campaign`` is the loop, with real Sparks as oracles;
+``shrinking`` makes a case smaller, and ``case_files`` writes it.
 """
 
 from typing import ClassVar

@@ -1,6 +1,6 @@
 """The case language: reads cases from YAML and reports every problem by line and column. See ``docs/case-language.md``.
 
-``source`` parses YAML into ``node``. A shape (``shape``, ``compound_shapes``) states once what a place may hold: the reader,
+``source`` parses YAML into nodes. A ``shape`` states once what a place may hold: the reader,
 the JSON Schema and the values of the model all come from it. ``case_file``, ``streams``, ``pipelines``, ``steps``,
 ``version_differences``, ``rows`` and ``policy_file`` are the grammar in shapes and the rules that relate several places to each
 other; ``stream_checks`` and ``query_checks`` are rules alone.

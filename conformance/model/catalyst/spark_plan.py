@@ -1,7 +1,7 @@
 """All that the model asks of Catalyst: which plan runs, which columns it needs, and whether it can read the state of another.
 
-Look into ``optimizer`` (filters and constants), ``constraints`` (filters that joins infer), ``pruning`` (unused columns) and
-``state_format`` (what the state of an operator is written for).
+Look into ``optimizer`` (filters, those that joins infer, constants and unused columns) and ``state_format`` (what the state of an
+operator is written for).
 """
 
 from __future__ import annotations
