@@ -311,25 +311,6 @@ class TestExitCodes:
         assert (found.exit_code, [one.case for one in found.compared.missing]) == (3, ["f/a"])
         assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 cell without a result."
 
-    def test_two_texts_of_a_case_are_not_compared(self, tmp_path) -> None:
-        same = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
-        results = a.results(tmp_path / "y.jsonl", same)
-        assert self.of(tmp_path, same).exit_code == 0
-        cells = [
-            cell.model_copy(update={"case_digest": "1" * 64})
-            if (cell.case, cell.target) == ("f/a", "spark-4.3.0")
-            else cell
-            for cell in results.cells
-        ]
-        from reports.analysis.gate import gate as decide
-
-        found = decide(replace(results, cells=tuple(cells)), "3.5.9", "4.3.0")
-        assert (found.exit_code, [(one.case, one.target) for one in found.compared.missing]) == (
-            3,
-            [("f/a", "spark-3.5.9")],
-        )
-        assert found.compared.missing[0].why == "it ran another text of the case than the other version; run both again"
-
     def test_a_change_is_certain_even_if_something_is_missing(self, tmp_path) -> None:
         both = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.NOT_RUN}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.LOST}}
         assert self.of(tmp_path, both).exit_code == 1
@@ -342,6 +323,26 @@ class TestExitCodes:
         found = self.of(tmp_path, calm, accepted=[Acceptance(Path("a"), 1, "slack", case="f/b")])
         assert found.exit_code == 1
         assert found.summary() == "3.5.9 → 4.3.0: 1 case compared, nothing changes; 1 stale acceptance."
+
+
+def test_two_texts_of_a_case_are_not_compared(tmp_path: Path) -> None:
+    same = {"f/a": {"3.5.9": a.CALM, "4.3.0": a.CALM}, "f/b": {"3.5.9": a.CALM, "4.3.0": a.CALM}}
+    results = a.results(tmp_path / "y.jsonl", same)
+    from reports.analysis.gate import gate as decide
+
+    assert decide(results, "3.5.9", "4.3.0").exit_code == 0
+    cells = [
+        cell.model_copy(update={"case_digest": "1" * 64})
+        if (cell.case, cell.target) == ("f/a", "spark-4.3.0")
+        else cell
+        for cell in results.cells
+    ]
+    found = decide(replace(results, cells=tuple(cells)), "3.5.9", "4.3.0")
+    assert (found.exit_code, [(one.case, one.target) for one in found.compared.missing]) == (
+        3,
+        [("f/a", "spark-3.5.9")],
+    )
+    assert found.compared.missing[0].why == "it ran another text of the case than the other version; run both again"
 
 
 def test_missing_cells_fail(capsys, tmp_path) -> None:
