@@ -367,7 +367,7 @@ class Case(Frozen):
     is its ``expansion``."""
     path: Path
     row_files: frozenset[Path] = frozenset()
-    """The files beside it whose rows it reads, links resolved."""
+    """The files of rows that the case reads: absolute paths without links."""
     digest: str
     """SHA-256 over the content of the case, ignoring formatting and comments."""
     lines: Mapping[str, int]

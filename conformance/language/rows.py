@@ -207,9 +207,10 @@ class _Reader:
         except NotAType:
             return node  # what is wrong with the stream is reported elsewhere
         try:
-            file = _row_file(self._report.path.parent, text_of(name) or "")
+            written = text_of(name) or ""
+            file = _row_file(self._report.path.parent, written)
             self._report.row_files.add(file)
-            rows = tuple(_read(file, text_of(name) or "", schema))
+            rows = tuple(_read(file, written, schema))
         except NotRows as why:
             self._report.add(name, str(why))
             rows = ()

@@ -220,7 +220,7 @@ class Report:
     path: Path
     problems: list[Problem] = field(default_factory=list)
     row_files: set[Path] = field(default_factory=set)
-    """The files beside it whose rows were read."""
+    """The files of rows that the case reads: absolute paths without links."""
     _invalid: set[int] = field(default_factory=set)
 
     def add(self, place: SourceLocation, message: str) -> None:

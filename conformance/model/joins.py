@@ -203,7 +203,7 @@ class _JoinRun:
                     self._store(name, self._key(name, row), row, matched=False)
                 continue
             key = self._key(name, row)
-            pairs = list(bounded(self._matches(name, key, row)))
+            pairs = list(self._matches(name, key, row))
             yield from pairs
             semi_is_done = self._node.how == "leftSemi" and name == "left" and bool(pairs)
             if not semi_is_done and (not self._is_evicted(name, key, row) or self._rules.stores_rows_that_go_at_once):

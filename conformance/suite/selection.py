@@ -130,21 +130,17 @@ def affected_since(revision: str, cases: Sequence[C]) -> tuple[C, ...]:
         tracked |= _files(top, revision, "ls-files", "-z")
     if any(path.is_relative_to(part) for path in changed for part in _AFFECTS_ALL):
         return tuple(cases)
-    read = {case.path: _files_read(case) for case in cases}
-    of_cases = {path.resolve() for path in read}
-    return tuple(
-        case
-        for case in cases
-        if read[case.path] & changed or read[case.path] - tracked or (_runs_code(case) and changed - of_cases)
-    )
+    of_no_case = changed - {case.path.resolve() for case in cases}
 
+    def is_affected(case: Case | PolicyCase) -> bool:
+        files = {case.path.resolve()}
+        if isinstance(case, Case):
+            if case.needs_code and of_no_case:
+                return True
+            files |= case.row_files
+        return bool(files & changed or files - tracked)
 
-def _files_read(case: Case | PolicyCase) -> frozenset[Path]:
-    return frozenset({case.path.resolve()}) | (case.row_files if isinstance(case, Case) else frozenset())
-
-
-def _runs_code(case: Case | PolicyCase) -> bool:
-    return isinstance(case, Case) and bool(case.needs_code)
+    return tuple(case for case in cases if is_affected(case))
 
 
 def _duration(case: Case | PolicyCase) -> int:

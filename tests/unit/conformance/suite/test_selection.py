@@ -159,6 +159,20 @@ def test_a_changed_file_of_rows_affects_the_case_that_reads_it(reading):
     assert "with-rows.yaml" in names(affected_since("HEAD", cases_of(reading)))
 
 
+def test_each_case_of_a_matrix_is_affected_by_its_own_file_of_rows(reading):
+    folder = reading / "cases"
+    (folder / "rows" / "b.jsonl").write_text('{"event_time": "12:00:00"}\n')
+    both = WITH_ROWS.replace("rows/a.jsonl", "rows/$(day).jsonl")
+    (folder / "with-rows.yaml").write_text(f"matrix:\n  day: [a, b]\n{both}")
+    commit(reading)
+    for day in ("a", "b"):
+        file = folder / "rows" / f"{day}.jsonl"
+        before = file.read_text()
+        file.write_text('{"event_time": "12:01:00"}\n')
+        assert f"with-rows.{day}" in [case.id for case in affected_since("HEAD", cases_of(reading))]
+        file.write_text(before)
+
+
 @pytest.mark.parametrize("file", ["jobs.py", "helpers.py", "data.csv"])
 def test_a_change_of_anything_but_a_case_affects_a_case_that_runs_code(reading, file):
     (reading / file).write_text("changed = 1\n")
