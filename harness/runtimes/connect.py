@@ -24,7 +24,7 @@ from harness.engine.request import (
 from harness.environments.provision import prepare
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import own_code as program
+from harness.runtimes import program
 from harness.runtimes.cluster import is_loopback
 from harness.runtimes.job_needs import with_requirements
 from harness.runtimes.own_code import OwnCode

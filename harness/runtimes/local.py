@@ -18,7 +18,7 @@ from harness.environments.environment import Environment
 from harness.environments.provision import prepare, prepared
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import own_code as program
+from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
 from harness.runtimes.job_needs import JARS, JarPackage, jar_settings, with_requirements
 from harness.runtimes.kafka import JARS as KAFKA_JARS

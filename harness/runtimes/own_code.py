@@ -1,25 +1,14 @@
-"""The programs and modules that an engine sees: the harness's own, and the folders of the user's code."""
+"""The user's own code: the folders of its modules, and how the driver and the Python workers of an engine find them."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
 
 from conformance.core.errors import WrongUsage
-from conformance.core.wording import is_secret
-from harness.engine.transport import SubprocessTransport
-from harness.environments.environment import Environment
-from harness.runtimes.cluster import Cluster
-from harness.runtimes.storage import StorageUrl
-from harness.targets.targets import Target
 
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages"}
 _READ_BY_CODE = (".py", ".sql", ".json", ".yaml", ".yml", ".toml", ".txt", ".csv")
@@ -111,61 +100,3 @@ def modules(folder: Path) -> Iterator[Path]:
             path = Path(here, name)
             if name.endswith(_READ_BY_CODE) and (name.endswith(".py") or path.stat().st_size <= _LARGEST):
                 yield path
-
-
-START_SECONDS = 180.0
-"""How long an engine may take to introduce itself."""
-
-
-def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
-    """Make and return a directory for an engine, with parts of the harness in its ``engine``: no other code of the host is importable.
-
-    Args:
-        root: holds the directories of engines.
-        parts: files or folders of ``harness``.
-        into: the package that they are in there.
-    """
-    work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
-    for part in parts:
-        with resources.as_file(resources.files("harness") / part) as source:
-            copy = work / "engine" / into / part
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, copy)
-    return work
-
-
-def start(
-    module: str,
-    environment: Environment,
-    work: Path,
-    settings: Mapping[str, str],
-    cluster: Cluster | None,
-    *,
-    storage: StorageUrl | None = None,
-    variables: Mapping[str, str] = MappingProxyType({}),
-) -> SubprocessTransport:
-    """Start ``python -m MODULE WORK KEY=VALUE …``; the storage and settings that are secrets go into variables.
-
-    Args:
-        module: a staged module.
-        work: the engine's directory, and its working directory.
-        cluster: provides executors; None for the process itself.
-        storage: holds the files of cases; None for ``work``.
-        variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.
-    """
-    environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
-    # `environ` has a PYTHONPATH only if the installed Spark is found through it.
-    path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
-    hidden = {key: value for key, value in settings.items() if is_secret(key, value)}
-    assignments = (f"{key}={value}" for key, value in settings.items() if key not in hidden)
-    secrets = {"CONFORMANCE_SETTINGS": json.dumps(hidden)} if hidden else {}
-    if storage is not None:
-        secrets["CONFORMANCE_STORAGE"] = str(storage)
-    return SubprocessTransport(
-        [str(environment.python), "-m", module, str(work), *assignments],
-        cwd=work,
-        env={**environ, "PYTHONPATH": path, **secrets, **variables},
-    )

@@ -19,7 +19,7 @@ from harness.engine.protocol import AnyAnswer, Done, Emitted, Message, Progresse
 from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
-from harness.runtimes import own_code
+from harness.runtimes import program
 from harness.runtimes.cluster import Cluster
 from harness.targets.targets import Target
 
@@ -123,7 +123,7 @@ class SoakEngine:
 
     def __init__(self, transport: Transport, *, patience: float, redact: Callable[[str], str] = str) -> None:
         self._patience = patience
-        self._connection = DriverConnection(transport, start_timeout=own_code.START_SECONDS, redact=redact)
+        self._connection = DriverConnection(transport, start_timeout=program.START_SECONDS, redact=redact)
         self.identity = self._connection.hello.identity
 
     @classmethod
@@ -136,10 +136,10 @@ class SoakEngine:
         if options.cluster is not None:
             options.cluster.check()
         environment = prepare(options.target, on_progress=on_progress)
-        work = own_code.stage(options.target, options.root, "__init__.py", "driver", "soak_driver", into="harness")
+        work = program.stage(options.target, options.root, "__init__.py", "driver", "soak_driver", into="harness")
         master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
         settings = {**master, **options.conf}
-        transport = own_code.start(
+        transport = program.start(
             "harness.soak_driver", environment, work, settings, options.cluster, variables=options.variables
         )
         urls = [options.cluster.master] if options.cluster else []

@@ -84,7 +84,7 @@ def test_a_python_does_not_import_from_where_it_runs() -> None:
                 words = [part.value for part in node.elts if isinstance(part, ast.Constant)]
                 if {"-m", "-c"} & {*words} and not {"-I", "-P"} & {*words}:
                     found.append(str(path.relative_to(ROOT)))
-    assert found == ["harness/runtimes/containers/runtime.py", "harness/runtimes/own_code.py"]
+    assert found == ["harness/runtimes/containers/runtime.py", "harness/runtimes/program.py"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from harness.engine.protocol import FailureReason
 from harness.environments.pythons import specifier
 from harness.errors import HarnessError
 from harness.progress import ProgressCallback
-from harness.runtimes import own_code as program
+from harness.runtimes import program
 from harness.runtimes.containers import daemon
 from harness.runtimes.containers.attached import AttachedTransport
 from harness.runtimes.containers.client import APIError, LogConfig, NotFound

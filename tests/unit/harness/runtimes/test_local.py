@@ -7,7 +7,7 @@ import pytest
 
 from harness.environments.class_archive import ClassArchive
 from harness.environments.environment import Environment
-from harness.runtimes import local, own_code
+from harness.runtimes import local, program
 from harness.runtimes.local import LocalRuntime
 from harness.targets.targets import Targets, tuning
 
@@ -44,7 +44,7 @@ def test_an_engine_gets_these_variables_and_no_secrets(environment, tmp_path, mo
         raise Started(env)
 
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    monkeypatch.setattr(own_code, "SubprocessTransport", started)
+    monkeypatch.setattr(program, "SubprocessTransport", started)
     with pytest.raises(Started) as end:
         LocalRuntime(tmp_path, variables={"A": "1"}).start(TARGET, on_progress=lambda _: None)
     (env,) = end.value.args
@@ -69,7 +69,7 @@ class TestClassArchive:
 
         (tmp_path / "lib").mkdir()
         (tmp_path / "lib" / "modules").write_bytes(b"modules")
-        monkeypatch.setattr(own_code, "start", started)
+        monkeypatch.setattr(program, "start", started)
 
         def options(**named):
             with pytest.raises(Started) as end:
@@ -132,7 +132,7 @@ class TestClassArchive:
             (archive.directory / f"{archive.key}.partial").write_bytes(b"classes")
             return ended
 
-        monkeypatch.setattr(own_code, "start", lambda *_, **__: SimpleNamespace(finish=finish))
+        monkeypatch.setattr(program, "start", lambda *_, **__: SimpleNamespace(finish=finish))
         monkeypatch.setattr(local, "DriverEngine", lambda _, finish, **__: finishing.append(finish))
         LocalRuntime(tmp_path).start(TARGET, on_progress=said.append)
         finishing[0]()

@@ -10,7 +10,7 @@ from conformance.core.versions import SparkVersion
 from conformance.invariants.catalogue import INVARIANTS, InvariantVerdict
 from conformance.runner.resources import working_folder
 from conformance.runner.soak import late_by, settings, stream
-from harness.runtimes import own_code
+from harness.runtimes import program
 from harness.soak.soak import SoakEngine
 from reports.results.soak import InvariantRecord, SoakRecord
 from reports.terminal.soak import show
@@ -49,11 +49,11 @@ def test_settings_that_somebody_wishes_count_most():
 
 
 def test_what_is_staged_can_be_imported_and_nothing_else(tmp_path):
-    work = own_code.stage(SPARK_359, tmp_path, "__init__.py", "driver", "soak_driver", into="harness")
+    work = program.stage(SPARK_359, tmp_path, "__init__.py", "driver", "soak_driver", into="harness")
     (work / "engine" / "harness" / "soak_driver" / "__pycache__").mkdir()
     staged = {path.name for path in (work / "engine" / "harness").iterdir()}
     assert staged == {"__init__.py", "driver", "soak_driver"}
-    other = own_code.stage(SPARK_359, tmp_path, "driver")
+    other = program.stage(SPARK_359, tmp_path, "driver")
     assert (other / "engine" / "driver" / "__main__.py").is_file()
 
 

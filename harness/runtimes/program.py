@@ -1,0 +1,76 @@
+"""Starts a program of ours in an engine's environment: a child process that sees only its own modules and pyspark."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import MappingProxyType
+
+from conformance.core.wording import is_secret
+from harness.engine.transport import SubprocessTransport
+from harness.environments.environment import Environment
+from harness.runtimes.cluster import Cluster
+from harness.runtimes.storage import StorageUrl
+from harness.targets.targets import Target
+
+START_SECONDS = 180.0
+"""How long an engine may take to introduce itself."""
+
+
+def stage(target: Target, root: Path, *parts: str, into: str = "") -> Path:
+    """Make and return a directory for an engine, with parts of the harness in its ``engine``: no other code of the host is importable.
+
+    Args:
+        root: holds the directories of engines.
+        parts: files or folders of ``harness``.
+        into: the package that they are in there.
+    """
+    work = Path(tempfile.mkdtemp(prefix=f"{target.key}-", dir=root))
+    for part in parts:
+        with as_file(files("harness") / part) as source:
+            copy = work / "engine" / into / part
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy)
+    return work
+
+
+def start(
+    module: str,
+    environment: Environment,
+    work: Path,
+    settings: Mapping[str, str],
+    cluster: Cluster | None,
+    *,
+    storage: StorageUrl | None = None,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> SubprocessTransport:
+    """Start ``python -m MODULE WORK KEY=VALUE …``; the storage and settings that are secrets go into variables.
+
+    Args:
+        module: a staged module.
+        work: the engine's directory, and its working directory.
+        cluster: provides executors; None for the process itself.
+        storage: holds the files of cases; None for ``work``.
+        variables: additional environment variables; use them for secrets, because every user of the machine can read arguments.
+    """
+    environ = environment.environ(elsewhere=cluster is not None and not cluster.on_this_machine)
+    # `environ` has a PYTHONPATH only if the installed Spark is found through it.
+    path = os.pathsep.join(filter(None, [str(work / "engine"), environ.get("PYTHONPATH")]))
+    hidden = {key: value for key, value in settings.items() if is_secret(key, value)}
+    assignments = (f"{key}={value}" for key, value in settings.items() if key not in hidden)
+    secrets = {"CONFORMANCE_SETTINGS": json.dumps(hidden)} if hidden else {}
+    if storage is not None:
+        secrets["CONFORMANCE_STORAGE"] = str(storage)
+    return SubprocessTransport(
+        [str(environment.python), "-m", module, str(work), *assignments],
+        cwd=work,
+        env={**environ, "PYTHONPATH": path, **secrets, **variables},
+    )
