@@ -55,7 +55,8 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
     """Seconds of a run, and bytes of memory at its peak."""
     from rich.console import Console
 
-    from conformance.cli.progress import CaseLines
+    from conformance.cli.console import errors_console
+    from conformance.cli.progress import CaseAnswers
     from conformance.core.versions import SparkVersion
     from conformance.runner.cases import JudgeCases, cell_record, cells_of
     from conformance.runner.execution import ResultsSink, run_cells
@@ -89,7 +90,7 @@ def _measured(number: int, versions: int) -> tuple[float, int]:
         try:
             with ResultsWriter(folder / "results.jsonl", header) as writer:
                 limits = Limits(jobs=2, step_timeout=60, side_by_side=2)
-                display, sink = CaseLines(number * versions), ResultsSink(writer, cell_record)
+                display, sink = CaseAnswers(number * versions, errors_console()), ResultsSink(writer, cell_record)
                 run_cells(
                     cells_of(loaded.cases, targets),
                     JudgeCases(),

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
 from conformance.cli.engine_options import Needs
-from conformance.cli.options import SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.progress import Bar, Lines
+from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
+from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.wording import counted
-from conformance.own_job.job_run import Job, Outcome, cells_of_job, run_job, write_job
+from conformance.own_job.job_run import MODES, Job, Outcome, cells_of_job, run_job, write_job
 from conformance.own_job.statements import record, statements, summary
 from conformance.own_job.verdict import JobVerdict, judge_job, known
 from conformance.suite import discovery
@@ -86,7 +85,7 @@ def check(
     Exits with 0 if nothing changes, 1 if rows differ or a checkpoint does not resume, 2 if your code fails, 3 without
     an answer.
     """
-    job = Job(function, job_options.mode(output_mode))
+    job = Job(function, one_of(MODES, output_mode, "--output-mode"))
     samples = job_options.read_samples(sample, schema, rows, event_time=event_time)
     before, notes_on_before = engine_options.one_target(from_, "--from")
     after, notes_on_after = engine_options.one_target(to, "--to")
@@ -100,7 +99,7 @@ def check(
     )
     job_options.print_samples(samples, errors)
     where = job_options.options_of_job(engines, settings, speed, code)
-    with _JobBar(cells, errors) if errors.is_terminal else _JobLines(cells) as display:
+    with Answers("answers", cells, errors, _answer_line) as display:
         run = run_job(case, before, after, where, display)
     verdict = judge_job(run, output, command_line())
     verdict.write(output / "results.jsonl")
@@ -119,24 +118,7 @@ def _lines(found: Sequence[Statement], verdict: JobVerdict, output: Path) -> Ite
     yield Text(summary(verdict), style=final_style(verdict.exit_code))
 
 
-def _cell(outcome: Outcome) -> str:
-    task = outcome.task
+def _answer_line(task: CellTask, _: Outcome, seconds: float) -> AnswerLine:
     versions = " → ".join(str(target.version) for target in task.targets)
-    return versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
-
-
-class _JobLines(Lines):
-    """A line per answer."""
-
-    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
-        self.answered(f"{_cell(verdict)}  {seconds:.1f} s")
-
-
-class _JobBar(Bar):
-    """A bar over both versions and all checkpoints."""
-
-    def __init__(self, cells: int, console: Console) -> None:
-        super().__init__("answers", cells, console)
-
-    def judged(self, task: CellTask, verdict: Outcome, seconds: float) -> None:  # noqa: ARG002
-        self.answered(doing=_cell(verdict))
+    cell = versions if task.cut is None else f"{versions}, checkpoint before step {task.cut}"
+    return AnswerLine(f"{cell}  {seconds:.1f} s", doing=cell)

@@ -15,10 +15,10 @@ from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
 from conformance.cli.engine_options import Needs
-from conformance.cli.options import SELECT_VERSIONS, grouped, option
-from conformance.cli.progress import EngineLines
+from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option
+from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
-from conformance.own_job.job_run import Job
+from conformance.own_job.job_run import MODES, Job
 from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements, lines, record
 
@@ -124,12 +124,12 @@ def resume(
 
     Exits with 0 if the checkpoint resumes, 1 if it does not, 2 if your code fails, 3 without an answer.
     """
-    job = Job(call, job_options.mode(output_mode))
+    job = Job(call, one_of(MODES, output_mode, "--output-mode"))
     samples = job_options.read_samples(sample, schema, rows, allow_silent=True)
     target, notes = engine_options.one_target(to, "--to")
     errors = errors_console(notes)
     job_options.print_samples(samples, errors)
     where_to_run = job_options.options_of_job(engines, settings, speed, code)
-    found = resumption.resume(where, job, samples, target, where_to_run, EngineLines())
+    found = resumption.resume(where, job, samples, target, where_to_run, NoAnswers())
     print_answer(job_options.statement_lines(resumption.statements(found)), resumption.record(found), as_json=as_json)
     raise typer.Exit(found.exit_code)

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from conformance.checkpoints.crash_images import FAULTS, Fault
+from conformance.checkpoints.crash_images import FAULTS
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_error
-from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
-from conformance.cli.progress import Bar, Lines, said
+from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, one_of, option, output_option
+from conformance.cli.progress import ProgressBar
 from conformance.core.case import Source
 from conformance.core.wording import counted
 from conformance.runner.crash import CrashPoint, CrashRequest, plan_crashes, run_crashes
@@ -119,65 +119,36 @@ def crash(
             spark=spark or (),
             step=step,
             images=at_most,
-            faults=[_fault(text) for text in fault or ()],
+            faults=[one_of(FAULTS, text, "--fault") for text in fault or ()],
             state_store=state_store,
             runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
             concurrency=Concurrency(step_timeout=step_timeout),
         )
     )
     errors = errors_console(plan.notes, plan)
-    with _ImageBar(errors) if errors.is_terminal else _ImageLines() as watcher:
+    with _Images(errors) as watcher:
         records = run_crashes(plan, watcher)
     show(records, output_console())
     raise typer.Exit(records.exit_code)
 
 
-def _fault(text: str) -> Fault:
-    """A fault of a repeated ``--fault``: typer has no lists of literals.
+class _Images(ProgressBar):
+    """A bar over all images that are known by now; else a line for each recording, each image that must not be, and every few images."""
 
-    Raises:
-        typer.BadParameter: the name is not a fault.
-    """
-    for name in FAULTS:
-        if text == name:
-            return name
-    raise typer.BadParameter(f"{text!r} is not one of {', '.join(FAULTS)}", param_hint="--fault")
-
-
-class _ImageLines(Lines):
-    """A line for each recording, each image that must not be, and every few images."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
-        self._cells += images
-        print_error(_recorded(point, target, images))
-
-    def judged(self, record: CrashRecord) -> None:
-        self._done += 1
-        if record.status in _LOUD or self._done % _IMAGES_PER_LINE == 0:
-            print_error(f"[{self._done}/{self._cells}] {record}")
-
-
-class _ImageBar(Bar):
-    """A bar over all images that are known by now."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__("images", 0, console)
-        self._images = 0
+    def __init__(self, errors: Console) -> None:
+        super().__init__("images", 0, errors)
+        self._images = self._done = 0
 
     def recorded(self, point: CrashPoint, target: Target, images: int) -> None:
         self._images += images
-        self._progress.update(self._all, total=self._images, doing=_recorded(point, target, images))
+        self.progress.update(self.all, total=self._images)
+        self.engine_says(target, f"{point.case.id}, step {point.step}: recorded, {counted(images, 'image')}")
 
     def judged(self, record: CrashRecord) -> None:
-        loud = str(record) if record.status in _LOUD else None
-        self.answered(doing=record.operation, loud=loud, style=CRASHES[record.status].style)
-
-
-_LOUD = {"violates", "broken"}
-
-
-def _recorded(point: CrashPoint, target: Target, images: int) -> str:
-    return said(target, f"{point.case.id}, step {point.step}: recorded, {counted(images, 'image')}")
+        self._done += 1
+        self.progress.update(self.all, advance=1, doing=record.operation)
+        loud = record.status in {"violates", "broken"}
+        if self.on_terminal and loud:
+            self.progress.console.print(str(record), style=CRASHES[record.status].style, markup=False)
+        elif not self.on_terminal and (loud or self._done % _IMAGES_PER_LINE == 0):
+            print_error(f"[{self._done}/{self._images}] {record}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 
@@ -203,18 +203,6 @@ class Code:
             packages=self.package or (),
             conf=conf,
         )
-
-
-def store_name(text: str) -> StoreName:
-    """A state store of a repeated ``--state-store``: typer has no lists of literals.
-
-    Raises:
-        typer.BadParameter: there is no such store.
-    """
-    for name in get_args(StoreName):
-        if text == name:
-            return name  # type: ignore[no-any-return]
-    raise typer.BadParameter(f"{text!r} is not one of {', '.join(get_args(StoreName))}", param_hint="--state-store")
 
 
 def runtime_options(

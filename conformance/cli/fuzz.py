@@ -5,19 +5,31 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
+from rich.console import Console
+from rich.status import Status
 from rich.text import Text
 
 from conformance.cli import engine_options
 from conformance.cli.console import errors_console, output_console, print_error
-from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
-from conformance.cli.progress import introduced, said
-from conformance.core.observation import Identity
-from conformance.core.wording import counted
+from conformance.cli.options import (
+    ENGINES,
+    SELECT_CASES,
+    SELECT_VERSIONS,
+    SPEED,
+    grouped,
+    one_of,
+    option,
+    output_option,
+)
+from conformance.cli.progress import EngineLines
+from conformance.core.versions import StoreName
+from conformance.core.wording import counted, printable
 from conformance.fuzzing.campaign import (
     BIGGEST_SEED,
     OUTPUT,
@@ -32,8 +44,6 @@ from conformance.model.catalogue import catalogue
 from conformance.model.errors import DEFECT
 from conformance.runner.resources import Interrupted
 from conformance.strategies.families import FAMILIES
-from harness.engine.engine import EngineLocation
-from harness.targets.targets import Target
 
 EXAMPLES = """
 Examples:
@@ -113,7 +123,7 @@ def fuzz(
             seconds=seconds(for_),
             spark=spark or (),
             model=model,
-            state_stores=[engine_options.store_name(text) for text in state_store or ()],
+            state_stores=[one_of(get_args(StoreName), text, "--state-store") for text in state_store or ()],
             families=family or (),
             seed=seed,
             most_cases=max_cases,
@@ -123,11 +133,9 @@ def fuzz(
             concurrency=speed,
         )
     )
-    display = _Display(plan.notes)
-    try:
-        outcome = run_fuzzing(plan, display)
-    finally:
-        display.close()
+    errors = errors_console(plan.notes)
+    with errors.status("generating the first cases") if errors.is_terminal else nullcontext() as status:
+        outcome = run_fuzzing(plan, _Display(errors, status))
     _print_outcome(outcome, plan.seed)
     if outcome.interrupted:
         raise Interrupted(f"run it again with the same seed: {plan.command}")
@@ -151,14 +159,11 @@ def seconds(text: str) -> float:
     return total
 
 
-class _Display(FuzzDisplay):
+class _Display(EngineLines, FuzzDisplay):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
-    def __init__(self, notes: Sequence[str]) -> None:
-        self._errors = errors_console(notes)
-        self._status = self._errors.status("generating the first cases") if self._errors.is_terminal else None
-        if self._status is not None:
-            self._status.start()
+    def __init__(self, errors: Console, status: Status | None) -> None:
+        self._errors, self._status = errors, status
         self._began = self._last = time.monotonic()
 
     def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
@@ -174,15 +179,8 @@ class _Display(FuzzDisplay):
     def shrinking(self, written: Mapping[str, Any], tally: Tally) -> None:
         self._progress(f"{self._line(tally)}; shrinking a find, now {counted(len(written['steps']), 'step')}")
 
-    def engine_says(self, target: Target, line: str) -> None:
-        self._progress(said(target, line), always=True)
-
-    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self._progress(said(target, introduced(identity, place)), always=True)
-
-    def close(self) -> None:
-        if self._status is not None:
-            self._status.stop()
+    def says(self, line: str) -> None:
+        self._progress(printable(line), always=True)
 
     def _line(self, tally: Tally) -> str:
         minutes = max(time.monotonic() - self._began, 1e-9) / 60

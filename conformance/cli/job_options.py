@@ -15,7 +15,7 @@ from conformance.cli.engine_options import OWN_CODE, Needs
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
-from conformance.own_job.job_run import MODES, JobOptions
+from conformance.own_job.job_run import JobOptions
 from conformance.own_job.sample import Sample, read_sample, silent
 from reports.results.status import Statement
 
@@ -41,17 +41,6 @@ _STYLES: Mapping[Status, str] = {
     "violates": "bold red",
     "broken": "bold yellow",
 }
-
-
-def mode(text: str) -> str:
-    """An output mode.
-
-    Raises:
-        typer.BadParameter: it is none.
-    """
-    if text not in MODES:
-        raise typer.BadParameter(f"{text!r} is not one of {', '.join(MODES)}", param_hint="--output-mode")
-    return text
 
 
 def read_samples(

@@ -6,16 +6,18 @@ A command takes a group of options as one frozen value: with ``@grouped`` each f
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from conformance.core.versions import NotAVersion, SparkVersion, named, releases
+
+Name = TypeVar("Name", bound=str)
 
 SELECT_CASES, SELECT_VERSIONS = "Select cases", "Select versions"
 ENGINES, SPEED, OUTPUT = "Where engines run", "Speed", "Output"
@@ -77,6 +79,18 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+def one_of(names: Sequence[Name], text: str, option: str) -> Name:
+    """The name that an option gives as text: typer has no lists of literals.
+
+    Raises:
+        typer.BadParameter: the text is none of the names.
+    """
+    for name in names:
+        if name == text:
+            return name
+    raise typer.BadParameter(f"{text!r} is not one of {', '.join(names)}", param_hint=option)
 
 
 def known_version(text: str | None, option: str) -> SparkVersion:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -25,124 +27,124 @@ from harness.targets.targets import Target
 from reports.results.status import GLYPHS
 
 _LOUD = {"violates", "flaky", "broken", "not-run"}
+V = TypeVar("V")
 
 
-class Lines(EngineListener):
-    """A line per answer on standard error, for logs."""
-
-    def __init__(self, cells: int) -> None:
-        self._cells = cells
-        self._done = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
+class EngineLines(EngineListener):
+    """A line for whatever an engine says."""
 
     def engine_says(self, target: Target, line: str) -> None:
-        print_error(said(target, line))
+        self.says(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
 
     def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.engine_says(target, introduced(identity, place))
+        versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
+        self.engine_says(target, f"{versions}, {place}")
+
+    def says(self, line: str) -> None:
+        """Show one line of progress."""
+        print_error(printable(line))
+
+
+class NoAnswers(EngineLines):
+    """Says which engine starts; the command prints the answer itself."""
 
     def started(self, task: CellTask) -> None:
         pass
-
-    def answered(self, line: str) -> None:
-        """Print the line of one answer, with its number."""
-        self._done += 1
-        print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {line}")
-
-
-class EngineLines(Lines):
-    """Prints which engine starts, but no answer: the command prints that itself."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
 
     def judged(self, task: CellTask, verdict: object, seconds: float) -> None:
         pass
 
 
-class Bar(EngineListener):
-    """A bar over everything that a run does; it disappears at the end."""
+class ProgressBar(EngineLines):
+    """On a terminal a bar with the latest message beside it, which disappears at the end; else a line per message."""
 
-    def __init__(self, what: str, total: int, console: Console, *columns: ProgressColumn) -> None:
-        self._progress = Progress(
+    def __init__(self, what: str, total: int, errors: Console, *columns: ProgressColumn) -> None:
+        self.on_terminal = errors.is_terminal
+        self.progress = Progress(
             *columns or (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn()),
             TimeRemainingColumn(),
             TextColumn("{task.fields[doing]}", style="dim", markup=False),
-            console=console,
+            console=errors,
             transient=True,
+            disable=not self.on_terminal,
         )
-        self._all = self._progress.add_task(what, total=total, doing="")
+        self.all = self.progress.add_task(what, total=total, doing="")
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self.progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self.progress.stop()
 
-    def engine_says(self, target: Target, line: str) -> None:
-        self._progress.update(self._all, doing=said(target, line))
+    def says(self, line: str) -> None:
+        if self.on_terminal:
+            self.progress.update(self.all, doing=printable(line))
+        else:
+            super().says(line)
 
-    def engine_ready(self, target: Target, identity: Identity, place: EngineLocation) -> None:
-        self.engine_says(target, introduced(identity, place))
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """How progress shows an answer."""
+
+    line: str
+    """In a log."""
+    doing: str = ""
+    """Beside the bar from now on."""
+    loud: str | None = None
+    """The line that stays on a terminal; None if the answer is expected."""
+    style: str = ""
+    """Of that line."""
+
+
+class Answers(ProgressBar, Generic[V]):
+    """A bar over all cells, or a line per answer; ``shown``: how an answer is shown."""
+
+    def __init__(
+        self, what: str, cells: int, errors: Console, shown: Callable[[CellTask, V, float], AnswerLine]
+    ) -> None:
+        super().__init__(what, cells, errors)
+        self._shown = shown
+        self._cells, self._done = cells, 0
 
     def started(self, task: CellTask) -> None:
         pass
 
-    def answered(self, *, doing: str = "", loud: str | None = None, style: str = "") -> None:
-        """Advance the bar by one answer.
-
-        Args:
-            doing: the text beside the bar from now on.
-            loud: a line to keep on the terminal, for an unexpected answer.
-            style: of that line.
-        """
-        self._progress.update(self._all, advance=1, doing=doing)
-        if loud is not None:
-            self._progress.console.print(loud, style=style, markup=False)
+    def judged(self, task: CellTask, verdict: V, seconds: float) -> None:
+        answer = self._shown(task, verdict, seconds)
+        self._done += 1
+        self.progress.update(self.all, advance=1, doing=answer.doing)
+        if not self.on_terminal:
+            print_error(f"[{self._done:{len(str(self._cells))}}/{self._cells}] {answer.line}")
+        elif answer.loud is not None:
+            self.progress.console.print(answer.loud, style=answer.style, markup=False)
 
 
-class CaseLines(Lines):
-    """A line per cell."""
+class CaseAnswers(Answers[Verdict]):
+    """The same for cases on single versions; on a terminal with a line per engine, and what it runs."""
 
-    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:
-        self.answered(
-            f"{task.target.name:<12} {GLYPHS[verdict.status]} {verdict.status:<14} {verdict.case}  {seconds:.1f} s"
-        )
-
-
-class CaseBar(Bar):
-    """A bar over all cells, and a line per engine with what it runs."""
-
-    def __init__(self, cells: int, console: Console) -> None:
-        super().__init__("cells", cells, console)
+    def __init__(self, cells: int, errors: Console) -> None:
+        super().__init__("cells", cells, errors, _case_line)
         self._engines: dict[str, TaskID] = {}
 
     def engine_says(self, target: Target, line: str) -> None:
-        task = self._engines.get(target.name)
-        if task is None:
-            task = self._engines[target.name] = self._progress.add_task(target.name, total=None, doing="")
-        self._progress.update(task, doing=printable(line))
+        if not self.on_terminal:
+            super().engine_says(target, line)
+            return
+        if target.name not in self._engines:
+            self._engines[target.name] = self.progress.add_task(target.name, total=None, doing="")
+        self.progress.update(self._engines[target.name], doing=printable(line))
 
     def started(self, task: CellTask) -> None:
-        self.engine_says(task.target, task.case.id)
-
-    def judged(self, task: CellTask, verdict: Verdict, seconds: float) -> None:  # noqa: ARG002 — the bar has its own clock
-        loud = f"{GLYPHS[verdict.status]} {task.target.name} {verdict.case}: {verdict.status}"
-        self.answered(loud=loud if verdict.status in _LOUD else None, style="bold red")
+        if self.on_terminal:
+            self.engine_says(task.target, task.case.id)
 
 
-def said(target: Target, line: str) -> str:
-    """A line of an engine in one line, prefixed once by the name of its target."""
-    return printable(f"{target.name}: {line.removeprefix(f'{target.name}: ')}")
-
-
-def introduced(identity: Identity, place: EngineLocation) -> str:
-    """The versions and the place of an engine, in one line."""
-    versions = f"Spark {identity.spark}, Scala {identity.scala}, Java {identity.java}, Python {identity.python}"
-    return f"{versions}, {place}"
+def _case_line(task: CellTask, verdict: Verdict, seconds: float) -> AnswerLine:
+    glyph, name, status = GLYPHS[verdict.status], task.target.name, verdict.status
+    return AnswerLine(
+        f"{name:<12} {glyph} {status:<14} {verdict.case}  {seconds:.1f} s",
+        loud=f"{glyph} {name} {verdict.case}: {status}" if status in _LOUD else None,
+        style="bold red",
+    )

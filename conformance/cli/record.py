@@ -11,7 +11,7 @@ from conformance.cli import engine_options
 from conformance.cli.console import errors_console
 from conformance.cli.engine_options import Code
 from conformance.cli.options import grouped, option
-from conformance.cli.progress import EngineLines
+from conformance.cli.progress import NoAnswers
 from conformance.core.case import Case
 from conformance.core.observation import Observation
 from conformance.core.output_file import FileKind, any_content, write_file
@@ -81,4 +81,4 @@ def _observed(
     target, notes = engine_options.one_target(spark, "--spark")
     errors_console(notes)
     where = engine_options.runtime_options(engines, settings=settings, code=code)
-    return observe(case, target, where, EngineLines())
+    return observe(case, target, where, NoAnswers())

@@ -11,7 +11,7 @@ from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.engine_options import Code
 from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
-from conformance.cli.progress import CaseBar, CaseLines
+from conformance.cli.progress import CaseAnswers
 from conformance.core.case import Source
 from conformance.runner.cases import RunOptions, Witness, plan_run, run_plan
 from conformance.runner.project import Project
@@ -198,7 +198,7 @@ def run(
         )
     )
     errors = errors_console(plan.notes, plan)
-    with CaseBar(plan.cells, errors) if errors.is_terminal else CaseLines(plan.cells) as display:
+    with CaseAnswers(plan.cells, errors) as display:
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)

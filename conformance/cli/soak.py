@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
-from conformance.cli.console import command_line, errors_console, output_console, print_error
+from conformance.cli.console import command_line, errors_console, output_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
-from conformance.cli.progress import Bar
+from conformance.cli.progress import ProgressBar
 from conformance.core.wording import counted
 from conformance.runner.soak import SoakRequest, plan_soak, run_plan
 from harness.runtimes.storage import StorageUrl
@@ -100,7 +99,7 @@ def soak(
         )
     )
     errors = errors_console(plan.notes, plan)
-    with _Bar(rows, errors) if errors.is_terminal else nullcontext(_Lines()) as watcher:
+    with _Rows(rows, errors) as watcher:
         record = run_plan(plan, watcher)
     show(record, output_console())
     if record.kills < record.kills_wanted:
@@ -112,36 +111,21 @@ def soak(
     raise typer.Exit(record.exit_code)
 
 
-class _Lines:
-    """A line every few seconds."""
+class _Rows(ProgressBar):
+    """A bar over all rows; else a line every few seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: int, errors: Console) -> None:
+        columns = TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"), BarColumn(24)
+        super().__init__("rows", rows, errors, *columns)
         self._printed = 0.0
 
     def __call__(self, line: str, /) -> None:
-        print_error(line)
+        self.says(line)
 
     def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        if time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
+        at = datetime.fromtimestamp((watermark or 0) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        doing = f"{a_second:,.0f} per second, watermark {at}, {counted(kills, 'kill')}"
+        self.progress.update(self.all, completed=rows, doing=doing)
+        if not self.on_terminal and time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
-            self(f"{rows:,} rows, {_doing(a_second, watermark, kills)}")
-
-
-class _Bar(Bar):
-    """A bar over all rows."""
-
-    def __init__(self, rows: int, console: Console) -> None:
-        super().__init__(
-            "rows", rows, console, TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows"), BarColumn(24)
-        )
-
-    def __call__(self, line: str, /) -> None:
-        self._progress.update(self._all, doing=line)
-
-    def progressed(self, rows: int, a_second: float, watermark: int | None, kills: int) -> None:
-        self._progress.update(self._all, completed=rows, doing=_doing(a_second, watermark, kills))
-
-
-def _doing(a_second: float, watermark: int | None, kills: int) -> str:
-    at = datetime.fromtimestamp((watermark or 0) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return f"{a_second:,.0f} per second, watermark {at}, {counted(kills, 'kill')}"
+            self.says(f"{rows:,} rows, {doing}")

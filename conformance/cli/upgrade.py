@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from conformance.cli import engine_options, options
 from conformance.cli.console import command_line, errors_console, output_console, print_reused
 from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
-from conformance.cli.progress import Bar, Lines
+from conformance.cli.progress import AnswerLine, Answers
 from conformance.judging.checkpoint_verdict import UpgradeVerdict
 from conformance.runner.upgrade import ConnectSide, Cuts, UpgradeOptions, plan_upgrades, run_plan
 from harness.runtimes.connect import Endpoint
@@ -140,7 +139,7 @@ def upgrade(
         )
     )
     errors = errors_console(plan.notes, plan)
-    with _CheckpointBar(plan.cells, errors) if errors.is_terminal else _CheckpointLines(plan.cells) as display:
+    with Answers("checkpoints", plan.cells, errors, _answer_line) as display:
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
@@ -148,27 +147,8 @@ def upgrade(
     raise typer.Exit(of_upgrades(cell.status for cell in results.upgrades))
 
 
-class _CheckpointLines(Lines):
-    """A line per checkpoint."""
-
-    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
-        self.answered(_line(verdict, seconds))
-
-
-class _CheckpointBar(Bar):
-    """A bar over all checkpoints, with the latest message beside it."""
-
-    def __init__(self, cells: int, console: Console) -> None:
-        super().__init__("checkpoints", cells, console)
-
-    def judged(self, task: CellTask, verdict: UpgradeVerdict, seconds: float) -> None:  # noqa: ARG002
-        self.answered(
-            doing=f"{verdict.pair} {verdict.case}",
-            loud=None if verdict.status in EXPECTED else _line(verdict, seconds),
-            style=UPGRADES[verdict.status].style,
-        )
-
-
-def _line(verdict: UpgradeVerdict, seconds: float) -> str:
-    glyph = UPGRADES[verdict.status].glyph
-    return f"{verdict.pair} {glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
+def _answer_line(_: CellTask, verdict: UpgradeVerdict, seconds: float) -> AnswerLine:
+    mark = UPGRADES[verdict.status]
+    line = f"{verdict.pair} {mark.glyph} {verdict.status:<14} {verdict.case}, step {verdict.cut}  {seconds:.1f} s"
+    loud = None if verdict.status in EXPECTED else line
+    return AnswerLine(line, f"{verdict.pair} {verdict.case}", loud, mark.style)

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from conformance.cli.console import SafeConsole
-from conformance.cli.progress import CaseBar, CaseLines, introduced, said
+from conformance.cli.console import SafeConsole, errors_console
+from conformance.cli.progress import CaseAnswers, EngineLines
 from conformance.core.observation import Identity
 from conformance.judging.verdict import Verdict
 from harness.engine.engine import EngineLocation
@@ -25,11 +25,11 @@ def verdict(status):
 
 def test_a_terminal_keeps_only_what_somebody_must_see():
     screen = io.StringIO()
-    with CaseBar(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
+    with CaseAnswers(2, Console(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.engine_ready(SPARK_359, SPARK, EngineLocation("local"))
         display.judged(CELL, verdict("conforms"), 1.0)
         display.judged(CELL, verdict("violates"), 1.0)
-        shown = display._progress.tasks[0]
+        shown = display.progress.tasks[0]
         assert (shown.completed, shown.total) == (2, 2)
     written = screen.getvalue()
     assert "spark-3.5.9 late-drops/x: violates" in written
@@ -38,24 +38,26 @@ def test_a_terminal_keeps_only_what_somebody_must_see():
 
 
 def test_a_log_has_a_line_for_every_cell(capsys):
-    display = CaseLines(12)
+    display = CaseAnswers(12, errors_console())
     display.engine_ready(SPARK_359, SPARK, EngineLocation("container", "registry/spark:3.5.9"))
     display.judged(CELL, verdict("conforms"), 1.25)
     engine, cell = capsys.readouterr().err.splitlines()
-    assert engine == f"spark-3.5.9: {introduced(SPARK, EngineLocation('container', 'registry/spark:3.5.9'))}"
+    versions = "Spark 3.5.9, Scala 2.12.18, Java 17.0.1, Python 3.11.2"
+    assert engine == f"spark-3.5.9: {versions}, {EngineLocation('container', 'registry/spark:3.5.9')}"
     assert cell.startswith("[ 1/12] spark-3.5.9")
     assert cell.endswith("late-drops/x  1.2 s")
 
 
 @pytest.mark.parametrize("line", ["starting", "spark-3.5.9: starting"])
-def test_a_target_is_named_once(line):
-    assert said(SPARK_359, line) == "spark-3.5.9: starting"
+def test_a_target_is_named_once(line, capsys):
+    EngineLines().engine_says(SPARK_359, line)
+    assert capsys.readouterr().err == "spark-3.5.9: starting\n"
 
 
 @pytest.mark.parametrize("line", ["[red]x", "closed by [/x]", "\x1b[2J"])
 def test_what_an_engine_says_is_text(line):
     """On a terminal, brackets are not taken for rich markup, and an unknown tag does not stop the run."""
     screen = io.StringIO()
-    with CaseBar(2, SafeConsole(file=screen, force_terminal=True, color_system=None, width=120)) as display:
+    with CaseAnswers(2, SafeConsole(file=screen, force_terminal=True, color_system=None, width=120)) as display:
         display.engine_says(SPARK_359, line)
     assert line.replace("\x1b", r"\x1b") in screen.getvalue()
