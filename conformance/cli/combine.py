@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from conformance.cli.console import output_console
+from conformance.cli.console import SafeConsole
 from conformance.cli.options import output_option
 from reports.results.reading import Results
 from reports.terminal.matrix import exit_code, show
@@ -37,7 +37,7 @@ def combine(
     """
     combined = Results.read_all(results)
     # First, as the file that is written may be one of those that are read.
-    show(combined, output_console())
+    show(combined, SafeConsole())
     if output is not None:
         combined.write(output)
     raise typer.Exit(exit_code(combined))

@@ -28,8 +28,6 @@ _LONGEST = 300
 class Listed:
     """What ``conformance --help`` shows of a command, without importing it."""
 
-    module: str
-    """In this package; it holds the command's function, and its examples as ``EXAMPLES``."""
     summary: str
     """The first line of the function's docstring."""
     panel: str
@@ -39,44 +37,50 @@ _WRITE, _RUN, _COMPARE = "Write a case", "Run", "Compare versions"
 _PUBLISH, _TARGETS = "Publish", "Targets"
 
 COMMANDS: Mapping[str, Listed] = {
-    "new": Listed("new", "Write a valid case to start from.", _WRITE),
-    "validate": Listed("validate", "Check cases without running them.", _WRITE),
-    "schema": Listed("schema", "Print the JSON Schema of a case, for editors.", _WRITE),
-    "record": Listed("record", "Fill in a case's expectations from what Spark does.", _WRITE),
-    "explain": Listed("explain", "Explain a case's result batch by batch, without Spark.", _WRITE),
-    "eviction": Listed("eviction", "Compute when a stream-stream join evicts a row.", _WRITE),
-    "run": Listed("run", "Run cases on Spark versions and print the matrix.", _RUN),
-    "soak": Listed("soak", "Run one long query, kill its engine, and check invariants.", _RUN),
-    "crash": Listed("crash", "Restart a query from every checkpoint that a crash may leave.", _RUN),
-    "fuzz": Listed("fuzz", "Generate cases and find where Sparks or the model disagree.", _RUN),
-    "check": Listed("check", "Compare what your own job does on two Spark versions.", _COMPARE),
-    "gate": Listed("gate", "Fail if results change between two Spark versions.", _COMPARE),
-    "diff": Listed("diff", "Compare two runs of the same Spark versions.", _COMPARE),
-    "upgrade": Listed("upgrade", "Resume checkpoints of one Spark version on another.", _COMPARE),
-    "checkpoint": Listed(
-        "checkpoint",
-        "Inspect a query's checkpoint, or resume a copy of it.",
-        _COMPARE,
-    ),
-    "report": Listed("report", "Write results as HTML pages.", _PUBLISH),
-    "specification": Listed("specification", "Write the numbered specification that the cases test.", _PUBLISH),
-    "export": Listed("export", "Write results for CI systems and other programs.", _PUBLISH),
-    "combine": Listed("combine", "Merge the results of several runs of one suite.", _PUBLISH),
-    "columns": Listed("columns", "Check results of another Spark, and compare with Apache's.", _PUBLISH),
-    "targets": Listed("targets", "List Spark versions and whether this machine can run them.", _TARGETS),
-    "policies": Listed("policies", "Show a case under the watermark policies of other engines.", _TARGETS),
+    "new": Listed("Write a valid case to start from.", _WRITE),
+    "validate": Listed("Check cases without running them.", _WRITE),
+    "schema": Listed("Print the JSON Schema of a case, for editors.", _WRITE),
+    "record": Listed("Fill in a case's expectations from what Spark does.", _WRITE),
+    "explain": Listed("Explain a case's result batch by batch, without Spark.", _WRITE),
+    "eviction": Listed("Compute when a stream-stream join evicts a row.", _WRITE),
+    "run": Listed("Run cases on Spark versions and print the matrix.", _RUN),
+    "soak": Listed("Run one long query, kill its engine, and check invariants.", _RUN),
+    "crash": Listed("Restart a query from every checkpoint that a crash may leave.", _RUN),
+    "fuzz": Listed("Generate cases and find where Sparks or the model disagree.", _RUN),
+    "check": Listed("Compare what your own job does on two Spark versions.", _COMPARE),
+    "gate": Listed("Fail if results change between two Spark versions.", _COMPARE),
+    "diff": Listed("Compare two runs of the same Spark versions.", _COMPARE),
+    "upgrade": Listed("Resume checkpoints of one Spark version on another.", _COMPARE),
+    "checkpoint": Listed("Inspect a query's checkpoint, or resume a copy of it.", _COMPARE),
+    "report": Listed("Write results as HTML pages.", _PUBLISH),
+    "specification": Listed("Write the numbered specification that the cases test.", _PUBLISH),
+    "export": Listed("Write results for CI systems and other programs.", _PUBLISH),
+    "combine": Listed("Merge the results of several runs of one suite.", _PUBLISH),
+    "columns": Listed("Check results of another Spark, and compare with Apache's.", _PUBLISH),
+    "targets": Listed("List Spark versions and whether this machine can run them.", _TARGETS),
+    "policies": Listed("Show a case under the watermark policies of other engines.", _TARGETS),
 }
-"""In the order of the help."""
+"""In the order of the help. The module of this name holds the command's function, and its examples as ``EXAMPLES``."""
 
 
 class _PlainHelp:
     help: str | None
 
     def get_params(self, ctx: Any) -> Any:
-        return _plain(super().get_params(ctx))  # type: ignore[misc]
+        """The parameters without Python types in the help, and with panels only if there are many."""
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+            elif parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: None  # noqa: ARG005 — typer calls it with ctx=
+            if len(parameters) < MANY:
+                parameter.rich_help_panel = None
+        return parameters
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.help = _unwrapped(self.help)
+        # Typer keeps the line breaks of the source, except in the first paragraph.
+        self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in (self.help or "").split("\n\n"))
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 
@@ -120,42 +124,20 @@ class Commands(CommandGroup):
 
 
 def list_all(app: typer.Typer) -> None:
-    """Add every command to an app whose class is `Commands`."""
+    """Add every command to an app whose class is `Commands`, which replaces each by the command itself when it is called."""
     for name, listed in COMMANDS.items():
-        app.command(name, short_help=listed.summary, rich_help_panel=listed.panel)(_placeholder)
+        app.command(name, short_help=listed.summary, rich_help_panel=listed.panel)(lambda: None)
 
 
 def load(name: str) -> Any:
     """Import a command, with its options and examples."""
-    module = import_module(f"{__package__}.{COMMANDS[name].module}")
-    app = getattr(module, "app", None)
-    if app is None:
+    module = import_module(f"{__package__}.{name}")
+    if (app := getattr(module, "app", None)) is None:
         app = typer.Typer(add_completion=False)
         app.command(name, cls=Command, epilog=module.EXAMPLES)(getattr(module, name))
     command = typer.main.get_command(app)
     command.name = name
     return command
-
-
-def _placeholder() -> None:
-    """Never called: `Commands.resolve_command` replaces it by the command itself."""
-
-
-def _plain(parameters: Any) -> Any:
-    """The parameters without Python types in the help, and with panels only if there are many."""
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-        elif parameter.param_type_name == "argument":
-            parameter.display_type_rich = lambda ctx: None  # noqa: ARG005 — typer calls it with ctx=
-        if len(parameters) < MANY:
-            parameter.rich_help_panel = None
-    return parameters
-
-
-def _unwrapped(text: str | None) -> str:
-    """Paragraphs on a line each: typer keeps the line breaks of the source, except in the first."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (text or "").split("\n\n"))
 
 
 def _report_error(error: Exception) -> int:

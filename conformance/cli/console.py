@@ -170,13 +170,11 @@ class SafeConsole(Console):
 
     def print(self, *objects: Any, **how: Any) -> None:
         if how.get("soft_wrap", self.soft_wrap):
-            objects = tuple(_one_line(each) if isinstance(each, Text) else each for each in objects)
+            objects = tuple(
+                Text(r"\n").join(each.split("\n")) if isinstance(each, Text) and "\n" in each.plain else each
+                for each in objects
+            )
         super().print(*objects, **how)
-
-
-def output_console(**options: Any) -> Console:
-    """Standard output."""
-    return SafeConsole(**options)
 
 
 def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> None:
@@ -184,7 +182,7 @@ def print_answer(lines: Iterable[Text], record: object, *, as_json: bool) -> Non
     if as_json:
         print_json(record)
         return
-    console = output_console(soft_wrap=True, highlight=False)
+    console = SafeConsole(soft_wrap=True, highlight=False)
     for line in lines:
         console.print(line)
 
@@ -195,7 +193,7 @@ def print_tables(tables: Iterable[RenderableType], record: object, *, as_json: b
         print_json(record)
         return
     # Without a terminal a table is so wide that no cell is broken.
-    console = output_console(highlight=False, **({} if sys.stdout.isatty() else {"width": _TABLE_WIDTH}))
+    console = SafeConsole(highlight=False, **({} if sys.stdout.isatty() else {"width": _TABLE_WIDTH}))
     for number, table in enumerate(tables):
         if number:
             console.print()
@@ -240,7 +238,3 @@ def print_reused(reuse: Reuse, cells: int, errors: Console) -> None:
 def command_line() -> str:
     """The command line of this process without secrets, for the header of results."""
     return shlex.join(["conformance", *redact_command(sys.argv[1:])])
-
-
-def _one_line(text: Text) -> Text:
-    return Text(r"\n").join(text.split("\n")) if "\n" in text.plain else text

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from conformance.checkpoints.crash_images import FAULTS
 from conformance.cli import engine_options, options
-from conformance.cli.console import command_line, errors_console, output_console, print_error
+from conformance.cli.console import SafeConsole, command_line, errors_console, print_error
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, one_of, option, output_option
 from conformance.cli.progress import ProgressBar
 from conformance.core.case import Source
@@ -128,7 +128,7 @@ def crash(
     errors = errors_console(plan.notes, plan)
     with _Images(errors) as watcher:
         records = run_crashes(plan, watcher)
-    show(records, output_console())
+    show(records, SafeConsole())
     raise typer.Exit(records.exit_code)
 
 

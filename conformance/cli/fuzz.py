@@ -16,7 +16,7 @@ from rich.status import Status
 from rich.text import Text
 
 from conformance.cli import engine_options
-from conformance.cli.console import errors_console, output_console, print_error
+from conformance.cli.console import SafeConsole, errors_console, print_error
 from conformance.cli.options import (
     ENGINES,
     SELECT_CASES,
@@ -199,7 +199,7 @@ class _Display(EngineLines, FuzzDisplay):
 
 
 def _print_outcome(outcome: FuzzOutcome, seed: int) -> None:
-    out = partial(output_console(soft_wrap=True).print, markup=False, highlight=False)
+    out = partial(SafeConsole(soft_wrap=True).print, markup=False, highlight=False)
     tally, took = outcome.tally, outcome.seconds
     rate = tally.cases / max(took, 1e-9) * 60
     out(f"{counted(tally.cases, 'case')} in {took:.0f} s, {rate:.0f} per minute, seed {seed}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import command_line, errors_console, output_console, print_reused
+from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
 from conformance.cli.engine_options import Code
 from conformance.cli.options import ENGINES, SELECT_CASES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import CaseAnswers
@@ -202,7 +202,7 @@ def run(
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
-    console = output_console()
+    console = SafeConsole()
     show(results, console)
     if plan.smoke is not None:
         console.print(str(plan.smoke), soft_wrap=True, highlight=False)

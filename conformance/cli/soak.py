@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 
 from conformance.cli import engine_options
-from conformance.cli.console import command_line, errors_console, output_console
+from conformance.cli.console import SafeConsole, command_line, errors_console
 from conformance.cli.options import ENGINES, SELECT_VERSIONS, SPEED, grouped, option, output_option
 from conformance.cli.progress import ProgressBar
 from conformance.core.wording import counted
@@ -101,7 +101,7 @@ def soak(
     errors = errors_console(plan.notes, plan)
     with _Rows(rows, errors) as watcher:
         record = run_plan(plan, watcher)
-    show(record, output_console())
+    show(record, SafeConsole())
     if record.kills < record.kills_wanted:
         errors.print(
             f"only {record.kills} of {counted(kills, 'kill')} hit the query before it ended; add rows",

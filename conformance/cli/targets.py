@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,15 +11,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from conformance.cli import options
 from conformance.cli.commands import Command, CommandGroup
-from conformance.cli.console import errors_console, output_console, print_json
+from conformance.cli.console import SafeConsole, errors_console, print_json
 from conformance.cli.options import option
 from conformance.core.versions import released_on
 from harness.environments import cache_directory, provision
 from harness.environments.cache_directory import cache_dir
-from harness.environments.environment import Environment
 from harness.environments.provision import Readiness
 from harness.environments.pythons import specifier
 from harness.errors import HarnessError
@@ -88,16 +87,11 @@ Specs = Annotated[
     ),
 ]
 
-_PREPARED = "[green]✓ prepared[/]"
-_PREPARABLE = "○ can be prepared"
-_CANNOT = "[red]✗ cannot run[/]"
+_PREPARED, _PREPARABLE, _CANNOT = ("✓ prepared", "green"), ("○ can be prepared", ""), ("✗ cannot run", "red")
 
 
 @app.callback(invoke_without_command=True)
-def targets(
-    context: typer.Context,
-    as_json: options.AsJson = False,
-) -> None:
+def targets(context: typer.Context, as_json: options.AsJson = False) -> None:
     """List Spark versions and whether this machine can run them.
 
     Shows the Python and the Java that each would use here, and what keeps it from running.
@@ -114,10 +108,13 @@ def targets(
 @app.command(cls=Command, epilog=PREPARE_EXAMPLES)
 def prepare(specs: Specs) -> None:
     """Install Spark versions before a run needs them."""
-    console = errors_console()
-    failed = [target for target in _chosen(specs, console) if not _prepare(target, console)]
-    if failed:
-        console.print(f"[red]✗[/] not ready: {', '.join(target.name for target in failed)}")
+
+    def work(target: Target, on_progress: ProgressCallback) -> str:
+        made = provision.prepare(target, on_progress=on_progress)
+        where = _short(made.root or made.spark_home)
+        return f"ready: Python {made.python_version}, Java {made.java_version}, in {where}"
+
+    if _failures(specs, "ready", work):
         raise typer.Exit(HarnessError.exit_code)
 
 
@@ -144,23 +141,35 @@ def build(
     """
     from harness.runtimes.containers.builder import build as build_image
 
-    console = errors_console()
-    failed = []
-    for target in _chosen(specs, console):
+    def work(target: Target, on_progress: ProgressCallback) -> str:
         began = time.monotonic()
+        name = build_image(target, base=base, ca=ca, index_url=index_url, on_progress=on_progress)
+        return f"built: {name}, {time.monotonic() - began:.0f} s"
+
+    if failures := _failures(specs, "built", work):
+        raise typer.Exit(max(error.exit_code for error in failures))
+
+
+def _failures(specs: list[str], done: str, work: Callable[[Target, ProgressCallback], str]) -> tuple[HarnessError, ...]:
+    """Work on each version that is meant, print what became of each, and return the errors.
+
+    Args:
+        done: what a version is after the work.
+        work: returns what there is then.
+    """
+    console, failed = errors_console(), dict[str, HarnessError]()
+    for target in _chosen(specs, console):
         try:
             with _progress(target.name, console) as on_progress:
-                name = build_image(target, base=base, ca=ca, index_url=index_url, on_progress=on_progress)
+                made = work(target, on_progress)
         except HarnessError as error:
-            console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
-            failed.append((target, error.exit_code))
+            console.print(f"[red]✗[/] {target.name}: {escape(str(error))}")
+            failed[target.name] = error
         else:
-            output_console(highlight=False).print(
-                f"[green]✓[/] {target.name} built: {escape(name)}, {time.monotonic() - began:.0f} s", soft_wrap=True
-            )
+            SafeConsole(soft_wrap=True, highlight=False).print(f"[green]✓[/] {target.name} {escape(made)}")
     if failed:
-        console.print(f"[red]✗[/] not built: {', '.join(target.name for target, _ in failed)}", soft_wrap=True)
-        raise typer.Exit(max(code for _, code in failed))
+        console.print(f"[red]✗[/] not {done}: {', '.join(failed)}")
+    return tuple(failed.values())
 
 
 @app.command(cls=Command, epilog=CLEAN_EXAMPLES)
@@ -177,7 +186,7 @@ def clean(
 
     Or what runs use and would make again: installed versions, images.
     """
-    console = output_console(highlight=False)
+    console = SafeConsole(highlight=False)
     if environments:
         _remove_environments(console)
     if images:
@@ -237,10 +246,10 @@ def _chosen(specs: list[str], console: Console) -> tuple[Target, ...]:
     try:
         choice = Targets.load().choose(specs, obstacle=provision.obstacle)
     except (UnknownTarget, HarnessError) as error:
-        console.print(f"[red]✗[/] {escape(str(error))}", soft_wrap=True)
+        console.print(f"[red]✗[/] {escape(str(error))}")
         raise typer.Exit(error.exit_code) from None
     for note in choice.notes:
-        console.print(escape(note), soft_wrap=True)
+        console.print(escape(note))
     return choice.targets
 
 
@@ -252,30 +261,12 @@ def _progress(name: str, console: Console) -> Iterator[ProgressCallback]:
 
     def on_progress(line: str, /) -> None:
         if spinner is None:
-            console.print(f"{name}: {escape(line)}", soft_wrap=True)
+            console.print(f"{name}: {escape(line)}")
         else:
             spinner.update(f"{name}: {escape(line)} [dim]{time.monotonic() - began:.0f} s[/]")
 
     with spinner or nullcontext():
         yield on_progress
-
-
-def _prepare(target: Target, console: Console) -> bool:
-    """Prepare one and print the outcome; returns whether it succeeded."""
-    try:
-        with _progress(target.name, console) as on_progress:
-            environment = provision.prepare(target, on_progress=on_progress)
-    except HarnessError as error:
-        console.print(f"[red]✗[/] {target.name}: {escape(str(error))}", soft_wrap=True)
-        return False
-    out = output_console(highlight=False)
-    out.print(f"[green]✓[/] {target.name} ready: {escape(_versions(environment))}", soft_wrap=True)
-    return True
-
-
-def _versions(environment: Environment) -> str:
-    where = environment.root or environment.spark_home
-    return f"Python {environment.python_version}, Java {environment.java_version}, in {_short(where)}"
 
 
 def _all() -> list[Target]:
@@ -287,27 +278,26 @@ def _all() -> list[Target]:
 
 
 def _print_table(found: list[Readiness]) -> None:
-    console = output_console(highlight=False)
-    rows = [("target", "here", "released", "Python", "Java"), *(_row(one) for one in found)]
-    plain = [[_plain(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in plain) for column in range(len(rows[0]))]
-    for number, (row, bare) in enumerate(zip(rows, plain, strict=True)):
-        padded = [cell + " " * (width - len(text)) for cell, text, width in zip(row, bare, widths, strict=True)]
-        line = "  ".join(padded).rstrip()
-        console.print(f"[bold]{line}[/]" if number == 0 else line, soft_wrap=True)
+    console = SafeConsole(soft_wrap=True, highlight=False)
+    rows = [[Text(title) for title in ("target", "here", "released", "Python", "Java")], *map(_row, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        for cell, width in zip(row, widths, strict=True):
+            cell.pad_right(width - len(cell))
+        line = Text("  ").join(row)
+        line.rstrip()
+        console.print(line, style="bold" if number == 0 else None)
     for one in found:
         if one.obstacle:
-            console.print(f"\n✗ {one.target.name}: {escape(one.obstacle)}", soft_wrap=True)
+            console.print(f"\n✗ {one.target.name}: {escape(one.obstacle)}")
     console.print(
-        "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION",
-        style="dim",
-        soft_wrap=True,
+        "\nA run installs what it needs; to install a version now: conformance targets prepare VERSION", style="dim"
     )
 
 
-def _row(one: Readiness) -> tuple[str, str, str, str, str]:
+def _row(one: Readiness) -> list[Text]:
     state = _CANNOT if one.obstacle else _PREPARED if one.prepared else _PREPARABLE
-    return one.target.name, state, _released(one) or "–", escape(_python(one)), escape(_java(one))
+    return [Text(one.target.name), Text(*state), *map(Text, (_released(one) or "–", _python(one), _java(one)))]
 
 
 def _released(one: Readiness) -> str | None:
@@ -335,10 +325,6 @@ def _java(one: Readiness) -> str:
 def _short(path: Path) -> str:
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def _plain(cell: str) -> str:
-    return Console(file=sys.stderr).render_str(cell).plain
 
 
 def _record(one: Readiness) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from conformance.cli import engine_options, options
-from conformance.cli.console import command_line, errors_console, output_console, print_reused
+from conformance.cli.console import SafeConsole, command_line, errors_console, print_reused
 from conformance.cli.engine_options import Code
 from conformance.cli.options import SELECT_CASES, SELECT_VERSIONS, grouped, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
@@ -143,7 +143,7 @@ def upgrade(
         reuse = run_plan(plan, display)
     print_reused(reuse, plan.cells, errors)
     results = Results.read(output)
-    show(results, output_console())
+    show(results, SafeConsole())
     raise typer.Exit(of_upgrades(cell.status for cell in results.upgrades))
 
 
