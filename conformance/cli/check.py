@@ -11,7 +11,7 @@ from rich.text import Text
 
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.console import command_line, errors_console, print_answer
-from conformance.cli.engine_options import Needs
+from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, output_option
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.wording import counted
@@ -67,7 +67,7 @@ def check(
     rows: job_options.Rows = 200,
     batches: Annotated[int, option("Micro-batches to divide them into.", "N", job_options.INPUT, min=2, max=50)] = 4,
     output_mode: job_options.OutputMode = "append",
-    code: Needs,
+    code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,

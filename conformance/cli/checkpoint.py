@@ -14,7 +14,7 @@ from conformance.checkpoints.files import open_files
 from conformance.cli import engine_options, job_options, options
 from conformance.cli.commands import Command, CommandGroup
 from conformance.cli.console import errors_console, print_answer
-from conformance.cli.engine_options import Needs
+from conformance.cli.engine_options import JobCode
 from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option
 from conformance.cli.progress import NoAnswers
 from conformance.own_job import resumption
@@ -110,7 +110,7 @@ def resume(
     schema: job_options.Schemas = None,
     rows: job_options.Rows = 200,
     output_mode: job_options.OutputMode = "append",
-    code: Needs,
+    code: JobCode,
     engines: engine_options.Engines,
     settings: engine_options.Settings,
     speed: engine_options.Speed,

@@ -94,9 +94,7 @@ def crash(
     ] = None,
     settings: engine_options.Settings,
     state_store: engine_options.StateStore = None,
-    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)] = (
-        STEP_TIMEOUT_S
-    ),
+    step_timeout: engine_options.StepTimeout = STEP_TIMEOUT_S,
     output: Annotated[Path, output_option("File of the records, a JSON line for each image.")] = Path("crashes.jsonl"),
 ) -> None:
     """Restart a query from every checkpoint that a crash may leave.
@@ -121,7 +119,7 @@ def crash(
             images=at_most,
             faults=[one_of(FAULTS, text, "--fault") for text in fault or ()],
             state_store=state_store,
-            runtime=engine_options.runtime_options(engine_options.Engines(), settings=settings),
+            runtime=engine_options.runtime_options(engine_options.Engines(), settings),
             concurrency=Concurrency(step_timeout=step_timeout),
         )
     )

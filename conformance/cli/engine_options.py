@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -41,10 +41,8 @@ Env = Annotated[
         "Pass this environment variable to engines; they get only the most common ones. Repeatable.", "NAME", ENGINES
     ),
 ]
+StepTimeout = Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)]
 Fresh = Annotated[bool, option("Ignore cached results.", None, SPEED, "--fresh")]
-Work = Annotated[
-    Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
-]
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,7 @@ class Speed(Concurrency):
             "Cases at a time in each engine; by default what the cores allow, at most 8.", "N", SPEED, min=1, max=64
         ),
     ] = None
-    step_timeout: Annotated[float, option("Time limit of one step.", "SECONDS", SPEED, min=1, max=86400)] = (
-        STEP_TIMEOUT_S
-    )
+    step_timeout: StepTimeout = STEP_TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,9 @@ class Engines:
         option("Kafka broker for cases that read topics; by default one is started.", "HOST:PORT", ENGINES),
     ] = None
     env: Env = None
-    work: Work = None
+    work: Annotated[
+        Path | None, option("Keep working files in this folder; by default they are temporary.", "FOLDER", ENGINES)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -146,28 +144,6 @@ Folders = Annotated[
     list[Path] | None,
     option("Folder of your modules; by default your project's root and its src. Repeatable.", "FOLDER", OWN_CODE),
 ]
-Requirements = Annotated[Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)]
-Packages = Annotated[
-    list[str] | None,
-    option(
-        "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
-        "VERSION=PACKAGE",
-        OWN_CODE,
-    ),
-]
-
-
-@dataclass(frozen=True)
-class Needs:
-    """Where the code is, and what it needs, for a command that always runs it."""
-
-    code: Folders = None
-    requirements: Requirements = None
-    package: Packages = None
-
-    def allowed(self) -> Code:
-        """The same, of code that may run."""
-        return Code(True, self.code, self.requirements, self.package)
 
 
 @dataclass(frozen=True)
@@ -178,8 +154,17 @@ class Code:
         bool, option("Let cases run their own code: Python, any SQL, any setting.", None, OWN_CODE, "--allow-code")
     ] = False
     code: Folders = None
-    requirements: Requirements = None
-    package: Packages = None
+    requirements: Annotated[
+        Path | None, option("Python packages of your code, a requirement per line.", "FILE", OWN_CODE)
+    ] = None
+    package: Annotated[
+        list[str] | None,
+        option(
+            "Java package from Maven, such as 3.5=io.delta:delta-spark_2.12:3.2.0, for a version, a line or all. Repeatable.",
+            "VERSION=PACKAGE",
+            OWN_CODE,
+        ),
+    ] = None
 
     def job(self, conf: dict[str, str]) -> OwnJob:
         """What engines need, by these options and by ``[tool.conformance]`` of the project.
@@ -205,11 +190,17 @@ class Code:
         )
 
 
+@dataclass(frozen=True)
+class JobCode(Code):
+    """The code of a job, for a command that always runs it."""
+
+    allow_code: bool = field(default=True, init=False)
+
+
 def runtime_options(
     engines: Engines,
-    cluster: Cluster | None = None,
-    *,
     settings: Settings | None = None,
+    *,
     connect: str | None = None,
     code: Code | None = None,
 ) -> RuntimeOptions:
@@ -217,8 +208,7 @@ def runtime_options(
 
     Args:
         engines: where engines run.
-        cluster: the cluster that they use, with its settings.
-        settings: Spark settings, for a command that uses no cluster.
+        settings: their Spark settings, and the cluster that they use if it is a `Cluster`.
         connect: a Connect server.
         code: the user's own code; without it nothing of the project counts.
 
@@ -234,21 +224,17 @@ def runtime_options(
     # They may hold secrets, and every program that is started from here on would get them: uv, a shell, an engine.
     for name in (CONNECT, STORAGE):
         os.environ.pop(name, None)
-    cluster = cluster or Cluster(**vars(settings or Settings()))
+    cluster = settings if isinstance(settings, Cluster) else Cluster(**vars(settings or Settings()))
     container = engines.runtime == "container"
     variables = variables_named(engines.env or ())
     of_containers = {"--image": engines.image, "--memory": engines.memory, "--cpus": engines.cpus}
     given_settings = {"--conf": cluster.conf, "--properties-file": cluster.properties_file}
+    # Which of several clashes is reported follows from the order.
     packages = {"--package": code.package if code else None}
     requirements = {"--requirements": code.requirements if code else None}
-    of_engines_here = {
-        "--master": cluster.master,
-        **given_settings,
-        "--connect": connect,
-        **packages,
-        **requirements,
-    }
-    of_started_engines = {"--master": cluster.master, **given_settings, **packages, "--plain": engines.plain}
+    started = {"--master": cluster.master, **given_settings}
+    of_engines_here = {**started, "--connect": connect, **packages, **requirements}
+    of_started_engines = {**started, **packages, "--plain": engines.plain}
     for given, clashes, why in (
         (of_containers, not container, "only for containers: add --runtime container"),
         ({"--storage": cluster.storage}, container, "a container has its own volume: omit --runtime"),

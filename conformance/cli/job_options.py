@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conformance.cli import engine_options
-from conformance.cli.engine_options import OWN_CODE, Needs
+from conformance.cli.engine_options import OWN_CODE, JobCode
 from conformance.cli.options import option
 from conformance.core.wording import counted
 from conformance.judging.verdict import Status
@@ -88,14 +88,14 @@ def print_samples(samples: Iterable[Sample], errors: Console) -> None:
 
 
 def options_of_job(
-    engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: Needs
+    engines: engine_options.Engines, settings: engine_options.Settings, speed: engine_options.Speed, code: JobCode
 ) -> JobOptions:
     """Where the job runs; that it may is what the command is for.
 
     Raises:
         typer.BadParameter, WrongUsage: see `engine_options.runtime_options`.
     """
-    where = engine_options.runtime_options(engines, settings=settings, code=code.allowed())
+    where = engine_options.runtime_options(engines, settings, code=code)
     return JobOptions(where, engines.work, speed)
 
 

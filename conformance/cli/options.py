@@ -53,28 +53,24 @@ AsJson = Annotated[bool, option("Print JSON, for programs.", None, None, "--json
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Make each field of a command's groups of options an option of the command. It takes keyword arguments only."""
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: parameter.annotation
-        for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
+    groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        if name not in groups:
+        if not is_dataclass(parameter.annotation):
             parameters.append(parameter)
             continue
-        hints = get_type_hints(groups[name], include_extras=True)
-        for field in fields(groups[name]):
-            parameters.append(
-                inspect.Parameter(
-                    field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-                )
-            )
+        groups[name] = parameter.annotation
+        hints = get_type_hints(parameter.annotation, include_extras=True)
+        parameters += [
+            inspect.Parameter(one.name, parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+            for one in fields(parameter.annotation)
+            if one.init
+        ]
 
     @wraps(command)
     def call(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            values[name] = group(**{one.name: values.pop(one.name) for one in fields(group) if one.init})
         command(**values)
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

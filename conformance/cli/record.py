@@ -80,5 +80,5 @@ def _observed(
 ) -> Observation:
     target, notes = engine_options.one_target(spark, "--spark")
     errors_console(notes)
-    where = engine_options.runtime_options(engines, settings=settings, code=code)
+    where = engine_options.runtime_options(engines, settings, code=code)
     return observe(case, target, where, NoAnswers())

@@ -119,7 +119,7 @@ def upgrade(
             "both sides use the same files: run this on the machine of the server, with its address there, sc://localhost:15002",
             param_hint="--connect",
         )
-    runtime = engine_options.runtime_options(engines, settings=settings, connect=connect, code=code)
+    runtime = engine_options.runtime_options(engines, settings, connect=connect, code=code)
     plan = plan_upgrades(
         UpgradeOptions(
             output=output,

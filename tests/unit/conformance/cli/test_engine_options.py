@@ -52,11 +52,11 @@ def test_every_command_that_runs_cases_has_them(command):
 def test_the_project_counts_only_with_permission_and_says_so(project, capsys):
     (project / "pyproject.toml").write_text("[tool.conformance.conf]\nspark.sql.ansi.enabled = true\n")
     given = Settings(conf=["spark.x=1"])
-    assert runtime_options(Engines(), settings=given, code=Code()).conf == {"spark.x": "1"}
+    assert runtime_options(Engines(), given, code=Code()).conf == {"spark.x": "1"}
     assert (
         capsys.readouterr().err == "pyproject.toml: conf in [tool.conformance] need --allow-code, and were left out\n"
     )
-    allowed = runtime_options(Engines(), settings=given, code=Code(allow_code=True))
+    allowed = runtime_options(Engines(), given, code=Code(allow_code=True))
     assert allowed.conf == {"spark.sql.ansi.enabled": "true", "spark.x": "1"}
     assert capsys.readouterr().err == ""
 
