@@ -61,7 +61,6 @@ class NoMicroBatch(WrongUsage):
 
     def __init__(self, case: Case, why: str) -> None:
         super().__init__(f"{case.id}: {why}")
-        self.case = case
 
 
 class NotRecorded(HarnessError):
@@ -122,16 +121,12 @@ class Recorded:
     operations: int
     """File operations of the micro-batch."""
 
-    def only(self, faults: Collection[Fault]) -> Recorded:
-        """The same with the images of these faults; of all if there are none."""
-        return replace(self, images=tuple(image for image in self.images if not faults or image.fault in faults))
-
-    def with_at_most(self, images: int | None) -> Recorded:
-        """The same with only so many images, evenly spread over all; None for all."""
-        if images is None or images >= len(self.images):
-            return self
-        chosen = (self.images[at * len(self.images) // images] for at in range(images))
-        return replace(self, images=tuple(chosen))
+    def only(self, faults: Collection[Fault] = (), most: int | None = None) -> Recorded:
+        """The same with at most so many images of these faults, evenly spread; without arguments with all."""
+        images = tuple(image for image in self.images if not faults or image.fault in faults)
+        if most is not None and most < len(images):
+            images = tuple(images[at * len(images) // most] for at in range(most))
+        return replace(self, images=images)
 
 
 @dataclass(frozen=True)
@@ -183,8 +178,8 @@ class Restarts:
             request = self._request(case, Segment(1, point.step - 1), arrived=0)
             seen.append(self._observe(request.model_copy(update={"save": str(saved)})))
             _check_whole(case, seen)
-        before = FolderContent.read(saved)
-        before = FolderContent(before.files, before.folders | folders)
+        read = FolderContent.read(saved)
+        before = replace(read, folders=read.folders | folders)
         self._place(before)
         keep = self.folder / "kept"
         shutil.rmtree(keep, ignore_errors=True)
@@ -212,15 +207,18 @@ class Restarts:
 
     def judged(self, recorded: Recorded) -> Iterator[tuple[CrashImage, CheckpointVerdict]]:
         """Restart from every image, and judge each."""
-        references = [Reference(recorded.emitted), *self._references(recorded)]
+        between = (self._undisturbed(image, recorded) for image in recorded.boundaries)
+        references = [
+            Reference(recorded.emitted),
+            *(Reference(restart.emitted, frozenset(restart.before)) for restart in between if restart is not None),
+        ]
         for image in recorded.images:
             yield image, self._judge(image, recorded, references)
 
-    def _references(self, recorded: Recorded) -> Iterator[Reference]:
-        for image in recorded.boundaries:
-            restart = self._restart(image, recorded)
-            if isinstance(restart, Restarted) and restart.error is None and not restart.changed:
-                yield Reference(restart.emitted, frozenset(restart.before))
+    def _undisturbed(self, image: CrashImage, recorded: Recorded) -> Restarted | None:
+        """The restart from an image; None if it ends with an error or changes rows."""
+        restart = self._restart(image, recorded)
+        return restart if isinstance(restart, Restarted) and restart.error is None and not restart.changed else None
 
     def _judge(self, image: CrashImage, recorded: Recorded, references: Sequence[Reference]) -> CheckpointVerdict:
         restart = self._restart(image, recorded)
@@ -230,10 +228,8 @@ class Restarts:
         if verdict.outcome != "other rows" or image.overlay is None:
             return verdict
         # This image starts the query twice. Two starts alone may change rows, so the same image without the fault is a reference too.
-        twice = self._restart(replace(image, overlay=FolderContent()), recorded)
-        if not isinstance(twice, Restarted) or twice.error is not None or twice.changed:
-            return verdict
-        return judge_crash(restart, [*references, Reference(twice.emitted)])
+        twice = self._undisturbed(replace(image, overlay=FolderContent()), recorded)
+        return judge_crash(restart, [*references, Reference(twice.emitted)]) if twice is not None else verdict
 
     def _restart(self, image: CrashImage, recorded: Recorded) -> Restarted | CheckpointVerdict:
         before = {id: rows for id, rows in recorded.emitted.items() if id in image.emitted}
@@ -254,33 +250,28 @@ class Restarts:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 seen = self._resumed(image, point)
+                if seen[-1].error is not None or _aligned(point, seen[-1]) or attempt == ATTEMPTS:
+                    return seen
             except TooBusy:
                 if attempt == ATTEMPTS:
                     raise
-            else:
-                if seen[-1].error is not None or _aligned(point, seen[-1]) or attempt == ATTEMPTS:
-                    return seen
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _resumed(self, image: CrashImage, point: CrashPoint) -> tuple[Observation, ...]:
         """One attempt of ``_resume``, from a directory that nothing has touched."""
+        self._place(image.content)
         if image.overlay is None:
-            self._place(image.content)
             return (self._observe(self._resuming(point, len(point.case.steps))),)
-        replay, content = self._replayed(image.content, point)
+        # The query starts, and stops before the next step.
+        saved = self.folder / "replayed"
+        replay = self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
         if replay.error is not None:
             return (replay,)
+        content = FolderContent.read(saved)
         for path, file in image.overlay.files.items():
             content = content.with_file(path, file)
         self._place(content)
         return replay, self._observe(self._resuming(point, len(point.case.steps)))
-
-    def _replayed(self, content: FolderContent, point: CrashPoint) -> tuple[Observation, FolderContent]:
-        """Start the query and stop it before the next step: what it did, and what it left."""
-        self._place(content)
-        saved = self.folder / "replayed"
-        seen = self._observe(self._resuming(point, point.step).model_copy(update={"save": str(saved)}))
-        return seen, FolderContent.read(saved)
 
     def _resuming(self, point: CrashPoint, last: int) -> CaseRequest:
         request = self._request(point.resumed, Segment(point.step, last))
@@ -301,11 +292,7 @@ class Restarts:
 
 
 def _check_whole(case: Case, seen: Sequence[Observation]) -> None:
-    """
-    Raises:
-        NotRecorded: the case has ended with an error.
-        MisalignedBatches: rows came in other micro-batches than they were meant for.
-    """
+    """Raises NotRecorded if the case has ended with an error, MisalignedBatches if rows came in other micro-batches than meant."""
     whole = join_segments(seen)
     if whole.error is not None:
         raise NotRecorded(case.id, f"step {whole.steps[-1].number} ends with {whole.error.name}: {whole.error.message}")
@@ -366,8 +353,8 @@ class CrashPlan:
 
     def __str__(self) -> str:
         names = ", ".join(target.name for target in self.targets)
-        where = f"{names}, state in {self.request.store.name}"
-        return f"{counted(len(self.points), 'case')} on {where}; into {self.request.output}"
+        cases, store = counted(len(self.points), "case"), self.request.store.name
+        return f"{cases} on {names}, state in {store}; into {self.request.output}"
 
 
 class CrashWatcher(EngineListener, Protocol):
@@ -447,21 +434,22 @@ def _crashes(plan: CrashPlan, target: Target, folder: Path, watcher: CrashWatche
         folder: for the directories of the queries; checkpoints hold absolute paths, so both engines use the same.
     """
     recordings: list[Recorded] = []
+    store = plan.request.store.name
     with _restarts(plan, target, folder, watcher, maintenance="200ms") as restarts:
         for point in plan.by_target[target.name]:
             try:
-                recorded = restarts.record(point).only(plan.request.faults).with_at_most(plan.request.images)
+                recorded = restarts.record(point).only(plan.request.faults, plan.request.images)
             except (NotRecorded, RecordingIncomplete, EngineFailed) as error:
                 verdict = CheckpointVerdict("no answer", reason=str(error))
-                yield CrashRecord.of(point.case.id, target.name, plan.request.store.name, point.step, None, verdict)
-                continue
-            recordings.append(recorded)
-            watcher.recorded(point, target, len(recorded.images))
+                yield CrashRecord.of(point.case.id, target.name, store, point.step, None, verdict)
+            else:
+                recordings.append(recorded)
+                watcher.recorded(point, target, len(recorded.images))
     with _restarts(plan, target, folder, watcher, maintenance="1d") as restarts:
         for recorded in recordings:
             for image, verdict in restarts.judged(recorded):
                 point = recorded.point
-                yield CrashRecord.of(point.case.id, target.name, plan.request.store.name, point.step, image, verdict)
+                yield CrashRecord.of(point.case.id, target.name, store, point.step, image, verdict)
 
 
 @contextmanager

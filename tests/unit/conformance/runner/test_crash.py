@@ -204,9 +204,9 @@ def test_a_case_that_fails_is_not_recorded(tmp_path):
 
 def test_some_images_are_spread_over_all(crashed):
     recorded, _ = crashed("right")
-    few = recorded.with_at_most(5)
+    few = recorded.only(most=5)
     assert [recorded.images.index(one) for one in few.images] == [at * len(recorded.images) // 5 for at in range(5)]
-    assert recorded.with_at_most(None) == recorded.with_at_most(10_000) == recorded
+    assert recorded.only(most=None) == recorded.only(most=10_000) == recorded
 
 
 def test_an_incomplete_recording_is_repeated(tmp_path, monkeypatch):
