@@ -91,10 +91,7 @@ def soak(
             seed=seed,
             partitions=partitions,
             stall_timeout=stall_timeout,
-            cluster=where.cluster,
-            conf=where.conf,
-            variables=where.variables,
-            storage=where.storage,
+            runtime=where,
             work=work,
         )
     )

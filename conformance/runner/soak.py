@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from conformance.model.catalogue import rules_of
 from conformance.model.checks import ALLOW_MULTIPLE
 from conformance.runner.resources import OptionsClash, interruptible, single_target, working_folder
 from harness.engine.protocol import Rows
-from harness.runtimes.cluster import Cluster
-from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, SoakOptions, SoakRun, Stream, Watcher
+from harness.runtimes.options import RuntimeOptions
+from harness.soak.soak import Ask, InvariantQuery, Late, Soak, SoakEngine, Stream, Watcher
 from harness.targets.targets import Target
 from reports.results.soak import SOAK_RECORD, InvariantRecord, SoakRecord
 
@@ -33,15 +33,6 @@ NEEDED: Mapping[str, str] = {
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }
 """Spark settings that every soak needs."""
-
-
-@dataclass(frozen=True)
-class SoakVerdict:
-    """The result of a soak."""
-
-    run: SoakRun
-    totals: StreamTotals
-    invariants: tuple[InvariantVerdict, ...]
 
 
 def stream(rows: int, seed: int, files: int) -> Stream:
@@ -59,33 +50,6 @@ def stream(rows: int, seed: int, files: int) -> Stream:
 def settings(of: Stream, conf: Mapping[str, str]) -> dict[str, str]:
     """The Spark settings for a soak; those of ``conf`` override the others."""
     return {**NEEDED, "spark.sql.shuffle.partitions": str(of.files), **conf}
-
-
-def run_soak(
-    start: Callable[[], SoakEngine],
-    folder: str,
-    of: Stream,
-    kills: int,
-    late: Late,
-    watcher: Watcher,
-) -> SoakVerdict:
-    """Run a soak and judge it.
-
-    Args:
-        kills: how many engines to kill.
-        late: which watermark decides that rows are late: ``late_by``.
-
-    Raises:
-        SurroundingsFailed: an engine could not start, or failed without having been killed.
-    """
-    run = Soak(start, folder, of, kills, watcher).run()
-    watcher("checking the invariants")
-    engine = start()
-    try:
-        totals, invariants = ask(engine, folder, of, late)
-    finally:
-        engine.close()
-    return SoakVerdict(run, totals, invariants)
 
 
 def ask(
@@ -144,12 +108,8 @@ class SoakRequest:
     partitions: int = 4
     stall_timeout: float = 600.0
     """Seconds without progress after which an engine counts as lost."""
-    cluster: Cluster | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables of each engine."""
-    storage: Path | None = None
-    """Folder that the machines of the cluster share."""
+    runtime: RuntimeOptions = field(default_factory=RuntimeOptions)
+    """On this machine or a cluster, with a folder as storage."""
     work: Path | None = None
 
 
@@ -165,7 +125,7 @@ class SoakPlan:
 
     def __str__(self) -> str:
         request = self.request
-        where = f", {request.cluster}" if request.cluster else ""
+        where = f", {request.runtime.cluster}" if request.runtime.cluster else ""
         kills = counted(request.kills, "kill")
         return f"{request.rows:,} rows, seed {self.stream.seed}, {kills}, on {self.target.name}{where}; into {request.output}"
 
@@ -197,27 +157,23 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
     """
     request = plan.request
     started = datetime.now(UTC)
+    runtime = replace(request.runtime, conf=settings(plan.stream, request.runtime.conf))
     engines: list[SoakEngine] = []
     with ExitStack() as stack:
         # What cannot be written is known before millions of rows have run.
         output = stack.enter_context(OutputFile(request.output, SOAK_RECORD))
         stack.enter_context(interruptible(lambda: f"{request.output} is not written"))
-        root = stack.enter_context(working_folder(request.work, request.storage))
-        options = SoakOptions(
-            plan.target,
-            root,
-            request.cluster,
-            settings(plan.stream, request.conf),
-            request.variables,
-            request.stall_timeout,
-        )
+        root = stack.enter_context(working_folder(request.work, runtime.storage))
 
         def start() -> SoakEngine:
-            engines.append(SoakEngine.start(options, watcher))
+            engines.append(SoakEngine.start(plan.target, root, runtime, request.stall_timeout, watcher))
             return engines[-1]
 
-        late = late_by(plan.target.version, request.conf)
-        verdict = run_soak(start, str(root), plan.stream, request.kills, late, watcher)
+        run = Soak(start, str(root), plan.stream, request.kills, watcher).run()
+        watcher("checking the invariants")
+        with closing(start()) as engine:
+            late = late_by(plan.target.version, request.runtime.conf)
+            totals, invariants = ask(engine, str(root), plan.stream, late)
         identity = engines[0].identity
         record = SoakRecord(
             command=request.command,
@@ -225,17 +181,14 @@ def run_plan(plan: SoakPlan, watcher: Watcher) -> SoakRecord:
             target=plan.target.name,
             spark=identity.spark,
             java=identity.java,
-            master=str(request.cluster) if request.cluster else None,
+            master=str(runtime.cluster) if runtime.cluster else None,
             rows=request.rows,
             seed=plan.stream.seed,
             kills_wanted=request.kills,
-            kills=verdict.run.kills,
-            seconds=verdict.run.seconds,
-            arrived=verdict.totals.arrived,
-            counted=verdict.totals.counted,
-            late=verdict.totals.late,
-            in_state=verdict.totals.in_state,
-            laws=tuple(map(InvariantRecord.of, verdict.invariants)),
+            kills=run.kills,
+            seconds=run.seconds,
+            **vars(totals),
+            laws=tuple(map(InvariantRecord.of, invariants)),
         )
         output.write(record.text)
     return record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -20,7 +20,7 @@ from harness.engine.transport import Transport
 from harness.environments.provision import prepare
 from harness.progress import ProgressCallback
 from harness.runtimes import program
-from harness.runtimes.cluster import Cluster
+from harness.runtimes.options import RuntimeOptions
 from harness.targets.targets import Target
 
 Late: TypeAlias = Literal["own batch", "batch before"]
@@ -93,22 +93,6 @@ class Ask(_SoakRequest):
 Request: TypeAlias = Generate | Run | Ask
 
 
-@dataclass(frozen=True)
-class SoakOptions:
-    """How to start the engines of a soak. They keep Spark's defaults, except for ``conf``."""
-
-    target: Target
-    root: Path
-    """Holds their working directories; the caller removes it."""
-    cluster: Cluster | None = None
-    """Provides executors; None for one thread per core of this machine."""
-    conf: Mapping[str, str] = field(default_factory=dict)
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Additional environment variables."""
-    patience: float = 600.0
-    """Seconds without a message after which an engine counts as lost."""
-
-
 class SoakEngine:
     """Sends one engine a request at a time.
 
@@ -127,16 +111,24 @@ class SoakEngine:
         self.identity = self._connection.hello.identity
 
     @classmethod
-    def start(cls, options: SoakOptions, on_progress: ProgressCallback) -> SoakEngine:
+    def start(
+        cls, target: Target, root: Path, options: RuntimeOptions, patience: float, on_progress: ProgressCallback
+    ) -> SoakEngine:
         """Start an engine, installing what is missing.
+
+        Args:
+            root: holds its working directory; the caller removes it.
+            options: its cluster, by default one thread per core of this machine; its settings, which else are Spark's defaults;
+                and its variables.
+            patience: see `SoakEngine`.
 
         Raises:
             HarnessError: this machine cannot run it, or it did not start.
         """
         if options.cluster is not None:
             options.cluster.check()
-        environment = prepare(options.target, on_progress=on_progress)
-        work = program.stage(options.target, options.root, "__init__.py", "driver", "soak_driver", into="harness")
+        environment = prepare(target, on_progress=on_progress)
+        work = program.stage(target, root, "__init__.py", "driver", "soak_driver", into="harness")
         master = options.cluster.settings(str(work)) if options.cluster else {"spark.master": "local[*]"}
         settings = {**master, **options.conf}
         transport = program.start(
@@ -144,7 +136,7 @@ class SoakEngine:
         )
         urls = [options.cluster.master] if options.cluster else []
         secrets = secrets_of({**settings, **options.variables}, urls)
-        return cls(transport, patience=options.patience, redact=without_secrets(secrets))
+        return cls(transport, patience=patience, redact=without_secrets(secrets))
 
     def ask(self, request: Request) -> Iterator[AnyAnswer]:
         """The answers to a request, until it is carried out.

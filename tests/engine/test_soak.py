@@ -15,7 +15,8 @@ import pytest
 from conformance.invariants.catalogue import INVARIANTS
 from conformance.runner.soak import ask, late_by, settings, stream
 from harness.progress import ignore_progress
-from harness.soak.soak import SoakEngine, SoakOptions
+from harness.runtimes.options import RuntimeOptions
+from harness.soak.soak import SoakEngine
 from tests.engine.typed import conformance
 from tests.support.effort import sample
 
@@ -39,7 +40,11 @@ def soaked(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(target, tmp_path_factory):
     engine = SoakEngine.start(
-        SoakOptions(target, tmp_path_factory.mktemp("engine"), conf=settings(STREAM, {})), ignore_progress
+        target,
+        tmp_path_factory.mktemp("engine"),
+        RuntimeOptions(conf=settings(STREAM, {})),
+        patience=600.0,
+        on_progress=ignore_progress,
     )
     yield engine
     engine.close()

@@ -139,7 +139,7 @@ def fake_engines(monkeypatch, tmp_path):
 
     def put(**kind):
         engines = FakeEngines(**kind)
-        monkeypatch.setattr(SoakEngine, "start", lambda around, on_progress: engines.start())
+        monkeypatch.setattr(SoakEngine, "start", lambda *_: engines.start())
         return engines
 
     return put
