@@ -88,7 +88,8 @@ def _searched(search: Search, given: argparse.Namespace) -> Discrepancy | None:
     began = time.monotonic()
     try:
         for find in campaign.run(lambda: time.monotonic() - began > given.most):
-            _progress_callback(f"{find.seconds:7.1f} {find.number:6} {find.steps:5} {find.rows:4}", search.what)
+            seconds, cases = time.monotonic() - began, campaign.tally.cases
+            _progress_callback(f"{seconds:7.1f} {cases:6} {find.steps:5} {find.rows:4}", search.what)
             if given.cases:
                 print(printed(find.written))
             return find

@@ -33,7 +33,7 @@ from conformance.core.wording import counted, printable
 from conformance.fuzzing.campaign import (
     BIGGEST_SEED,
     OUTPUT,
-    FuzzDisplay,
+    CampaignListener,
     FuzzOptions,
     FuzzOutcome,
     Tally,
@@ -159,7 +159,7 @@ def seconds(text: str) -> float:
     return total
 
 
-class _Display(EngineLines, FuzzDisplay):
+class _Display(EngineLines, CampaignListener):
     """Progress on standard error: one changing line on a terminal, else a line every few seconds."""
 
     def __init__(self, errors: Console, status: Status | None) -> None:

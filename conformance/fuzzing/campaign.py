@@ -26,6 +26,7 @@ from conformance.fuzzing.shrinking import Written, shrunk
 from conformance.language import case_from
 from conformance.language.printing import printed
 from conformance.model.errors import Unpredictable
+from conformance.runner.execution import Silent
 from conformance.runner.resources import Concurrency, OptionsClash, choose_targets, open_runtime
 from conformance.strategies.cases import Generated
 from harness.engine.engine import Runtime
@@ -63,14 +64,18 @@ class Tally:
     rules: set[str] = field(default_factory=set)
     """The rules of the model that cases have covered."""
     traits: set[str] = field(default_factory=set)
-    kept: int = 0
-    """Cases that covered something new, and are mutated."""
     last_unanswered: str = ""
     """The last reason for a missing answer."""
 
 
-class CampaignListener:
+class CampaignListener(Silent):
     """Is notified of the progress of a campaign; this one ignores it."""
+
+    def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
+        """The oracles are about to get the first cases."""
+
+    def written(self, file: Path) -> None:
+        """A find is in this file."""
 
     def went_on(self, tally: Tally) -> None:
         """A batch of cases is done."""
@@ -106,7 +111,6 @@ class Campaign:
         self._listener = listener or CampaignListener()
         self._jobs = min(jobs or len(oracles), len(oracles))
         self._stopped = stopped
-        self._began = time.monotonic()
         self._seen: set[str] = set()
         self._drawn: dict[str, Generated] = {}
         self._signatures: set[tuple[object, ...]] = set()
@@ -144,7 +148,6 @@ class Campaign:
             found.append(case)
             if self._covers_something_new(case):
                 self._drawing.remember(one)
-        self.tally.kept = self._drawing.remembered
         return found
 
     def _covers_something_new(self, case: Case) -> bool:
@@ -196,7 +199,9 @@ class Campaign:
         """The difference, shrunk; None if it repeats an earlier find or does not occur again."""
         tally = self.tally
         explained = self._judge.explained(case, difference)
-        if _signature(explained, construct, ()) in self._signatures or self._is_repetitive(explained):
+        repeated = difference.one.oracle, difference.other.oracle, difference.what
+        is_repetitive = not explained.rules and self._repeats[repeated] >= _MAX_REPEATS
+        if is_repetitive or _signature(explained, construct, ()) in self._signatures:
             tally.again += 1
             return None
         chosen = [oracle for oracle in self._oracles if oracle.name in (difference.one.oracle, difference.other.oracle)]
@@ -207,7 +212,7 @@ class Campaign:
         if not still([case])[0]:
             tally.unsteady += 1
             return None
-        written = drawn = self._drawn[case.id].written
+        written = self._drawn[case.id].written
 
         def smaller(found: Written) -> None:
             nonlocal written
@@ -219,25 +224,19 @@ class Campaign:
             small = case_from(written, f"{case.id}-small")
             left = self._differences([small], chosen, explained)[0]
         except KeyboardInterrupt:
-            seconds = time.monotonic() - self._began
-            tally.finds.append(Discrepancy(written, explained, drawn, tally.cases, seconds, fully_shrunk=False))
+            tally.finds.append(Discrepancy(written, explained, fully_shrunk=False))
             raise
         if left is None:
             tally.unsteady += 1
             return None
         left = self._judge.explained(small, left)
-        signature = _signature(left, construct, tuple(operation for operation in _operations(small)))
+        signature = _signature(left, construct, tuple(operation.name for operation in small.query.walk()))
         if signature in self._signatures:
             tally.again += 1
-            self._repeats[difference.one.oracle, difference.other.oracle, difference.what] += 1
+            self._repeats[repeated] += 1
             return None
         self._signatures |= {signature, _signature(explained, construct, ())}
-        return Discrepancy(written, left, drawn, tally.cases, time.monotonic() - self._began)
-
-    def _is_repetitive(self, difference: AnswerDifference) -> bool:
-        """Whether similar differences were shrunk several times and always repeated an earlier find."""
-        repeated = difference.one.oracle, difference.other.oracle, difference.what
-        return not difference.rules and self._repeats[repeated] >= _MAX_REPEATS
+        return Discrepancy(written, left)
 
     def _differences(
         self, cases: Sequence[Case], oracles: Sequence[Oracle], like: AnswerDifference
@@ -264,19 +263,8 @@ def _signature(difference: AnswerDifference, construct: str, operations: tuple[s
     return names or (difference.one.oracle, difference.other.oracle, difference.what, construct, operations)
 
 
-def _operations(case: Case) -> Iterator[str]:
-    return (operation.name for operation in case.query.walk())
-
-
 OUTPUT = Path("found")
 BIGGEST_SEED = 100_000
-
-
-class Unanswered(HarnessError):
-    """Engines did not answer all cases, so that no find does not mean no difference."""
-
-    def __init__(self, missing: int, of: int, why: str) -> None:
-        super().__init__(f"{missing} of {of} answers are missing, so these cases were not compared; the last: {why}")
 
 
 @dataclass(frozen=True)
@@ -322,16 +310,6 @@ class FuzzPlan:
         return shlex.join(words + (["--output", str(options.output)] if options.output != OUTPUT else []))
 
 
-class FuzzDisplay(CampaignListener, EngineListener):
-    """What the user sees of a campaign."""
-
-    def started(self, seed: int, oracles: Sequence[str], by_the_model: bool) -> None:
-        """The oracles are about to get the first cases."""
-
-    def written(self, file: Path) -> None:
-        """A find is in this file."""
-
-
 @dataclass(frozen=True)
 class FuzzOutcome:
     """A campaign that is over."""
@@ -343,13 +321,12 @@ class FuzzOutcome:
     """Answers that were asked for: each case, of each oracle."""
 
     def raise_for_missing_answers(self) -> None:
-        """
-        Raises:
-            Unanswered: an answer is missing.
-        """
-        missing = self.tally.unanswered.total()
-        if missing:
-            raise Unanswered(missing, self.asked, self.tally.last_unanswered)
+        """Raises HarnessError if engines did not answer all cases, so that no find does not mean no difference."""
+        if missing := self.tally.unanswered.total():
+            raise HarnessError(
+                f"{missing} of {self.asked} answers are missing, so these cases were not compared; "
+                f"the last: {self.tally.last_unanswered}"
+            )
 
 
 def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
@@ -368,7 +345,7 @@ def plan_fuzzing(options: FuzzOptions) -> FuzzPlan:
     return FuzzPlan(options, seed, choice.targets if choice else (), choice.notes if choice else ())
 
 
-def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
+def run_fuzzing(plan: FuzzPlan, display: CampaignListener) -> FuzzOutcome:
     """Search until the time is over, and write each find when it is small.
 
     Raises:
@@ -407,7 +384,7 @@ def run_fuzzing(plan: FuzzPlan, display: FuzzDisplay) -> FuzzOutcome:
     return FuzzOutcome(tally, seconds, interrupted, tally.cases * len(oracles))
 
 
-def _oracles(plan: FuzzPlan, display: FuzzDisplay, stack: ExitStack) -> Sequence[Oracle]:
+def _oracles(plan: FuzzPlan, display: CampaignListener, stack: ExitStack) -> Sequence[Oracle]:
     if not plan.targets:
         return [ModelOracle(version) for version in _newest_of_lines()]
     options = plan.options

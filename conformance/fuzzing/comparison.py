@@ -197,12 +197,6 @@ class Discrepancy:
     written: Mapping[str, Any]
     """The shrunk case in the shape of its YAML, without expectations."""
     difference: AnswerDifference
-    drawn: Mapping[str, Any]
-    """The case as generated."""
-    number: int
-    """Of the generated case, from 1."""
-    seconds: float
-    """From the start of the campaign until the case was shrunk."""
     fully_shrunk: bool = True
     """False if shrinking was interrupted."""
 

@@ -129,10 +129,6 @@ class Drawing:
         """Also generate mutations of this case from now on."""
         self._remembered.append(one)
 
-    @property
-    def remembered(self) -> int:
-        return len(self._remembered)
-
     def some(self, count: int) -> list[Generated]:
         """The next cases."""
         drawn = generated(self._families)
