@@ -16,8 +16,7 @@ from conformance.cli.options import SELECT_VERSIONS, grouped, one_of, option, ou
 from conformance.cli.progress import AnswerLine, Answers
 from conformance.core.wording import counted
 from conformance.own_job.job_run import MODES, Job, Outcome, cells_of_job, run_job, write_job
-from conformance.own_job.statements import record, statements, summary
-from conformance.own_job.verdict import JobVerdict, judge_job, known
+from conformance.own_job.verdict import JobVerdict, judge_job, known, record, statements, summary
 from conformance.suite import discovery
 from harness.scheduling.cell_run import CellTask
 from reports.analysis.published import published_results
@@ -92,7 +91,7 @@ def check(
     if before == after:
         raise typer.BadParameter(f"{from_} and {to} are both {before}: name two versions", param_hint="--to")
     case = write_job(job, samples, output, batches=batches)
-    cells = sum(1 for _ in cells_of_job(case, before, after))
+    cells = len(cells_of_job(case, before, after))
     errors = errors_console(
         [*notes_on_before, *notes_on_after],
         f"{function}: {counted(len(case.steps), 'step')}, {before.version} → {after.version}; into {output}",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count, product
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
@@ -24,7 +25,6 @@ from conformance.suite.record_expectations import fill_in_expectations
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask
 from harness.targets.targets import Target
-from reports.results.records import Header
 from reports.results.records import Target as TargetRecord
 
 
@@ -91,18 +91,15 @@ class JobRun:
         handoffs = [outcome for outcome in self.outcomes if outcome.task.cut is not None]
         return tuple(sorted(handoffs, key=lambda outcome: outcome.task.cut or 0))
 
-    def header(self, suite: str, command: str) -> Header:
-        """Of a file with its results; ``suite``: the digest of the case."""
-        return Header(suite=suite, cases=(self.case.id,), targets=self.engines, started=self.started, command=command)
 
-
-def cells_of_job(case: Case, before: Target, after: Target) -> Iterator[CellTask]:
+def cells_of_job(case: Case, before: Target, after: Target) -> tuple[CellTask, ...]:
     """The case on each version; and before each step but the first its checkpoint, resumed where it was written and on the other."""
-    yield CellTask(case, (before,))
-    yield CellTask(case, (after,))
-    for cut in cuts(case, each=True):
-        yield CellTask(case, (before, before), cut)
-        yield CellTask(case, (before, after), cut)
+    handoffs = product(cuts(case, each=True), (before, after))
+    return (
+        CellTask(case, (before,)),
+        CellTask(case, (after,)),
+        *(CellTask(case, (before, target), cut) for cut, target in handoffs),
+    )
 
 
 def run_job(case: Case, before: Target, after: Target, options: JobOptions, display: Display[Outcome]) -> JobRun:
@@ -112,7 +109,7 @@ def run_job(case: Case, before: Target, after: Target, options: JobOptions, disp
         Interrupted, HarnessError: see `conformance.runner.execution.execute`.
     """
     started = datetime.now(UTC)
-    collector = outcomes(tuple(cells_of_job(case, before, after)), options, display)
+    collector = outcomes(cells_of_job(case, before, after), options, display)
     engines = tuple(
         collector.engines.get(target.name) or unseen(target, options.runtime.runtime) for target in (before, after)
     )
@@ -137,20 +134,15 @@ Json: TypeAlias = Any
 
 FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MODES: tuple[str, ...] = get_args(OutputMode)
-_CASE_FILE = FileKind("a case", any_content)
-
-
-class NotAFunction(WrongUsage):
-    """The text does not name a function."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is not a function: write module:function, such as acme_jobs.totals:build")
-        self.text = text
 
 
 @dataclass(frozen=True)
 class Job:
-    """A query of one's own."""
+    """A query of one's own.
+
+    Raises:
+        WrongUsage: the text does not name a function.
+    """
 
     function: str
     """``module:function``; it takes the session and a DataFrame for each sample, in order."""
@@ -159,12 +151,9 @@ class Job:
 
     def __post_init__(self) -> None:
         if FUNCTION.fullmatch(self.function) is None:
-            raise NotAFunction(self.function)
-
-    @property
-    def name(self) -> str:
-        """``acme_jobs.totals.build``; safe as a file name."""
-        return self.function.replace(":", ".")
+            raise WrongUsage(
+                f"{self.function!r} is not a function: write module:function, such as acme_jobs.totals:build"
+            )
 
 
 def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int = 4) -> Case:
@@ -178,9 +167,7 @@ def write_job(job: Job, samples: Sequence[Sample], folder: Path, *, batches: int
         CannotWriteFile: see `conformance.core.output_file`.
         InvalidCase: a sample has values that no case may have.
     """
-    file = folder / f"{job.name}.yaml"
-    write_file(file, printed(_written(job, samples, arrivals(samples, batches))), _CASE_FILE)
-    return _read(file)
+    return _write(job, samples, map(_step, count(), arrivals(samples, batches)), folder)
 
 
 def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
@@ -192,17 +179,11 @@ def write_resumption(job: Job, samples: Sequence[Sample], folder: Path) -> Case:
     Raises:
         CannotWriteFile, InvalidCase: as ``write_job``.
     """
-    file = folder / f"{job.name}.yaml"
-    rows = {sample.stream: sample.rows for sample in samples if sample.rows}
     # Without a micro-batch the query would start and never look at its state.
-    nothing: dict[str, Json] = {sample.stream: [] for sample in samples}
-    arriving = [{"name": "the sample arrives", "add": {stream: [*map(list, some)] for stream, some in rows.items()}}]
-    written = {
-        **_about(job, samples),
-        "steps": [{"name": "it reads its state", "add": nothing}, *(arriving if rows else [])],
-    }
-    write_file(file, printed(written), _CASE_FILE)
-    return _read(file)
+    steps: list[Json] = [{"name": "it reads its state", "add": {sample.stream: [] for sample in samples}}]
+    if rows := {sample.stream: [*map(list, sample.rows)] for sample in samples if sample.rows}:
+        steps.append({"name": "the sample arrives", "add": rows})
+    return _write(job, samples, steps, folder)
 
 
 def with_expectations(case: Case, folder: Path, observation: Observation) -> Case:
@@ -212,28 +193,21 @@ def with_expectations(case: Case, folder: Path, observation: Observation) -> Cas
         WrongUsage: see `fill_in_expectations`.
     """
     file = folder / f"{case.id.rpartition('/')[2]}.yaml"
-    write_file(
-        file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True), _CASE_FILE
-    )
-    return _read(file)
+    return _written(file, fill_in_expectations(file.read_text(encoding="utf-8"), case, observation, replace=True))
 
 
-def _written(job: Job, samples: Sequence[Sample], arriving: Sequence[Arrival]) -> dict[str, Json]:
-    return {**_about(job, samples), "steps": [_step(number, arrival) for number, arrival in enumerate(arriving)]}
-
-
-def _about(job: Job, samples: Sequence[Sample]) -> dict[str, Json]:
-    """Everything but the steps."""
+def _write(job: Job, samples: Sequence[Sample], steps: Iterable[Json], folder: Path) -> Case:
     streams = {sample.stream: sample.schema.ddl for sample in samples}
-    conf = {"conf": dict(job.conf)} if job.conf else {}
-    return {
+    written = {
         "title": f"{job.function} gives the same rows",
         "strength": "observed",
         "streams": streams,
         "query": [{"call": job.function, "with": list(streams)}],
         "outputMode": job.output_mode,
-        **conf,
+        **({"conf": dict(job.conf)} if job.conf else {}),
+        "steps": [*steps],
     }
+    return _written(folder / f"{job.function.replace(':', '.')}.yaml", printed(written))
 
 
 def _step(number: int, arrival: Arrival) -> dict[str, Json]:
@@ -245,7 +219,9 @@ def _step(number: int, arrival: Arrival) -> dict[str, Json]:
     return {"name": arrival.name, "add": rows, **plan}
 
 
-def _read(file: Path) -> Case:
+def _written(file: Path, text: str) -> Case:
+    """The only case of a file with this text, which is written first."""
+    write_file(file, text, FileKind("a case", any_content))
     loaded = discovery.load([file])
     loaded.raise_for_problems()
     (case,) = loaded.cases

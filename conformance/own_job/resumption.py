@@ -19,7 +19,7 @@ from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.own_job.job_run import Job, JobOptions, Outcome, outcomes, write_resumption
 from conformance.own_job.sample import Sample
-from conformance.own_job.statements import why
+from conformance.own_job.verdict import why
 from conformance.runner.execution import Display
 from harness.scheduling.cell_run import CellTask
 from harness.targets.targets import Target

@@ -1,30 +1,34 @@
-"""The verdict on a job: whether both versions give the same rows, whether the checkpoint of one resumes on the other, and why."""
+"""The verdict on a job: whether both versions give the same rows, whether the checkpoint of one resumes on the other, and why.
+
+What it says is a list of statements: for a terminal, for a page, and as one record for programs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from conformance.core.case import Case
 from conformance.core.observation import ErrorSeen
 from conformance.core.versions import SparkVersion
+from conformance.core.wording import counted
 from conformance.judging.checkpoint_verdict import CheckpointVerdict, resumed_at
 from conformance.judging.verdict import Verdict
 from conformance.own_job.job_run import JobRun, Outcome, with_expectations
 from conformance.runner.cases import JudgeCases, cell_record
 from conformance.suite.discovery import Suite
-from reports.analysis.change import Change, change, changes
+from reports.analysis.change import MEANINGS, Change, change, changes
 from reports.analysis.equivalence import has_behaviour, same_behaviour
 from reports.analysis.features import UNSEEN, features_of_job, needs, relevance
 from reports.analysis.gate import NoSuchVersion, find
 from reports.analysis.matrix import Matrix
-from reports.results.checkpoint_status import combined, exit_code, met, severity
+from reports.results.checkpoint_status import combined, exit_code, met, phrase, severity, statement
 from reports.results.known_bug import KnownBug
 from reports.results.reading import Results
 from reports.results.records import Cell, DocumentedUpgrade, Header, Target
-from reports.results.records import Target as TargetRecord
+from reports.results.status import Statement
 from reports.results.writing import ResultsWriter
 
 Answer: TypeAlias = Literal["same", "differs", "fails", "unknown"]
@@ -49,8 +53,8 @@ class JobVerdict:
     case: Case
     """Expects what the earlier version did, if it got to the end."""
     header: Header
-    before: TargetRecord
-    after: TargetRecord
+    before: Target
+    after: Target
     cells: tuple[Cell, Cell]
     """Of the earlier and of the later version."""
     handoffs: tuple[Handoffs, ...]
@@ -58,7 +62,7 @@ class JobVerdict:
     answer: Answer
     change: Change | None
     """What differs, if something does."""
-    failures: tuple[tuple[TargetRecord, str], ...]
+    failures: tuple[tuple[Target, str], ...]
     """The versions on which the job fails, or that gave no answer, and why."""
     features: tuple[str, ...]
     """What the query uses, by its plan and the settings it ran with; empty if no plan was seen."""
@@ -99,7 +103,7 @@ def judge_job(run: JobRun, folder: Path, command: str) -> JobVerdict:
     plan = next((step.plan for step in seen.steps if step.plan), None) if seen is not None else None
     return JobVerdict(
         case=case,
-        header=run.header(case.digest, command),
+        header=Header(suite=case.digest, cases=(case.id,), targets=run.engines, started=run.started, command=command),
         before=a,
         after=b,
         cells=cells,
@@ -254,3 +258,142 @@ def _bugs(matrix: Matrix, targets: tuple[Target, Target]) -> Iterator[KnownHere]
         if bug is not None and differs is not None:
             versions = tuple(dict.fromkeys(by_name[name].spark for _, name in cells))
             yield KnownHere(versions, differs.because or "", bug, tuple(dict.fromkeys(case for case, _ in cells)))
+
+
+_MOST = 5
+"""Known bugs and changes that are listed."""
+
+
+def summary(found: JobVerdict) -> str:
+    """One line: ``3.5.9 → 4.1.4: same rows; the checkpoint is refused``."""
+    rows = {
+        "same": "same rows",
+        "differs": found.change.what if found.change is not None else "",
+        "fails": "the job fails",
+        "unknown": "no answer",
+    }
+    worst = [phrase(group.verdict) for group in found.handoffs[:1]]
+    return f"{found.before.title} → {found.after.title}: {'; '.join([rows[found.answer], *worst])}"
+
+
+def statements(found: JobVerdict, about: Known | None) -> Iterator[Statement]:
+    """What was found, the answer to the question first.
+
+    Args:
+        about: what is published about both versions; None if nothing is.
+    """
+    for target, why in found.failures:
+        first, *more = why.splitlines()
+        yield Statement("broken", "!", f"on {target.title}: {first}", tuple(more))
+    yield from _rows(found)
+    for group in found.handoffs:
+        yield _handoff(group, found, about)
+    if about is not None and found.features:
+        yield from _known(found, about)
+
+
+def _rows(found: JobVerdict) -> Iterator[Statement]:
+    if found.answer == "same":
+        seen = found.cells[0].observation
+        count = sum(len(step.batches) for step in seen.steps) if seen is not None else 0
+        batches = "1 micro-batch" if count == 1 else f"{count} micro-batches"
+        yield Statement("conforms", "●", f"same rows, watermarks, late rows and state in {batches}")
+    if found.change is not None:
+        meaning = MEANINGS[found.change.meaning]
+        first = f"first difference: {found.change.where}"
+        yield Statement("violates", meaning.glyph, f"{meaning.title}: {found.change.what}", (first,))
+
+
+def _handoff(group: Handoffs, found: JobVerdict, about: Known | None) -> Statement:
+    steps = f", handed over before {'step' if len(group.steps) == 1 else 'steps'} {', '.join(map(str, group.steps))}"
+    verdict = group.verdict
+    details: tuple[str, ...] = ()
+    if verdict.outcome == "other rows":
+        details = (f"first difference from a restart on {found.before.title}: {verdict.difference}",)
+    elif verdict.outcome != "resumed":
+        documented = about.documented(verdict.error) if about is not None else None
+        because = f"{documented.because}{documented.ticket}" if documented is not None else None
+        details = why(verdict, because, documented.way_round if documented is not None else None)
+    return statement(verdict, found.after.title, steps, details)
+
+
+def why(verdict: CheckpointVerdict, because: str | None, workaround: str | None) -> tuple[str, ...]:
+    """Why a checkpoint did not resume: the author's own code, else what is known of the error, else what it says."""
+    if verdict.error is not None and verdict.error.own_code is not None:
+        return verdict.error.own_code.evidence()
+    if because is None:
+        return tuple(verdict.reason.splitlines() or ([verdict.why] if verdict.why else []))
+    return (because, f"workaround: {workaround}") if workaround else (because,)
+
+
+def _known(found: JobVerdict, about: Known) -> Iterator[Statement]:
+    uses = ", ".join(found.features)
+    between = f"between {about.before.title} and {about.after.title}"
+    if about.bugs:
+        text = f"{counted(len(about.bugs), 'known bug')} that a query with {uses} can meet"
+        yield Statement("bug", "▲", text, tuple(line for bug in about.bugs[:_MOST] for line in _bug(bug)))
+    if about.changes:
+        text = f"{counted(len(about.changes), 'change')} {between} that a query with {uses} can meet"
+        yield Statement("differs", "◆", text, tuple(map(_change, about.changes[:_MOST])))
+    if not about.bugs and not about.changes:
+        yield Statement(
+            "conforms", "●", f"the suite knows no bug or change {between} that a query with {uses} can meet"
+        )
+
+
+def _change(found: Change) -> str:
+    """``3 rows later: the delay counts once (SPARK-49829). See join-delays/…``"""
+    why = "; ".join(f"{reason.text}{reason.ticket}" for reason in found.reasons)
+    return f"{found.what}{f': {why}' if why else ''}. See {found.case}"
+
+
+def _bug(found: KnownHere) -> Iterator[str]:
+    yield f"{' and '.join(found.spark)}: {found.because}{found.bug.ticket}; {found.bug}. See {found.cases[0]}"
+    if found.bug.workaround is not None:
+        yield f"workaround: {found.bug.workaround}"
+
+
+def record(found: JobVerdict, about: Known | None) -> dict[str, Any]:
+    """Everything that the statements say, as JSON."""
+    change = found.change
+    return {
+        "from": found.before.spark,
+        "to": found.after.spark,
+        "summary": summary(found),
+        "rows": found.answer,
+        "change": None
+        if change is None
+        else {"meaning": change.meaning, "what": change.what, "first_difference": str(change.where)},
+        "failures": [{"spark": target.spark, "why": why} for target, why in found.failures],
+        "checkpoints": [_checkpoint(group, about) for group in found.handoffs],
+        "features": list(found.features),
+        "known_bugs": [
+            {
+                "spark": list(bug.spark),
+                "because": bug.because,
+                "link": bug.bug.link,
+                "workaround": str(bug.bug.workaround) if bug.bug.workaround else None,
+                "cases": list(bug.cases),
+            }
+            for bug in (about.bugs if about is not None else ())
+        ],
+        "known_changes": [
+            {"case": one.case, "what": one.what, "links": [reason.link for reason in one.reasons if reason.link]}
+            for one in (about.changes if about is not None else ())
+        ],
+        "case": str(found.case.path),
+    }
+
+
+def _checkpoint(group: Handoffs, about: Known | None) -> dict[str, Any]:
+    verdict = group.verdict
+    documented = about.documented(verdict.error) if about is not None else None
+    return {
+        "met": met(verdict),
+        "before_steps": list(group.steps),
+        "error": verdict.error.name if verdict.error is not None else None,
+        "because": documented.because if documented is not None else None,
+        "way_round": documented.way_round if documented is not None else None,
+        "first_difference": verdict.difference or None,
+        "lacking": verdict.reason or None,
+    }

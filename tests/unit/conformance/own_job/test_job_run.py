@@ -10,8 +10,7 @@ import pytest
 
 from conformance.own_job.job_run import Job, JobOptions, run_job, write_job
 from conformance.own_job.sample import read_sample
-from conformance.own_job.statements import record, statements, summary
-from conformance.own_job.verdict import judge_job
+from conformance.own_job.verdict import judge_job, record, statements, summary
 from conformance.runner import execution
 from harness.runtimes.options import RuntimeOptions
 from reports.html.dossier import write_verdict

@@ -7,8 +7,7 @@ from dataclasses import replace
 from conformance.core.observation import ErrorSeen, OwnCodeError
 from conformance.core.versions import SparkVersion
 from conformance.judging.checkpoint_verdict import CheckpointVerdict
-from conformance.own_job.statements import record, statements
-from conformance.own_job.verdict import Handoffs, JobVerdict, Known, known
+from conformance.own_job.verdict import Handoffs, JobVerdict, Known, known, record, statements
 from reports.analysis.published import published_results
 from tests.support.whole_suite import whole_suite
 
