@@ -31,17 +31,10 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][+-]?\d{1,3})?")
 
 
 class UnusableSample(WrongUsage):
-    """A sample cannot be read as rows.
-
-    Attributes:
-        path: the file.
-        line: of the file, from 1; None if the problem is that of the whole file.
-    """
+    """A sample cannot be read as rows; ``line``: of the file, from 1; None if the problem is that of the whole file."""
 
     def __init__(self, path: Path, reason: str, line: int | None = None) -> None:
         super().__init__(f"{path}{f':{line}' if line is not None else ''}: {reason}")
-        self.path = path
-        self.line = line
 
 
 @dataclass(frozen=True)
@@ -63,6 +56,10 @@ class Sample:
             return None
         found: int = canonical(row[self.event_time], self.schema.fields[self.event_time].type)
         return found
+
+    def timed(self, rows: Iterable[Sequence[Json]]) -> list[tuple[int, int]]:
+        """The event time and the position of each row that has an event time."""
+        return [(instant, at) for at, row in enumerate(rows) if (instant := self.instant(row)) is not None]
 
 
 def read_sample(
@@ -136,23 +133,22 @@ def _given(path: Path, ddl: str) -> Schema:
 
 
 def _inferred(path: Path, rows: Sequence[tuple[int, Record]], event_time: str | None) -> Schema:
-    names = list(dict.fromkeys(name for _, record in rows for name in record))
+    """The schema as Spark's JSON source infers it, with TIMESTAMP for text that holds instants."""
+    is_text = path.suffix.lower() == _CSV
     fields = []
-    for name in names:
-        column = [(line, record.get(name)) for line, record in rows]
-        is_text = path.suffix.lower() == _CSV
-        try:
-            found = _inferred_type(
-                [(line, _untexted(value) if is_text else value) for line, value in column], instant=name == event_time
-            )
-        except NoCommonType as problem:
-            if is_text:
-                fields.append(Field(name, DataType("string")))
-                continue
-            raise UnusableSample(
-                path, f"{name} {problem}; give the schema with --schema", problem.line or None
-            ) from None
-        fields.append(Field(name, found))
+    for name in dict.fromkeys(name for _, record in rows for name in record):
+        found = _VOID
+        for line, record in rows:
+            value = _untexted(record.get(name)) if is_text else record.get(name)
+            try:
+                found = _joined(found, _of_event_time(value) if name == event_time else _of(value))
+            except NoCommonType as problem:
+                if is_text:
+                    found = _STRING
+                    break
+                why = f"{name} {problem}; give the schema with --schema"
+                raise UnusableSample(path, why, line or None) from None
+        fields.append(Field(name, _settled(found)))
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
     return Schema(ddl, parse_schema(ddl).fields)
 
@@ -201,41 +197,23 @@ def _untexted(text: str | None) -> Json:
 
 
 class NoCommonType(ValueError):
-    """Values of a column have types that have none in common; ``line``: where the first one stands that does not fit."""
-
-    def __init__(self, first: DataType, other: DataType, line: int) -> None:
-        super().__init__(f"is {first} in an earlier row and {other} here")
-        self.line = line
+    """Values of a column have types that have none in common."""
 
 
-def _inferred_type(values: Iterable[tuple[int, Json]], *, instant: bool = False) -> DataType:
-    """The type of a column, as Spark's JSON source infers it, and TIMESTAMP for text that holds instants.
-
-    Args:
-        values: each with the line where it stands; None for a missing one.
-        instant: whether the column holds the event time, which may also be a number of seconds or a time of 1970-01-01.
-
-    Raises:
-        NoCommonType: they have none.
-    """
-    found = _VOID
-    for line, value in values:
-        here = _of_event_time(value) if instant else _of(value, line)
-        common = _common(found, here)
-        if common is None:
-            raise NoCommonType(found, here, line)
-        found = common
-    return _settled(found)
+def _joined(one: DataType, other: DataType) -> DataType:
+    """The type that holds both; raises NoCommonType if there is none."""
+    if (common := _common(one, other)) is None:
+        raise NoCommonType(f"is {one} in an earlier row and {other} here")
+    return common
 
 
 def _of_event_time(value: Json) -> DataType:
+    """The type of an event time, which may also be a number of seconds or a time of 1970-01-01."""
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if is_number or (isinstance(value, str) and _INSTANT.fullmatch(value)):
-        return _TIMESTAMP
-    return _of(value, 0)
+    return _TIMESTAMP if is_number or (isinstance(value, str) and _INSTANT.fullmatch(value)) else _of(value)
 
 
-def _of(value: Json, line: int) -> DataType:
+def _of(value: Json) -> DataType:
     match value:
         case None:
             return _VOID
@@ -248,20 +226,10 @@ def _of(value: Json, line: int) -> DataType:
         case str():
             return _TIMESTAMP if _DATED.match(value) and _INSTANT.fullmatch(value) else _STRING
         case Mapping():
-            return DataType("struct", tuple(Field(str(name), _of(item, line)) for name, item in value.items()))
+            return DataType("struct", tuple(Field(str(name), _of(item)) for name, item in value.items()))
         case _ if isinstance(value, Sequence):
-            return DataType("array", elements=(_of_items(value, line),))
+            return DataType("array", elements=(reduce(_joined, map(_of, value), _VOID),))
     return _STRING
-
-
-def _of_items(values: Sequence[Json], line: int) -> DataType:
-    def joined(one: DataType, other: DataType) -> DataType:
-        common = _common(one, other)
-        if common is None:
-            raise NoCommonType(one, other, line)
-        return common
-
-    return reduce(joined, (_of(item, line) for item in values), _VOID)
 
 
 def _common(one: DataType, other: DataType) -> DataType | None:
@@ -279,18 +247,13 @@ def _common(one: DataType, other: DataType) -> DataType | None:
         item = _common(one.elements[0], other.elements[0])
         return DataType("array", elements=(item,)) if item is not None else None
     if names == {"struct"}:
-        return _common_struct(one, other)
+        types = {field.name: field.type for field in one.fields}
+        for field in other.fields:
+            if (common := _common(types.get(field.name, _VOID), field.type)) is None:
+                return None
+            types[field.name] = common
+        return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
     return None
-
-
-def _common_struct(one: DataType, other: DataType) -> DataType | None:
-    types = {field.name: field.type for field in one.fields}
-    for field in other.fields:
-        common = _common(types.get(field.name, _VOID), field.type)
-        if common is None:
-            return None
-        types[field.name] = common
-    return DataType("struct", tuple(Field(name, type) for name, type in types.items()))
 
 
 def _settled(found: DataType) -> DataType:
@@ -317,7 +280,7 @@ class Arrival:
     """By stream; a stream that is missing is silent."""
 
 
-def arrivals(samples: Sequence[Sample], batches: int) -> tuple[Arrival, ...]:
+def arrivals(samples: Sequence[Sample], batches: int) -> Iterator[Arrival]:
     """What arrives, in order.
 
     1. ``batches`` micro-batches by event time, one row of the first held back.
@@ -330,18 +293,11 @@ def arrivals(samples: Sequence[Sample], batches: int) -> tuple[Arrival, ...]:
         samples: of each stream, with at least one row.
         batches: at least 2.
     """
-    parts = [_divided(sample, _bounds(samples, batches), batches) for sample in samples]
-    held = [_held_back(sample, part) for sample, part in zip(samples, parts, strict=True)]
-    return tuple(_named(samples, parts, held, batches))
-
-
-def _named(
-    samples: Sequence[Sample], parts: Sequence[list[list[Row]]], held: Sequence[tuple[Row, ...]], batches: int
-) -> Iterator[Arrival]:
-    streams = [sample.stream for sample in samples]
+    parts = {sample.stream: _divided(sample, _bounds(samples, batches), batches) for sample in samples}
+    late = {sample.stream: held for sample in samples if (held := _held_back(sample, parts[sample.stream]))}
     middle = batches // 2
     for number in range(batches):
-        sent = {stream: tuple(part[number]) for stream, part in zip(streams, parts, strict=True) if part[number]}
+        sent = {stream: tuple(part[number]) for stream, part in parts.items() if part[number]}
         if number == middle:
             yield Arrival("the query restarts", {})
         if number == middle and len(sent) > 1:
@@ -349,7 +305,6 @@ def _named(
                 yield Arrival(f"only {stream} sends", {stream: rows})
         elif sent:
             yield Arrival(f"micro-batch {number + 1} of the sample", sent)
-    late = {stream: rows for stream, rows in zip(streams, held, strict=True) if rows}
     if late:
         yield Arrival("rows that were held back arrive late", late)
     ahead = {sample.stream: (row,) for sample in samples if (row := _far_ahead(sample)) is not None}
@@ -359,9 +314,7 @@ def _named(
 
 def _bounds(samples: Sequence[Sample], batches: int) -> list[int]:
     """The event times (µs) at which a new micro-batch begins: as many rows in each, over all streams."""
-    instants = sorted(
-        instant for sample in samples for row in sample.rows if (instant := sample.instant(row)) is not None
-    )
+    instants = sorted(instant for sample in samples for instant, _ in sample.timed(sample.rows))
     return [instants[len(instants) * number // batches] for number in range(1, batches)] if instants else []
 
 
@@ -377,19 +330,15 @@ def _divided(sample: Sample, bounds: Sequence[int], batches: int) -> list[list[R
 
 def _held_back(sample: Sample, parts: list[list[Row]]) -> tuple[Row, ...]:
     """Takes the earliest row out of the first micro-batch that has two or more and is not the last."""
-    if sample.event_time is None:
-        return ()
     for part in parts[:-1]:
-        timed = [(instant, at) for at, row in enumerate(part) if (instant := sample.instant(row)) is not None]
-        if len(part) > 1 and timed:
+        if len(part) > 1 and (timed := sample.timed(part)):
             return (part.pop(min(timed)[1]),)
     return ()
 
 
 def _far_ahead(sample: Sample) -> Row | None:
     """A copy of the latest row, ``FAR_AHEAD``."""
-    timed = [(instant, at) for at, row in enumerate(sample.rows) if (instant := sample.instant(row)) is not None]
-    if not timed or sample.event_time is None:
+    if not (timed := sample.timed(sample.rows)):
         return None
     latest, at = max(timed)
     moved = show(latest + FAR_AHEAD // timedelta(microseconds=1))

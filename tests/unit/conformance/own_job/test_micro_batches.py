@@ -26,7 +26,7 @@ def names(*samples: Sample, batches: int = 4) -> list[str]:
 
 
 def test_one_stream_has_a_late_row_a_restart_and_an_end() -> None:
-    found = arrivals([sample("orders", 30, 0, 10, 40, 50, 20, 60, 70)], 4)
+    found = list(arrivals([sample("orders", 30, 0, 10, 40, 50, 20, 60, 70)], 4))
     assert [arrival.name for arrival in found] == [
         "micro-batch 1 of the sample",
         "micro-batch 2 of the sample",
@@ -56,7 +56,7 @@ def test_of_several_streams_each_is_silent_once() -> None:
 
 
 def test_without_an_event_time_rows_come_in_the_order_of_the_file() -> None:
-    found = arrivals([sample("orders", 30, 0, 10, 40, event_time=None)], 2)
+    found = list(arrivals([sample("orders", 30, 0, 10, 40, event_time=None)], 2))
     assert [[row[1] for row in arrival.rows.get("orders", ())] for arrival in found] == [[0, 1], [], [2, 3]]
 
 
@@ -72,7 +72,7 @@ def test_every_row_arrives_once_and_one_copy_much_later(
     orders: list[int | None], clicks: list[int | None], batches: int
 ) -> None:
     samples = [sample("orders", *orders), sample("clicks", *clicks)]
-    found = arrivals(samples, batches)
+    found = list(arrivals(samples, batches))
     for one in samples:
         arrived = Counter(row for arrival in found[:-1] for row in arrival.rows.get(one.stream, ()))
         last = found[-1].rows.get(one.stream, ())
