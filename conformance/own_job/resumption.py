@@ -28,17 +28,6 @@ from reports.results.status import Statement
 from reports.terminal.checkpoint import awaiting_statements
 
 
-class OtherSources(WrongUsage):
-    """The checkpoint is of a query with another number of sources."""
-
-    def __init__(self, checkpoint: Checkpoint, streams: Sequence[str]) -> None:
-        super().__init__(
-            f"{checkpoint.where} is the checkpoint of a query with {counted(len(checkpoint.sources), 'source')}, but "
-            f"{counted(len(streams), 'stream')} {'is' if len(streams) == 1 else 'are'} given ({', '.join(streams)}): "
-            "give each with --sample or --schema, in the order in which the query reads them"
-        )
-
-
 @dataclass(frozen=True)
 class Resumption:
     """A copy of a checkpoint, and what a version did with it."""
@@ -70,13 +59,18 @@ def resume(
 
     Raises:
         NoSuchCheckpoint, DamagedCheckpoint: it cannot be read.
-        OtherSources: the samples are not of as many streams as it has sources.
+        WrongUsage: the samples are not of as many streams as it has sources.
         Interrupted, HarnessError: see `conformance.own_job.job_run.run_job`.
     """
     files = open_files(where)
     found = read(files)
     if len(found.sources) != len(samples):
-        raise OtherSources(found, [sample.stream for sample in samples])
+        streams = [sample.stream for sample in samples]
+        raise WrongUsage(
+            f"{found.where} is the checkpoint of a query with {counted(len(found.sources), 'source')}, but "
+            f"{counted(len(streams), 'stream')} {'is' if len(streams) == 1 else 'are'} given ({', '.join(streams)}): "
+            "give each with --sample or --schema, in the order in which the query reads them"
+        )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="conformance-")))
         copy_detached(files, found, folder / "copy" / "checkpoint")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -16,7 +18,7 @@ from conformance.core.wording import counted
 from conformance.judging.expected import expects_nothing_yet
 from conformance.judging.verdict import Verdict, beyond, broken, combine, judge, not_applicable, not_run
 from conformance.policies.case import PolicyCase
-from conformance.runner import policy_engines
+from conformance.policies.replay import PolicyAnswer
 from conformance.runner.execution import (
     Collector,
     Display,
@@ -26,7 +28,6 @@ from conformance.runner.execution import (
     execute,
     unseen,
 )
-from conformance.runner.policy_engines import ChosenEngines
 from conformance.runner.resources import (
     STEP_TIMEOUT_S,
     OptionsClash,
@@ -41,13 +42,16 @@ from conformance.suite.selection import SMOKE, Shard, SmokeCases, affected_since
 from conformance.variants.catalogue import KAFKA, VariedCase, varied
 from harness.engine.request import READ_STATE
 from harness.environments import provision
+from harness.environments.jars import NoJar
+from harness.policy_engines import running
+from harness.policy_engines.running import ALL, PolicyEngine, select
 from harness.runtimes.options import RuntimeOptions
 from harness.scheduling.cell_run import CellRun, CellTask, Limits
 from harness.scheduling.scheduler import queues
 from harness.targets.targets import Target
 from harness.targets.targets import having as having_store
 from reports.analysis.gate import find
-from reports.analysis.policy_columns import MODEL, engine_target
+from reports.analysis.policy_columns import MODEL, PolicyColumn, engine_target
 from reports.analysis.policy_columns import cells as cells_on_policies
 from reports.results.reading import Results
 from reports.results.records import Cell, Header
@@ -93,6 +97,22 @@ class RunOptions(SessionOptions):
 
 
 @dataclass(frozen=True)
+class ChosenEngines:
+    """The engines of a run."""
+
+    engines: tuple[PolicyEngine, ...] = ()
+    absent: str | None = None
+    """Why none of them runs on this machine."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the choice."""
+        if self.absent is None:
+            return ()
+        return (f"the columns of {', '.join(one.title for one in self.engines)} stay empty: {self.absent}",)
+
+
+@dataclass(frozen=True)
 class RunPlan:
     """What a run will do."""
 
@@ -133,18 +153,16 @@ class RunPlan:
 
     def __str__(self) -> str:
         """``2 cases × 3 versions, locally; into results.jsonl``."""
-        cells = f"{counted(len(self.cases), 'case')} × {counted(len(self.targets), 'version')}, {self._where()}"
+        runtime = self.options.runtime
+        elsewhere = runtime.cluster or runtime.endpoint
+        where = f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[runtime.runtime]
+        cells = f"{counted(len(self.cases), 'case')} × {counted(len(self.targets), 'version')}, {where}"
         parts = [cells] if self.cases else []
         if self.policy_cases:
             engines = [engine.title for engine in self.policy_engines.engines]
             places = [*(["the model"] if self.model else []), *engines]
             parts.append(f"{counted(len(self.policy_cases), 'case')} on {', '.join(places)}")
         return f"{'; '.join(parts)}; into {self.options.output}"
-
-    def _where(self) -> str:
-        options = self.options.runtime
-        elsewhere = options.cluster or options.endpoint
-        return f"on {elsewhere}" if elsewhere else {"local": "locally", "container": "in containers"}[options.runtime]
 
 
 def plan_run(options: RunOptions) -> RunPlan:
@@ -156,11 +174,11 @@ def plan_run(options: RunOptions) -> RunPlan:
         OptionsClash, WrongUsage: an option does not fit these cases.
         UnknownTarget, NothingRuns, NoPyspark, UnusablePyspark, NoSparkThere: see `Targets.choose`.
         CannotRunHere: see `readiness.check_those_by_name`.
-        WrongUsage, NoSuchJava, BadJavaOptions: see `policy_engines.choose`.
+        WrongUsage, NoSuchJava, BadJavaOptions: see `choose_engines`.
     """
     loaded = discovery.load(options.paths or None)
     loaded.raise_for_problems()
-    chosen = policy_engines.choose(options.policy_engines)
+    chosen = choose_engines(options.policy_engines)
     on_policies = bool(chosen.engines) or not loaded.cases
     default = "installed" if options.spark_home else MODEL.name if on_policies else "newest"
     specs = list(options.spark) or [default]
@@ -209,7 +227,7 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
     header = plan.header
     answered: Iterable[Cell] = ()
     if plan.policy_cases:
-        columns = policy_engines.columns(plan.policy_engines, plan.policy_cases)
+        columns = policy_columns(plan.policy_engines, plan.policy_cases)
         names = [target.name for target in plan.targets]
         answered = cells_on_policies(plan.cases, plan.policy_cases, names, model=plan.model, columns=columns)
         of_spark = [
@@ -218,6 +236,61 @@ def run_plan(plan: RunPlan, display: Display[Verdict]) -> Reuse:
         header = header.model_copy(update={"targets": (*of_spark, *(column.target for column in columns))})
     sink = ResultsSink(options.output, header, cell_record, answered)
     return execute(Plan.of(options, cells, limits), JudgeCases(), sink, display)
+
+
+def choose_engines(names: Sequence[str]) -> ChosenEngines:
+    """The engines with these names. With ``all``, a machine without a JDK has empty columns.
+
+    Raises:
+        WrongUsage: no engine has one of the names.
+        NoSuchJava, BadJavaOptions: engines were named, and this machine has no JDK for them.
+    """
+    engines = select(names)
+    obstacle = running.obstacle() if engines else None
+    if obstacle is None:
+        return ChosenEngines(engines)
+    if ALL not in names:
+        raise obstacle
+    return ChosenEngines(engines, " ".join(str(obstacle).split()))
+
+
+def policy_columns(chosen: ChosenEngines, cases: Sequence[PolicyCase]) -> tuple[PolicyColumn, ...]:
+    """What each engine answers to the cases on its policies; several engines run at once."""
+    if chosen.absent is not None:
+        return tuple(_policy_column(engine, absent=chosen.absent) for engine in chosen.engines)
+    with ThreadPoolExecutor(max(1, min(len(chosen.engines), os.cpu_count() or 1))) as pool:
+        return tuple(pool.map(lambda engine: _column_of(engine, cases), chosen.engines))
+
+
+def _column_of(engine: PolicyEngine, cases: Sequence[PolicyCase]) -> PolicyColumn:
+    own = [case for case in cases if engine.has(case.policy, case.given)]
+    answers: dict[str, PolicyAnswer] = {}
+    if not own:
+        return _policy_column(engine)
+    try:
+        with running.started(engine) as real:
+            for case in own:
+                answers[case.id] = real.answer(case.question)
+            return _policy_column(engine, answers, java=real.java.version)
+    except NoJar as error:
+        return _policy_column(engine, absent=" ".join(str(error).split()))
+    except running.PolicyEngineFailed as error:
+        # What it answered before stands; the rest it did not answer.
+        left = {case.id: " ".join(str(error).split()) for case in own if case.id not in answers}
+        return _policy_column(engine, answers, left)
+
+
+def _policy_column(
+    engine: PolicyEngine,
+    answers: dict[str, PolicyAnswer] | None = None,
+    broken: dict[str, str] | None = None,
+    *,
+    absent: str | None = None,
+    java: str | None = None,
+) -> PolicyColumn:
+    return PolicyColumn(
+        engine_target(engine.name, java), engine.title, engine.decides, answers or {}, broken or {}, absent
+    )
 
 
 def cell_record(task: CellTask, verdict: Verdict, run: CellRun | None) -> Cell:

@@ -320,20 +320,19 @@ class ResultsSink(Generic[V]):
         record: Callable[[CellTask, V, CellRun | None], Cell | UpgradeCell],
         answered: Iterable[Cell] = (),
     ) -> None:
-        self._opened = ExitStack()
         self._path, self._header = path, header
         self._record = record
         self._answered = answered
         self._introduced: set[str] = set()
 
     def __enter__(self) -> Self:
-        self._writer = self._opened.enter_context(ResultsWriter(self._path, self._header))
+        self._writer = ResultsWriter(self._path, self._header)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._opened.__exit__(kind, error, trace)
+        self._writer.__exit__(kind, error, trace)
 
     def introduce(self, target: Target, identity: Identity, place: EngineLocation) -> None:
         if target.name in self._introduced:

@@ -34,14 +34,6 @@ class OptionsClash(WrongUsage):
     """The user's options do not fit together, or leave nothing to do."""
 
 
-class CannotWrite(HarnessError):
-    """Working files cannot be written."""
-
-    def __init__(self, folder: Path, why: OSError) -> None:
-        super().__init__(f"cannot write to {folder}: {why.strerror}. Input, checkpoints and state are written there.")
-        self.folder = folder
-
-
 class Interrupted(RuntimeError):
     """Ctrl-C or SIGTERM ended the run; every engine has ended."""
 
@@ -98,20 +90,21 @@ def working_folder(work: Path | None = None, storage: Storage | None = None) -> 
         storage: if it is a folder, the temporary folder is made in it.
 
     Raises:
-        CannotWrite: the folder cannot be made.
+        HarnessError: the folder cannot be made.
     """
     shared = None if isinstance(storage, StorageUrl) else storage
     with ExitStack() as stack:
         try:
-            root = Path(
-                work
-                or stack.enter_context(
-                    tempfile.TemporaryDirectory(prefix="conformance-", dir=shared, ignore_cleanup_errors=True)
-                )
+            temporary = tempfile.TemporaryDirectory
+            root = work or Path(
+                stack.enter_context(temporary(prefix="conformance-", dir=shared, ignore_cleanup_errors=True))
             )
             root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CannotWrite(work or shared or Path(tempfile.gettempdir()), error) from error
+            folder = work or shared or tempfile.gettempdir()
+            raise HarnessError(
+                f"cannot write to {folder}: {error.strerror}. Input, checkpoints and state are written there."
+            ) from error
         yield root.resolve()
 
 
@@ -129,7 +122,7 @@ def open_runtime(options: RuntimeOptions, work: Path | None = None) -> Iterator[
 
     Raises:
         NotAnImage, NotALimit, InvalidCase, NoDaemon: see `harness.runtimes.options.runtime`.
-        CannotWrite: see ``working_folder``.
+        HarnessError: see ``working_folder``.
     """
     with (
         working_folder(work, options.storage) as root,
@@ -148,18 +141,13 @@ def interruptible(left: Callable[[], str]) -> Iterator[None]:
     Raises:
         Interrupted: either came.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"{left()}; no engine is left running") from None
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _interrupt(*_: object) -> None:
-    # Not by raising SIGINT: a process that a shell put in the background ignores that one.
-    raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)
